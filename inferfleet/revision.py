@@ -23,7 +23,7 @@ _PROJECT_FILE = "Pulumi.yaml"
 _FOLDERS = ("classes", "plugins", "policies", "stacks")
 # Parts of paths that git itself refuses to check out.
 _ODD = frozenset({"", ".", "..", ".git"})
-_LINK, _FILES = "120000", ("100644", "100755")
+_LINK, _SUBMODULE, _FILES = "120000", "160000", ("100644", "100755")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def revision(project: Path, ref: str) -> Iterator[Revision]:
             head=head,
             merges=parents[1] if len(parents) == 2 and parents[0] == commit else "",
             uncommitted=_uncommitted(clone, project, prefix),
-            notices=tuple(_notices(clone, ref, commit, exists=exists)),
+            notices=(*_notices(clone, ref, commit, exists=exists), *_submodules(ref, every)),
         )
 
 
@@ -149,8 +149,20 @@ def _notices(clone: Clone, ref: str, commit: str, *, exists: bool) -> Iterator[P
         )
 
 
+def _submodules(ref: str, entries: Iterable[_Entry]) -> Iterator[Problem]:
+    """Yield a notice for each submodule among what inferfleet reads: another repository has its files."""
+    for entry in entries:
+        if entry.mode == _SUBMODULE and _is_below(f"{entry.path}/", _FOLDERS):
+            yield Problem(
+                f"{shown(entry.path)} is a submodule in {shown(ref)}, whose files are not read, so all that "
+                "is there now is told as new",
+                "Put these files into this repository, or compare them in that of the submodule",
+                severity="notice",
+            )
+
+
 def _entries(clone: Clone, commit: str, prefix: str) -> list[_Entry]:
-    """Return the project's files, without submodules."""
+    """Return the project's files and submodules."""
     listed = clone.ask(
         "ls-tree", "-r", "-l", "-z", "--full-tree", commit, *(["--", prefix] if prefix else [])
     )
@@ -164,7 +176,7 @@ def _entries(clone: Clone, commit: str, prefix: str) -> list[_Entry]:
             continue
         mode, _, blob, size = head.decode().split()
         path = os.fsdecode(name).removeprefix(prefix)
-        if mode in (_LINK, *_FILES) and not _ODD.intersection(path.split("/")):
+        if mode in (_LINK, _SUBMODULE, *_FILES) and not _ODD.intersection(path.split("/")):
             entries.append(_Entry(path, mode, blob, int(size) if size.isdecimal() else 0))
     return entries
 

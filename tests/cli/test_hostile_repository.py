@@ -191,23 +191,19 @@ def test_nothing_that_a_branch_commits_is_run_by_way_of_git(
 
 
 def test_programs_that_settings_of_the_clone_name_are_not_run(inner: Project, canary: Path) -> None:
-    """They are the user's own, and a branch says by `.gitattributes` what they would be run on."""
+    """A branch says by `.gitattributes` on what they run, and has some in a file that is included."""
     top = inner.root.parent
+    inner.write(
+        ".gitconfig",
+        f"[core]\n\tfsmonitor = {canary}\n\tsshCommand = {canary}\n\thooksPath = {canary.parent}\n"
+        f'[filter "own"]\n\tclean = {canary}\n\tsmudge = {canary}\n\tprocess = {canary}\n'
+        f"\trequired = true\n[diff]\n\texternal = {canary}\n"
+        f'[diff "own"]\n\tcommand = {canary}\n\ttextconv = {canary}\n',
+    )
     inner.write(".gitattributes", "* filter=own diff=own\n")
     git(top, "add", "--all")
     git(top, "commit", "--quiet", "--message=proposed")
-    for name in ("clean", "smudge", "process"):
-        git(top, "config", f"filter.own.{name}", str(canary))
-    git(top, "config", "filter.own.required", "true")
-    for name in (
-        "core.fsmonitor",
-        "diff.external",
-        "diff.own.command",
-        "diff.own.textconv",
-        "core.sshCommand",
-    ):
-        git(top, "config", name, str(canary))
-    git(top, "config", "core.hooksPath", str(canary.parent))
+    git(top, "config", "include.path", "../fleet/.gitconfig")
     shutil.copy(canary, canary.parent / "post-index-change")
     inner.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
     (inner.root / "classes/l4.yaml").touch()
