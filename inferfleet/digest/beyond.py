@@ -55,10 +55,10 @@ def _kind(path: str, found: Difference) -> FileKind | None:
     name = parts[-1]
     if found.submodule:
         return "submodule"
+    if path.startswith("/"):
+        return "workflow" if parts[1].startswith(".") else None
     if any(part.startswith(".") for part in parts):
         return "workflow"
-    if path.startswith("/"):
-        return None
     if len(parts) > 1 and parts[0] == "plugins":
         return "plugin"
     if len(parts) > 1 and parts[0] == "policies":

@@ -110,7 +110,9 @@ def clone_of(project: Path) -> Clone:
         why = said(done)
         step = "Run it in a clone of the repository that holds the project"
         if b"safe.directory" in done.stderr:
-            step = f"If you trust it: git config --global --add safe.directory {shown(str(clone.top), 200)}"
+            # An older git takes the setting from files alone, which are not read.
+            name = shown(str(clone.top), 200)
+            step = f"If you trust it: git config --global --add safe.directory {name}, with git 2.38 or newer"
         raise refused(f"{shown(str(project), 200)} is in no git repository that can be read ({why})", step)
     tree = os.fsdecode(done.stdout).removesuffix("\n")
     if tree != str(clone.top):
