@@ -21,7 +21,7 @@ case "$*" in
   *--paginate*) echo "$WRITTEN" ;;
 esac
 """
-PIP = '#!/bin/sh\ncat "$4" > "$ASKED"\n'
+PIP = '#!/bin/sh\ncat "$4" > "$ASKED"\npwd > "$ASKED.folder"\n'
 BASH = ("bash", "-eo", "pipefail", "-c")
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
 

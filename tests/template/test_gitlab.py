@@ -106,7 +106,7 @@ def digest(clone: Clone, **more: str) -> Any:
     # Its environment is that of these tests, in which pip writes down what it was asked to install.
     python.write_text(
         f'#!/bin/sh\nif [ "$1" = -I ]; then exec {clone.run("which", "python3").stdout.strip()} "$@"; fi\n'
-        f'mkdir -p "$3/bin" && cp {clone.root.parent}/bin/pip "$3/bin/pip"\n'
+        f'pwd > "$ASKED.python"\nmkdir -p "$3/bin" && cp {clone.root.parent}/bin/pip "$3/bin/pip"\n'
     )
     python.chmod(0o755)
     return script(clone, "digest", **({"CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main"} | same | more))
@@ -139,6 +139,9 @@ def test_packages_of_a_fork_are_not_run(clone: Clone, source: str, installed: st
     clone.write("requirements.txt", "evil\n")
     digest(clone, CI_MERGE_REQUEST_SOURCE_PROJECT_ID=source)
     assert Path(clone.environment["ASKED"]).read_text() == (installed or own)
+    folder = Path(Path(f"{clone.environment['ASKED']}.folder").read_text().strip())
+    assert (folder == clone.root) == (source == "3")
+    assert Path(f"{clone.environment['ASKED']}.python").read_text() != f"{clone.root}\n"
 
 
 def test_plugins_of_a_fork_are_not_run(clone: Clone) -> None:

@@ -129,6 +129,8 @@ def test_packages_and_plugins_of_a_fork_are_not_run(
     Path(clone.environment["GITHUB_ENV"]).touch()
     assert Path(clone.environment["ASKED"]).read_text() == (installed or own)
     assert Path(clone.environment["GITHUB_ENV"]).read_text() == variables
+    folder = Path(Path(f"{clone.environment['ASKED']}.folder").read_text().strip())
+    assert (folder == clone.root) == (fork == "false")
 
 
 def test_the_action_of_the_repository_does_what_the_workflow_does(clone: Clone) -> None:
