@@ -11,11 +11,12 @@ from inferfleet.manifests.pod.stand import Stand
 
 SPOT = Spot("ml/qwen", "east", (("decode", "h100"), ("prefill", "h200")), "3fa01c")
 ONE = {"tensor": 2}
+MODEL = "Qwen/Qwen3-32B"
 
 
-def workers(*args: str, topology: dict[str, int] | None = None, **pod: Any) -> dict[str, Any]:
-    """Workers whose engine has these args; `engine` are more fields of its container, others of the pod."""
-    engine = {"name": "engine", "image": "vllm:1", "args": list(args), **pod.pop("engine", {})}
+def workers(*, topology: dict[str, int] | None = None, **pod: Any) -> dict[str, Any]:
+    """Workers; `engine` are fields of their engine's container, others of the pod."""
+    engine = {"name": "engine", "image": "vllm:1", **pod.pop("engine", {})}
     spec = {"containers": [engine, *pod.pop("sidecars", [])], **pod}
     return {"topology": topology or ONE, "template": {"spec": spec}}
 
@@ -23,16 +24,16 @@ def workers(*args: str, topology: dict[str, int] | None = None, **pod: Any) -> d
 def apart(
     decode: dict[str, Any] | None = None, prefill: dict[str, Any] | None = None, **fields: Any
 ) -> ModelDeployment:
-    """ml/qwen with these workers; `engine` is the deployment's, other fields are those of prefill."""
-    engine = {"engine": fields.pop("engine")} if "engine" in fields else {}
+    """ml/qwen with these workers; `engine` are fields of the deployment's, others those of prefill."""
+    engine = {"model": MODEL, **fields.pop("engine", {})}
     return ModelDeployment.model_validate(
         {
             "metadata": {"name": "qwen", "namespace": "ml"},
             "spec": {
                 "replicas": 1,
-                "workers": decode or workers("--port=8200"),
+                "workers": decode or workers(),
                 "prefill": {"workers": prefill or workers(), **fields},
-                **engine,
+                "engine": engine,
             },
         }
     )

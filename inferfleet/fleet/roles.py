@@ -9,7 +9,7 @@ from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.proxy import ENGINE_PORT
-from inferfleet.profiles.table import is_of_profile, picker
+from inferfleet.profiles.table import engine_version, is_of_profile, picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -111,6 +111,16 @@ def declared_image(deployment: ModelDeployment, role: str) -> str | None:
     return engine_of(deployment, role).image
 
 
+def path_of_image(deployment: ModelDeployment, role: str) -> str:
+    """Return where the document declares the image of a role's engine outside of its template."""
+    prefill = deployment.spec.prefill
+    if role == PREFILL and prefill is not None and prefill.image:
+        return "spec.prefill.image"
+    beside = _beside(deployment, role)
+    own = isinstance(beside, Role) and beside.engine is not None
+    return f"{path_of_role(role) if own else 'spec'}.engine.image"
+
+
 def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
     """Return the image of a role's engine on a cluster with these images, or None, where its template names
     none: the declared one, else that of the cluster, which is the profile's where nothing says otherwise, in
@@ -133,15 +143,12 @@ def _at_version(image: str, version: str) -> str:
     return f"{reference.registry}/{reference.repository}:v{tag}"
 
 
-def version_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
-    """Return the version of a role's engine: the declared one, else that of the profile; None where neither
-    says it.
+def version_of(deployment: ModelDeployment, role: str) -> str | None:
+    """Return the version of a role's engine: the declared one, else that of the profiles; None for a type of
+    which they have none.
     """
     engine_ = engine_of(deployment, role)
-    if engine_.version:
-        return engine_.version
-    image = images.engine.get(engine_.type)
-    return reference_of(image).tag.removeprefix("v") if image and is_of_profile(image) else None
+    return engine_.version or engine_version(engine_.type)
 
 
 def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:

@@ -101,7 +101,7 @@ def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) ->
                 "as the update begins: requests fail until the pods are replaced",
                 "If they must not, write a deployment of another name beside this one, let services select "
                 "both, and remove this one once the other serves",
-                "spec.engine.port" if before[0] != after[0] else "spec.workers.topology",
+                "spec.engine.port" if before[0] != after[0] else "spec.workers",
                 kind="ModelDeployment",
                 key="/".join(key),
                 severity="warning",

@@ -102,7 +102,7 @@ ROUTER_0_10 = ProxyTable(
     own_flags={
         **_OWN,
         "model-server-port": _OWN["vllm-port"],
-        "mooncake-bootstrap-port": "it follows from VLLM_MOONCAKE_BOOTSTRAP_PORT of the prefill engine",
+        "mooncake-bootstrap-port": "it follows from spec.prefill.connector",
         "tracing": "write serving.tracing of the cluster instead",
     },
     refused_flags={

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import sys
+from functools import partial
 
 from sandbox.engine.pod_engine import PodEngine
 from sandbox.engine.protocol import BadCommand, EventKind, Resolved, Start, command, event_line
@@ -37,19 +38,20 @@ class EngineHost:
             self._stops.add(stop)
             stop.add_done_callback(self._stops.discard)
         else:
-            self._send(received.id, "stopped", "")
+            self._send(received.id, "stopped", "", 0)
 
     def _start(self, start: Start) -> None:
         if start.id in self._engines:
             print(f"{start.name} runs already", file=sys.stderr, flush=True)
             return
-        self._engines[start.id] = PodEngine(start, lambda kind, text: self._send(start.id, kind, text))
+        self._engines[start.id] = PodEngine(start, partial(self._send, start.id))
 
-    def _send(self, pod: str, kind: EventKind, text: str) -> None:
+    def _send(self, pod: str, kind: EventKind, text: str, code: int | None = None) -> None:
         if kind in ("failed", "stopped"):
             self._engines.pop(pod, None)
         field = {"log": "line", "resolve": "name"}.get(kind, "message")
-        more = {field: text} if text or kind == "log" else {}
+        more: dict[str, str | int] = {field: text} if text or kind == "log" else {}
+        more |= {} if code is None else {"code": code}
         # Lines are small and the reader does nothing else, so waiting for it is cheaper than a buffer.
         with contextlib.suppress(BrokenPipeError):  # the agent is gone, and standard input ends too
             os.write(sys.stdout.fileno(), event_line(kind, pod, **more))

@@ -38,6 +38,16 @@ def piece(answer: Completion, text: str, *, last: bool) -> bytes:
     return _event(_frame(answer, "chat.completion.chunk" if answer.chat else "text_completion", [choice]))
 
 
+def failure(message: str) -> dict[str, Any]:
+    """Return the body of a response to a request that failed in the engine."""
+    return {"error": {"message": message, "type": "InternalServerError", "param": None, "code": 500}}
+
+
+def error(message: str) -> bytes:
+    """Return the event that ends a stream whose engine failed."""
+    return _event(failure(message))
+
+
 def closing(answer: Completion) -> bytes:
     """Return the end of a stream, after the token counts if the client asked for them."""
     kind = "chat.completion.chunk" if answer.chat else "text_completion"

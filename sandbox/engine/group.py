@@ -7,10 +7,8 @@ vLLM's engine/arg_utils.py, entrypoints/cli/serve.py and v1/engine/utils.py, SGL
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
-
-from inferfleet.profiles.meanings import Meaning
 
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.failure import EngineFailure
@@ -22,7 +20,6 @@ _HYBRID, _EXTERNAL, _MULTI_PORT = (
     f"--data-parallel-{mode}-lb" for mode in ("hybrid", "external", "multi-port-external")
 )
 
-Numbers = Mapping[Meaning, int]
 Ranks = Literal["nodes", "copies"]
 
 # The flags for address and port of a group in vLLM, and the port where its flag is not given.
@@ -30,6 +27,20 @@ _MEETING: Mapping[Ranks, tuple[str, str, int]] = {
     "nodes": ("--master-addr", "--master-port", 29501),
     "copies": ("--data-parallel-address", "--data-parallel-rpc-port", 29550),
 }
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How the model is spread over GPUs: `data` copies, of which a pod has `data_local` where that is given.
+
+    `attention` is how many ways the requests are spread within a tensor group, which takes no further GPUs.
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    data_local: int | None = None
+    attention: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,29 +62,44 @@ class Group:
     alike: str = ""
 
 
-def group_of(engine: str, given: Arguments, numbers: Numbers) -> Group | None:
+def sizes_of(given: Arguments, flags: Mapping[str, str]) -> Sizes:
+    """Return the sizes that the flags say. Raises EngineFailure for those that cannot be."""
+    numbers = {size: _positive(given, flag) for size, flag in flags.items() if given.has(flag)}
+    sizes = Sizes(**numbers)
+    if given.has("--enable-dp-attention") and sizes.attention == 1:
+        sizes = replace(sizes, attention=sizes.data, data=1)
+    if sizes.attention > 1 and sizes.data > 1:
+        raise EngineFailure(
+            f"ValueError: --dp-size {sizes.data} with --attn-dp-size {sizes.attention}: data-parallel "
+            "replicas combined with attention data parallelism are not supported."
+        )
+    if sizes.tensor % sizes.attention:
+        raise EngineFailure(f"AssertionError: tp_size={sizes.tensor}, attn_dp_size={sizes.attention}")
+    return sizes
+
+
+def group_of(engine: str, given: Arguments, sizes: Sizes) -> Group | None:
     """Return the group of the pod, or None for an engine in one pod. Raises EngineFailure."""
     if engine == "sglang":
-        return _sglang(given, numbers)
+        return _sglang(given, sizes)
     if engine != "vllm":
         return None
-    return _vllm_nodes(given, numbers) if _number(given, "--nnodes", 1) > 1 else _vllm_copies(given, numbers)
+    return _vllm_nodes(given, sizes) if _number(given, "--nnodes", 1) > 1 else _vllm_copies(given, sizes)
 
 
-def gpus_needed(engine: str, given: Arguments, numbers: Numbers, group: Group | None) -> int:
+def gpus_needed(engine: str, given: Arguments, sizes: Sizes, group: Group | None) -> int:
     """Return the GPUs that the engine uses in this pod."""
-    tensor, pipeline, data = _topology(numbers)
+    copy = sizes.tensor * sizes.pipeline
     if group is not None and group.ranks == "nodes":
-        return tensor * pipeline * data // group.size
+        return copy * sizes.data // group.size
     if group is not None:
-        return tensor * pipeline * group.count
-    local = _copies_here(given, numbers) if engine == "vllm" else data
-    return tensor * pipeline * local
+        return copy * group.count
+    return copy * (_copies_here(given, sizes) if engine == "vllm" else sizes.data)
 
 
-def ports_of(given: Arguments, numbers: Numbers, port: int) -> tuple[int, ...]:
+def ports_of(given: Arguments, sizes: Sizes, port: int) -> tuple[int, ...]:
     """Return the ports of the pod's API servers: one, or with a multi-port load balancer one per copy."""
-    count = _copies_here(given, numbers) if given.has(_MULTI_PORT) else 1
+    count = _copies_here(given, sizes) if given.has(_MULTI_PORT) else 1
     return tuple(range(port, port + count))
 
 
@@ -90,15 +116,15 @@ def health_port_of(given: Arguments, ports: tuple[int, ...]) -> int | None:
     return port
 
 
-def _vllm_nodes(given: Arguments, numbers: Numbers) -> Group:
+def _vllm_nodes(given: Arguments, sizes: Sizes) -> Group:
     nodes, rank = _number(given, "--nnodes", 1), _number(given, "--node-rank", 0)
-    tensor, pipeline, data = _topology(numbers)
+    tensor, pipeline, data = sizes.tensor, sizes.pipeline, sizes.data
     world, headless = tensor * pipeline * data, given.has("--headless")
     if world % nodes:
         raise EngineFailure(f"AssertionError: world_size={world} must be divisible by nnodes={nodes}.")
     if rank >= nodes:
         raise EngineFailure(f"AssertionError: node_rank={rank} must be less than nnodes={nodes}.")
-    local = numbers["dataLocal"] or max(world // nodes // (tensor * pipeline), 1)
+    local = sizes.data_local or max(world // nodes // (tensor * pipeline), 1)
     nodes_per_copy = max(nodes * local // data, 1)
     if rank % nodes_per_copy and not headless:
         raise EngineFailure(
@@ -114,8 +140,8 @@ def _vllm_nodes(given: Arguments, numbers: Numbers) -> Group:
     return _vllm(given, "nodes", size=nodes, first=rank, engine=rank // nodes_per_copy, alike=alike)
 
 
-def _vllm_copies(given: Arguments, numbers: Numbers) -> Group | None:
-    tensor, pipeline, data = _topology(numbers)
+def _vllm_copies(given: Arguments, sizes: Sizes) -> Group | None:
+    data = sizes.data
     headless = given.has("--headless")
     modes = [flag for flag in (_HYBRID, _EXTERNAL, _MULTI_PORT) if given.has(flag)]
     if len(modes) > 1:
@@ -126,7 +152,7 @@ def _vllm_copies(given: Arguments, numbers: Numbers) -> Group | None:
     if headless and modes:
         name = modes[0].removeprefix("--").replace("-", "_")
         raise EngineFailure(f"AssertionError: {name} is not applicable in headless mode")
-    count = _copies_here(given, numbers)
+    count = _copies_here(given, sizes)
     own_rank = _number(given, "--data-parallel-rank", -1)
     # The supervisor of several ports infers it: vllm/entrypoints/openai/dp_supervisor.py.
     inferred = _number(given, "--node-rank", 0) * count if given.has(_MULTI_PORT) else 0
@@ -137,7 +163,7 @@ def _vllm_copies(given: Arguments, numbers: Numbers) -> Group | None:
         raise EngineFailure(
             f"ValueError: data_parallel_rank ({first + count - 1}) must be in the range [0, {data})"
         )
-    alike = f"tensor {tensor}, pipeline {pipeline}, data {data}"
+    alike = f"tensor {sizes.tensor}, pipeline {sizes.pipeline}, data {data}"
     return _vllm(given, "copies", size=data, first=first, count=count, engine=first, alike=alike)
 
 
@@ -165,18 +191,20 @@ def _vllm(
     )
 
 
-def _sglang(given: Arguments, numbers: Numbers) -> Group | None:
+def _sglang(given: Arguments, sizes: Sizes) -> Group | None:
     nodes, rank = _number(given, "--nnodes", 1), _number(given, "--node-rank", 0)
     if nodes < 2:
         return None
-    tensor, pipeline, data = _topology(numbers)
-    if tensor * pipeline % nodes:
+    if sizes.tensor * sizes.pipeline % nodes:
         raise EngineFailure("AssertionError: tp_size must be divisible by number of nodes")
-    if data > 1 and not given.has("--enable-dp-attention"):
-        raise EngineFailure("AssertionError: multi-node data parallel is not supported unless dp attention!")
+    if sizes.data > 1:
+        raise EngineFailure(
+            "AssertionError: multi-node data-parallel replicas are not supported; use attention DP "
+            "(--attn-dp-size) across nodes"
+        )
     if rank >= nodes:
         raise EngineFailure(f"AssertionError: node_rank={rank} must be less than nnodes={nodes}.")
-    name, _, port = (given.text("--dist-init-addr", "--nccl-init-addr") or "").rpartition(":")
+    name, _, port = (given.text("--dist-init-addr") or "").rpartition(":")
     if not port.isdecimal():
         raise EngineFailure("ValueError: --dist-init-addr must be given as host:port with --nnodes above 1.")
     return Group(
@@ -186,7 +214,9 @@ def _sglang(given: Arguments, numbers: Numbers) -> Group | None:
         size=nodes,
         first=rank,
         headless=rank > 0,
-        alike=f"--nnodes {nodes}, tensor {tensor}, pipeline {pipeline}",
+        alike=(
+            f"--nnodes {nodes}, tensor {sizes.tensor}, pipeline {sizes.pipeline}, attention {sizes.attention}"
+        ),
     )
 
 
@@ -198,20 +228,23 @@ def _balanced(given: Arguments) -> bool:
     )
 
 
-def _topology(numbers: Numbers) -> tuple[int, int, int]:
-    return numbers["tensor"] or 1, numbers["pipeline"] or 1, numbers["data"] or 1
-
-
-def _copies_here(given: Arguments, numbers: Numbers) -> int:
+def _copies_here(given: Arguments, sizes: Sizes) -> int:
     if given.has(_EXTERNAL) or given.has("--data-parallel-rank"):
         return 1
-    return numbers["dataLocal"] or numbers["data"] or 1
+    return sizes.data_local or sizes.data
+
+
+def _positive(given: Arguments, flag: str) -> int:
+    number = int(given.text(flag) or 0)
+    if number < 1:
+        raise EngineFailure(f"ValueError: {flag} must be greater than 0, got {number}.")
+    return number
 
 
 def _number(given: Arguments, flag: str, default: int) -> int:
     text = given.text(flag)
     if text is None:
         return default
-    if not text.isdecimal():
+    if int(text) < 0:
         raise EngineFailure(f"ValueError: {flag} must be greater than or equal to 0, got {text}.")
     return int(text)

@@ -1,6 +1,7 @@
 """The HTTP server of one pod's engine: its paths, and its answers at the speed it was given."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from aiohttp import web
 
 from sandbox.engine import answers
 from sandbox.engine.completion import BadRequest, Completion, completion
+from sandbox.engine.ending import Ending, Left
 from sandbox.engine.handover.channel import Resolve, TransferFailed
 from sandbox.engine.handover.ways import BelowThreshold, handover_of
 from sandbox.engine.load import Load
@@ -24,6 +26,15 @@ POD, PREFILL_POD = "x-inference-pod", "x-inference-prefill-pod"
 MAX_BODY = 32 * 2**20
 # The shortest limit (seconds): aiohttp takes 0 for no limit.
 AT_ONCE = 0.01
+# Seconds for what is still to be written of the last answers.
+LAST_BYTES = 2.0
+# What vLLM says to requests while it ends, and of those that it ends with an error.
+REFUSAL = "cannot schedule new futures after shutdown"
+DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+
+
+class _Ended(Exception):  # noqa: N818 (it is no error: the engine ends while it answers)
+    """The engine ends before it has said all of an answer."""
 
 
 class EngineServer:
@@ -58,6 +69,12 @@ class EngineServer:
             else None
         )
         self._servers: list[tuple[asyncio.Server, web.Server]] = []
+        self._in_hand = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._pauses: set[asyncio.Future[None]] = set()
+        self._refuses = False
+        self._left: Left | None = None
 
     async def open(self) -> None:
         """Listen on the engine's port, and on its metrics port if that differs.
@@ -78,18 +95,39 @@ class EngineServer:
         if self._handover:
             await self._handover.open()
 
-    async def close(self, *, grace: float) -> None:
-        """Accept no more requests, and give running ones `grace` seconds to end, or fewer by its settings."""
-        if self._settings.drain is not None:
-            grace = min(grace, self._settings.drain)
+    async def end(self, ending: Ending, killed: asyncio.Event) -> None:
+        """Do with requests what the engine does at SIGTERM, until it ends by itself or is killed."""
+        if ending.listens:
+            self._refuses = True
+        else:
+            self._close_door()
+        await _either(self._idle, killed, seconds=ending.seconds)
+        self._close_door()
+        if self._in_hand and not killed.is_set() and ending.left != "cut":
+            self._say(f"WARNING SIGTERM finds requests in hand: {self._in_hand} {_BECOME[ending.left]}")
+            self._left = ending.left
+            for pause in self._pauses:
+                _wake(pause)
+            await _either(self._idle, killed)
+        if not self._in_hand and not killed.is_set():
+            await self._shut(LAST_BYTES)
+
+    async def close(self) -> None:
+        """Cut off what there is."""
+        self._close_door()
+        await self._shut(AT_ONCE)
+        if self._handover:
+            await self._handover.close()
+
+    def _close_door(self) -> None:
         for listener, _ in self._servers:
             listener.close()
         for _, server in self._servers:
             server.pre_shutdown()
-            await server.shutdown(max(grace, AT_ONCE))
-        self._servers.clear()
-        if self._handover:
-            await self._handover.close()
+
+    async def _shut(self, seconds: float) -> None:
+        for _, server in self._servers:
+            await server.shutdown(seconds)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path, settings = request.path, self._settings
@@ -106,7 +144,16 @@ class EngineServer:
         if path in ("/v1/chat/completions", "/v1/completions"):
             if request.method != "POST":
                 return self._json({"detail": "Method Not Allowed"}, 405)
-            return await self._complete(request, chat=path == "/v1/chat/completions")
+            if self._refuses:
+                return self._error(REFUSAL)
+            self._in_hand += 1
+            self._idle.clear()
+            try:
+                return await self._complete(request, chat=path == "/v1/chat/completions")
+            finally:
+                self._in_hand -= 1
+                if not self._in_hand:
+                    self._idle.set()
         return self._json({"detail": "Not Found"}, 404)
 
     def _is_metrics_port(self, request: web.BaseRequest) -> bool:
@@ -131,7 +178,7 @@ class EngineServer:
         async with self.load.slot(answer.model, tokens=answer.tokens):
             try:
                 prefill = await self._prefilled(answer)
-                if self._handover and prefill == self._pod:
+                if self._handover and prefill == self._pod and not self._left:
                     told = await self._handover.offer(answer)
             except BelowThreshold:
                 prefill, answer = self._pod, replace(answer, words=("",), finish="cache_threshold")
@@ -145,8 +192,7 @@ class EngineServer:
             if answer.stream:
                 response = await self._stream(request, answer, headers)
             else:
-                await asyncio.sleep(len(answer.words) / self._speed)
-                response = self._json(answers.whole(answer) | told, headers=headers)
+                response = await self._plain(answer, told, headers)
         self.load.prompt_tokens += answer.prompt_tokens
         self.load.generated_tokens += len(answer.words)
         self.load.finished[answer.finish] += 1
@@ -167,15 +213,42 @@ class EngineServer:
         if other is not None:
             self.load.transfers += other != self._pod
             return other
-        await asyncio.sleep(answer.prompt_tokens / self._prefill_speed)
+        with contextlib.suppress(_Ended):
+            await self._pause(answer.prompt_tokens / self._prefill_speed)
         self.load.prefills += 1
         return self._pod
 
     def _failed(self, failed: TransferFailed) -> web.Response:
         self.load.refused += 1
         self._say(f"ERROR {failed}")
-        error = {"message": str(failed), "type": "InternalServerError", "code": 500}
-        return self._json({"error": error}, 500)
+        return self._error(str(failed))
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for so long, or without end if the engine hangs. Raises _Ended if it ends."""
+        pause = asyncio.get_running_loop().create_future()
+        timer = asyncio.get_running_loop().call_later(0 if self._left else seconds, _wake, pause)
+        self._pauses.add(pause)
+        try:
+            await pause
+        finally:
+            timer.cancel()
+            self._pauses.discard(pause)
+        if self._left == "hang":
+            await asyncio.Event().wait()
+        if self._left:
+            raise _Ended
+
+    async def _plain(self, answer: Completion, told: dict[str, Any], headers: dict[str, str]) -> web.Response:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        try:
+            await self._pause(len(answer.words) / self._speed)
+        except _Ended:
+            if self._left == "error":
+                return self._error(DEAD)
+            said = int((loop.time() - start) * self._speed)
+            answer = replace(answer, words=answer.words[:said], finish="abort")
+        return self._json(answers.whole(answer) | told, headers=headers)
 
     async def _stream(
         self, request: web.BaseRequest, answer: Completion, headers: dict[str, str]
@@ -186,7 +259,12 @@ class EngineServer:
         start, sent, total = loop.time(), 0, len(answer.words)
         first = answers.opening(answer)
         while sent < total:
-            await asyncio.sleep(max(EVENT_SECONDS, start + (sent + 1) / self._speed - loop.time()))
+            try:
+                await self._pause(max(EVENT_SECONDS, start + (sent + 1) / self._speed - loop.time()))
+            except _Ended:
+                aborted = answers.piece(replace(answer, finish="abort"), "", last=True)
+                await response.write(first + (answers.error(DEAD) if self._left == "error" else aborted))
+                break
             until = min(total, max(sent + 1, int((loop.time() - start) * self._speed)))
             text = "".join(answer.words[sent:until])
             sent = until
@@ -194,6 +272,9 @@ class EngineServer:
             first = b""
         await response.write(answers.closing(answer))
         return response
+
+    def _error(self, message: str) -> web.Response:
+        return self._json(answers.failure(message), 500)
 
     def _json(
         self, body: dict[str, Any], status: int = 200, *, headers: dict[str, str] | None = None
@@ -204,6 +285,29 @@ class EngineServer:
             headers=headers or self._headers,
             content_type="application/json",
         )
+
+
+# What becomes of requests that are left when the engine ends.
+_BECOME = {
+    "hang": "hang until something kills the engine",
+    "abort": "end with what they have",
+    "error": "end with an error",
+}
+
+
+def _wake(pause: asyncio.Future[None]) -> None:
+    if not pause.done():
+        pause.set_result(None)
+
+
+async def _either(*events: asyncio.Event, seconds: float | None = None) -> None:
+    """Return when one of the events is set, or after so many seconds."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waiting:
+            wait.cancel()
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:

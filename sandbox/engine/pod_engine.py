@@ -1,17 +1,18 @@
 """The life of one pod's engine: it reads its arguments, loads its model, serves, and ends."""
 
 import asyncio
-import contextlib
 import os
-from collections.abc import Callable
 from dataclasses import replace
 
-from sandbox.engine.failure import EngineFailure
+from sandbox.engine.failure import REFUSED, EngineFailure
 from sandbox.engine.http_server import EngineServer
-from sandbox.engine.protocol import EventKind, Start
+from sandbox.engine.protocol import Send, Start
 from sandbox.engine.rendezvous import Rendezvous
 from sandbox.engine.settings import Settings, settings
 from sandbox.engine.steering import Steering, steering
+
+# The exit code of a process that SIGKILL ends.
+KILLED = 137
 
 # Pods of LeaderWorkerSets have this variable. The controller makes a group anew whenever a container in it
 # has restarted, without back-off: 33 times in 25 s with engines that fail at once. Real ones need longer than
@@ -25,23 +26,33 @@ class PodEngine:
     `send` gets the events "started", "log" and "resolve", and at the end "failed" or "stopped".
     """
 
-    def __init__(self, start: Start, send: Callable[[EventKind, str], None]) -> None:
+    def __init__(self, start: Start, send: Send) -> None:
         self._start = start
         self._send = send
-        self._grace = 0.0
+        self._killed = asyncio.Event()
+        self._told = False
         self._deaf = False
         self._lookups: dict[str, asyncio.Future[str | None]] = {}
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self, *, grace: float) -> None:
-        """Stop the engine, and return when it has ended. One that hears no signal serves until its end."""
+        """Tell the engine to end, kill it after `grace` seconds, and return when it has ended.
+
+        One that was told before ignores it, and may be killed earlier. One that hears no signal serves on.
+        """
+        loop = asyncio.get_running_loop()
+        if grace <= 0:
+            self._killed.set()
+        timer = loop.call_later(grace, self._killed.set)
         if self._deaf:
-            await asyncio.wait([self._task], timeout=grace)
-            grace = 0
-        self._grace = grace
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+            killed = loop.create_task(self._killed.wait())
+            await asyncio.wait([self._task, killed], return_when=asyncio.FIRST_COMPLETED)
+            killed.cancel()
+        if not self._told:
+            self._told = True
+            self._task.cancel()
+        await asyncio.wait([self._task])
+        timer.cancel()
 
     def resolved(self, name: str, address: str | None) -> None:
         """Take the answer to the event "resolve"."""
@@ -53,12 +64,14 @@ class PodEngine:
         try:
             await self._serve_or_fail()
         except EngineFailure as failure:
+            # What refuses a command line is no logger.
+            level = "" if failure.code == REFUSED else "ERROR "
             for line in str(failure).splitlines():
-                self._send("log", f"ERROR {line}")
-            self._send("failed", str(failure))
+                self._send("log", f"{level}{line}")
+            self._send("failed", str(failure), failure.code)
         except asyncio.CancelledError:
-            self._send("log", "INFO Shutting down")
-            self._send("stopped", "")
+            self._send("log", "INFO Killed" if self._killed.is_set() else "INFO Shutting down")
+            self._send("stopped", "", KILLED if self._killed.is_set() else 0)
             raise
 
     async def _serve_or_fail(self) -> None:
@@ -76,7 +89,7 @@ class PodEngine:
         """Serve until cancelled. Raises EngineFailure."""
         steer = steering(self._start.annotations)
         config = settings(self._start, steer)
-        self._deaf = config.deaf
+        self._deaf = config.ending.deaf
         self._send(
             "log",
             f"INFO {self._start.engine} of the sandbox, model {config.names[0]}, {_size(config, steer)}",
@@ -94,11 +107,14 @@ class PodEngine:
             self._send("started", "")
             async with asyncio.timeout(steer.fail_after):
                 await self._until_broken(group, servers, steer, ready=_ready(config))
+        except asyncio.CancelledError:
+            await asyncio.gather(*(server.end(config.ending, self._killed) for server in servers))
+            raise
         except TimeoutError as error:
             raise EngineFailure(steer.fail_message) from error
         finally:
             for server in servers:
-                await server.close(grace=self._grace)
+                await server.close()
             if group is not None:
                 await group.close()
 

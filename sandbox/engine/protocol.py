@@ -3,12 +3,13 @@
 The agent sends the commands
     {"op": "start", "id": uid, "name": "ns/pod", "address": ip, "port": n, "engine": label, "args": [...],
      "env": {...}, "gpus": n, "model": name or null, "annotations": {...}, "image": reference}
-    {"op": "stop", "id": uid, "grace": seconds for running requests, 0 if absent}
+    {"op": "stop", "id": uid, "grace": seconds from SIGTERM to SIGKILL, 0 if absent}
     {"op": "resolved", "id": uid, "name": host, "address": ip, or null for an unknown name}
 `args` is the whole command line: the container's `command` and `args`. The agent receives the events
     {"event": "started", "id": uid}                    the engine listens; its probes say whether it serves
-    {"event": "failed", "id": uid, "message": text}    the engine ended by itself and may be started again
-    {"event": "stopped", "id": uid}                    the engine was stopped; also for unknown ids
+    {"event": "failed", "id": uid, "message": text, "code": n}    the engine ended by itself, and may start
+                                                                  again; `code` is that of its process
+    {"event": "stopped", "id": uid, "code": n}         the engine was stopped; also for unknown ids
     {"event": "log", "id": uid, "line": text}
     {"event": "resolve", "id": uid, "name": host}      the engine asks the cluster's DNS for an address
 """
@@ -16,7 +17,7 @@ The agent sends the commands
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 EventKind = Literal["started", "failed", "stopped", "log", "resolve"]
 
@@ -44,7 +45,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Stop:
-    """The command to stop a pod's engine. Running requests have `grace` seconds to end."""
+    """The command to stop a pod's engine: SIGTERM, and SIGKILL after `grace` seconds."""
 
     id: str
     grace: float = 0
@@ -86,6 +87,12 @@ def command(line: str) -> Start | Stop | Resolved:
         raise BadCommand(f"{line[:200]!r} is not a command: {error!r}") from error
 
 
-def event_line(kind: EventKind, pod: str, **more: str) -> bytes:
+class Send(Protocol):
+    """Sends an event of one pod. `text` is its message, line or name, and `code` that of an end."""
+
+    def __call__(self, kind: EventKind, text: str, code: int | None = None) -> None: ...
+
+
+def event_line(kind: EventKind, pod: str, **more: str | int) -> bytes:
     """Return the line of an event for the agent."""
     return json.dumps({"event": kind, "id": pod, **more}).encode() + b"\n"

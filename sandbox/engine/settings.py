@@ -1,28 +1,25 @@
 """Decides from its arguments what an engine serves and where, or why it cannot start."""
 
 import re
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from inferfleet.profiles.meanings import Meaning
-
-from inferfleet.profiles.engines import EngineDefaults, engine
+from inferfleet.profiles.engines import engine
 from sandbox.engine.command import arguments
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.command.flags import BY_LABEL, EngineFlags
-from sandbox.engine.failure import EngineFailure
-from sandbox.engine.group import Group, gpus_needed, group_of, health_port_of, ports_of
+from sandbox.engine.command.tables import table_of
+from sandbox.engine.ending import Ending, ending_of
+from sandbox.engine.failure import REFUSED, EngineFailure
+from sandbox.engine.group import Group, Sizes, gpus_needed, group_of, health_port_of, ports_of, sizes_of
 from sandbox.engine.handover.transfer import Transfer, transfer_of
 from sandbox.engine.protocol import Start
 from sandbox.engine.steering import SLOTS, Steering
 
-_TYPE_BY_LABEL = {"vllm": "vLLM", "sglang": "SGLang", "trtllm-serve": "TensorRT-LLM"}
 _TRITON = ("triton-tensorrt-llm", "triton")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-_TRUE = ("1", "true", "yes", "y")
-_UNITS = {"k": 10**3, "m": 10**6, "g": 10**9}
+_UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 @dataclass(frozen=True)
@@ -34,9 +31,8 @@ class Settings:
     `max_length` and `block_size` are in tokens. `reachable`: it listens on the pod's address. `metrics_path`
     is None without metrics. `more_ports` are those of its other API servers, and `health_port` tells the
     health of all. `group` is that of an engine in many pods, of which some answer for their health alone or
-    nothing. `transfer` says how it hands prompts over, and `notes` are lines for its log. After SIGTERM
-    requests in hand have `drain` seconds, None for as long as their pod has. One that is `deaf` never hears
-    it: the shell that started it keeps it.
+    nothing. `transfer` says how it hands prompts over, `ending` how it ends, and `notes` are lines for its
+    log.
     """
 
     engine: str
@@ -57,8 +53,7 @@ class Settings:
     group: Group | None = None
     answers: Literal["requests", "health", "nothing"] = "requests"
     transfer: Transfer | None = None
-    drain: int | None = None
-    deaf: bool = False
+    ending: Ending = field(default_factory=Ending)
     notes: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -72,24 +67,21 @@ def settings(start: Start, steer: Steering) -> Settings:
     flags = BY_LABEL.get(start.engine)
     if flags is None:
         return _without_arguments(start, steer)
-    defaults = engine(_TYPE_BY_LABEL[start.engine])
-    given = arguments.read(arguments.command_line(start.args, start.env), flags, defaults)
-    meanings: tuple[Meaning, ...] = ("tensor", "pipeline", "data", "dataLocal", "port")
-    numbers = {meaning: _number(given, defaults, meaning) for meaning in meanings}
+    defaults = engine(flags.type_name)
+    table, judged = table_of(flags, start.image)
+    given = arguments.read(arguments.command_line(start.args, start.env), flags, table, judged=judged)
     _check_ranges(given, flags)
-    notes = [f"WARNING {flag}: {flags.program} may not know this argument" for flag in given.unknown]
-    if defaults.data_in_tensor and given.has(defaults.data_in_tensor):
-        numbers["data"] = 1
-    group = group_of(start.engine, given, numbers)
-    notes += _check_gpus(start, given, numbers, group)
+    sizes = sizes_of(given, flags.sizes)
+    group = group_of(start.engine, given, sizes)
+    notes = _check_gpus(start, given, sizes, group)
     names, adapters = _names(start, given, flags)
-    block_size = _size(given.text("--block-size", "--page-size")) or 16
+    block_size = _size(given.text("--block-size") or given.text("--page-size")) or 16
     transfer, said = transfer_of(
-        start, given, model=_model(start, given, flags), tensor=numbers["tensor"] or 1, block_size=block_size
+        start, given, model=_model(start, given, flags), tensor=sizes.tensor, block_size=block_size
     )
     notes += said
-    port = numbers["port"] or defaults.port
-    ports = ports_of(given, numbers, port)
+    port = int(given.text("--port") or defaults.port)
+    ports = ports_of(given, sizes, port)
     host = given.text("--host") or flags.host
     if port != start.port:
         notes.append(f"WARNING listens on port {port}; the container's port is {start.port}")
@@ -101,8 +93,7 @@ def settings(start: Start, steer: Steering) -> Settings:
     if start.engine == "sglang" and not given.has("--enable-metrics"):
         path = None
         notes.append("WARNING has no /metrics without --enable-metrics: endpoint pickers cannot see its load")
-    drain = _drain(start, {flag: given.text(flag) for flag in defaults.end_flags}, defaults)
-    deaf, drain, heard = _signalled(start, drain, flags.launchers)
+    ending, heard = _ending(start, steer, flags.launchers, given.text("--shutdown-timeout"))
     return Settings(
         engine=start.engine,
         names=names,
@@ -122,8 +113,7 @@ def settings(start: Start, steer: Steering) -> Settings:
         group=group,
         answers=_answers(start.engine, group),
         transfer=transfer,
-        drain=drain,
-        deaf=deaf,
+        ending=ending,
         notes=(*notes, *heard),
     )
 
@@ -132,8 +122,9 @@ def _without_arguments(start: Start, steer: Steering) -> Settings:
     """Return the settings of an engine whose arguments are not known: it listens on the container's port."""
     triton = start.engine in _TRITON
     defaults = engine("Triton" if triton else "Other")
-    drain = _drain(start, _pairs(arguments.command_line(start.args, start.env)), defaults)
-    deaf, drain, heard = _signalled(start, drain, ("tritonserver",))
+    words = _pairs(arguments.command_line(start.args, start.env))
+    seconds = words.get("--exit-timeout-secs") if triton else None
+    ending, heard = _ending(start, steer, ("tritonserver",), seconds)
     return Settings(
         engine=start.engine,
         names=(start.model or "model",),
@@ -143,26 +134,27 @@ def _without_arguments(start: Start, steer: Steering) -> Settings:
         metrics_path=defaults.metrics_path,
         health_paths=("/v2/health/ready", "/v2/health/live") if triton else ("/health",),
         slots=steer.slots or SLOTS,
-        drain=drain,
-        deaf=deaf,
+        ending=ending,
         notes=(f"WARNING the arguments of a {start.engine} engine are not checked", *heard),
     )
 
 
-def _number(given: Arguments, defaults: EngineDefaults, meaning: Meaning) -> int:
-    """Return the number a flag gives, or 0 without the flag. Raises EngineFailure for numbers below 1."""
-    spellings = [flag for flag, means in defaults.flags.items() if means == meaning]
-    text = next((given.text(flag) for flag in reversed(list(given.values)) if flag in spellings), None)
-    if text is None:
-        return 0
-    if not text.isdecimal() or int(text) < 1:
-        raise EngineFailure(f"ValueError: {spellings[0]} must be greater than 0, got {text}.")
-    return int(text)
+def _ending(
+    start: Start, steer: Steering, launchers: tuple[str, ...], seconds: str | None
+) -> tuple[Ending, tuple[str, ...]]:
+    return ending_of(
+        start.engine,
+        pod=start.name,
+        seconds=int(seconds) if seconds and seconds.isdecimal() else None,
+        env=start.env,
+        signalled=arguments.signalled(start.args, start.env, launchers),
+        wanted=steer.end,
+    )
 
 
 def _size(text: str | None) -> int | None:
     """Return the number of a text such as `32k`, or None for a text that leaves the choice to the engine."""
-    match = re.fullmatch(r"([0-9.]+)([kKmMgG]?)(i?)", text or "")
+    match = re.fullmatch(r"([0-9.]+)([kKmMgGtT]?)(i?)", text or "")
     if not match:
         return None
     unit = _UNITS.get(match[2].lower(), 1)
@@ -182,50 +174,28 @@ def _check_ranges(given: Arguments, flags: EngineFlags) -> None:
             raise EngineFailure(f"ValueError: {flag} must be greater than 0, got {text}.")
 
 
-def _check_gpus(
-    start: Start, given: Arguments, numbers: Mapping[Meaning, int], group: Group | None
-) -> list[str]:
+def _check_gpus(start: Start, given: Arguments, sizes: Sizes, group: Group | None) -> list[str]:
     """Compare the parallel sizes with the container's GPUs.
 
     Returns notes for the log, or raises EngineFailure.
     """
     if start.gpus == 0:
         return ["WARNING the container asks for no GPU that the sandbox can count: tensor size not checked"]
-    world = gpus_needed(start.engine, given, numbers, group)
+    world = gpus_needed(start.engine, given, sizes, group)
     if start.gpus == world:
         return []
-    sizes = ", ".join(f"{meaning} {numbers[meaning] or 1}" for meaning in ("tensor", "pipeline", "data"))
+    told = f"tensor {sizes.tensor}, pipeline {sizes.pipeline}, data {sizes.data}"
     if group is not None:
-        sizes += f", {group.count} of {group.size} {group.ranks} here"
+        told += f", {group.count} of {group.size} {group.ranks} here"
     if world > start.gpus:
         raise EngineFailure(
             f"ValueError: World size ({world}) is larger than the number of available GPUs ({start.gpus}) in"
-            f" this node ({sizes})."
+            f" this node ({told})."
         )
     raise EngineFailure(
-        f"ValueError: World size ({world}) is smaller than the {start.gpus} GPUs of the container ({sizes}):"
+        f"ValueError: World size ({world}) is smaller than the {start.gpus} GPUs of the container ({told}):"
         " the others would be idle."
     )
-
-
-def _drain(start: Start, words: Mapping[str, str | None], defaults: EngineDefaults) -> int | None:
-    """Return for how many seconds the engine waits at SIGTERM: by its flag, or by itself."""
-    if any(start.env.get(name, "").lower() in _TRUE for name in defaults.cut_variables):
-        return 0
-    text = next((words[flag] for flag in defaults.end_flags if words.get(flag)), None)
-    return int(text) if text and text.isdecimal() else defaults.end_default
-
-
-def _signalled(
-    start: Start, drain: int | None, launchers: Collection[str]
-) -> tuple[bool, int | None, tuple[str, ...]]:
-    """Return whether the engine is deaf to SIGTERM, how long it waits then, and what its log says of that."""
-    signalled = arguments.signalled(start.args, start.env, launchers)
-    if signalled == "unheard":
-        return True, None, ("WARNING a shell keeps SIGTERM: the engine never hears that its pod ends",)
-    if signalled == "cut":
-        return False, 0, ("WARNING the script ends behind its trap: SIGTERM ends the engine at once",)
-    return False, drain, ()
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:
@@ -251,11 +221,10 @@ def _names(start: Start, given: Arguments, flags: EngineFlags) -> tuple[tuple[st
 
 
 def _model(start: Start, given: Arguments, flags: EngineFlags) -> str:
-    model = given.text(*flags.model) or (
-        given.positional[0] if flags.positional and given.positional else None
-    )
-    model = model or start.model or flags.default_model
+    flagged = given.text(flags.model) if flags.model else None
+    model = given.model or flagged or start.model or flags.default_model
     if model is None:
-        named = "/".join(flags.model) or "MODEL"
-        raise EngineFailure(f"{flags.program}: error: the following arguments are required: {named}")
+        raise EngineFailure(
+            f"{flags.program}: error: the following arguments are required: MODEL", code=REFUSED
+        )
     return model

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inferfleet.api.kinds.quantity import parse_duration
+from sandbox.engine.ending import LEFT, Left
 from sandbox.engine.failure import EngineFailure
 
 PREFIX = "sandbox.inferfleet.dev/"
@@ -19,7 +20,7 @@ PREFILL_TOKENS_PER_SECOND = 10_000.0
 class Steering:
     """How a stand-in behaves. `startup` and `fail_after` are seconds, and `fail_after` None means never.
 
-    `slots` None means what the engine's arguments say.
+    `slots` None means what the engine's arguments say, and `end` None what its pod's name says.
     """
 
     startup: float = 0
@@ -28,6 +29,7 @@ class Steering:
     slots: int | None = None
     tokens_per_second: float = TOKENS_PER_SECOND
     prefill_per_second: float = PREFILL_TOKENS_PER_SECOND
+    end: Left | None = None
 
 
 def steering(annotations: Mapping[str, str]) -> Steering:
@@ -46,6 +48,7 @@ def steering(annotations: Mapping[str, str]) -> Steering:
         slots=_slots(ours["slots"]) if "slots" in ours else None,
         tokens_per_second=_speed(ours, "tokens-per-second", TOKENS_PER_SECOND),
         prefill_per_second=_speed(ours, "prefill-tokens-per-second", PREFILL_TOKENS_PER_SECOND),
+        end=_end(ours["end"]) if "end" in ours else None,
     )
 
 
@@ -60,6 +63,16 @@ def _fail(text: str) -> tuple[float, str]:
             f'annotation {PREFIX}fail is {text!r}. Write "at start: message" or "after 10s: message".'
         )
     return _seconds("fail", match[1]), message
+
+
+def _end(text: str) -> Left:
+    for left in LEFT:
+        if left == text:
+            return left
+    raise EngineFailure(
+        f"annotation {PREFIX}end is {text!r}. Write what becomes of the requests that vLLM has in hand at "
+        f"SIGTERM: {', '.join(LEFT)}."
+    )
 
 
 def _seconds(name: str, text: str) -> float:

@@ -50,18 +50,20 @@ def deployment(
     *,
     gpus: int = 1,
     engine: dict[str, Any] | None = None,
+    declared: dict[str, Any] | None = None,
     pod: dict[str, Any] | None = None,
     labels: dict[str, str] | None = None,
     namespace: str = "ml",
     **spec: Any,
 ) -> Document:
-    """`engine` are fields of the engine's container, `pod` fields beside the containers."""
+    """`engine` are fields of the engine's container, `declared` those of `spec.engine`, `pod` of the pod."""
     container = {"name": "engine", "image": "engine:1", **(engine or {})}
     return ModelDeployment.model_validate(
         {
             "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
             "spec": {
                 "replicas": replicas,
+                "engine": declared or {},
                 "workers": {
                     "topology": {"tensor": gpus},
                     "template": {"spec": {"containers": [container], **(pod or {})}},

@@ -9,16 +9,18 @@ from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.fleet.lock.lock import Lock
 
-PREFILLS = {"command": ["vllm", "serve", "m"]}
-DECODES = {"command": ["vllm", "serve", "m", "--port=8200"]}
-
 
 def _apart(replicas: int, *, gpus: int = 1, prefill: int = 1, **prefills: Any) -> Document:
-    workers = {
-        "topology": {"tensor": prefill},
-        "template": {"spec": {"containers": [{"name": "engine", "image": "engine:1", **PREFILLS}]}},
-    }
-    return deployment("a", replicas, gpus=gpus, engine=DECODES, prefill={"workers": workers, **prefills})
+    workers = {"topology": {"tensor": prefill}}
+    engine = {"model": "m", "image": "engine:1"}
+    return deployment(
+        "a",
+        replicas,
+        gpus=gpus,
+        engine={"image": None},
+        declared=engine,
+        prefill={"workers": workers, **prefills},
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ def _apart(replicas: int, *, gpus: int = 1, prefill: int = 1, **prefills: Any) -
         pytest.param(
             [cluster("east"), _apart(2, gpus=4, prefill=4)],
             lock({"a east/l4": 2}),
-            ["2 replicas of ml/a cannot leave east decode=l4 @577962 (has no pool for role prefill): "],
+            ["2 replicas of ml/a cannot leave east decode=l4 @23f718 (has no pool for role prefill): "],
             id="no room beside them",
         ),
         pytest.param(

@@ -17,7 +17,7 @@ ROLES = {"encode": {"workers": {"topology": {"tensor": 1}, "template": ENGINE}}}
 
 
 def link(**scope: Any) -> list[dict[str, Any]]:
-    return [{"name": "engine-args", "scope": scope}]
+    return [{"name": "accelerator", "scope": scope}]
 
 
 def idle(*documents: Document, **settings: Any) -> tuple[Problem, ...]:
@@ -52,7 +52,7 @@ def test_a_scope_of_followers_that_no_worker_has_is_told_once(
 ) -> None:
     assert idle(cluster("east"), *documents, **settings) == (
         Problem(
-            "scope of plugin engine-args is target Worker, the followers of workers of several pods, and "
+            "scope of plugin accelerator is target Worker, the followers of workers of several pods, and "
             f"workers of {whose} have one pod: the plugin does nothing",
             "Write target: All or Entry, or remove the plugin",
             severity="warning",

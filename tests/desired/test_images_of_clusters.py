@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, Document, cluster, deployment, find, lock, made, stack
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
@@ -18,16 +17,15 @@ def having(name: str, state: str = "active", **images: str) -> Document:
     return cluster(name, state=state, serving={"gateway": {"className": "any"}, "images": {"engine": images}})
 
 
-def without_image(replicas: int = 1, **spec: Any) -> Document:
-    return deployment("a", replicas, engine={"image": None}, **spec)
+def without_image(replicas: int = 1, type_: str = "vLLM", **spec: Any) -> Document:
+    return deployment(
+        "a", replicas, engine={"image": None}, declared={"type": type_, "model": "Qwen/Qwen3-0.6B"}, **spec
+    )
 
 
 def of_trt(replicas: int = 1) -> Document:
-    """Without an image too, of a type that no profile has one for."""
-    made = without_image(replicas)
-    assert isinstance(made, ModelDeployment)
-    engine_ = made.spec.engine.model_copy(update={"type": "TensorRT-LLM"})
-    return made.model_copy(update={"spec": made.spec.model_copy(update={"engine": engine_})})
+    """Without an image, of a type that no profile has one for."""
+    return without_image(replicas, "TensorRT-LLM")
 
 
 def images(found: Desired, *names: str) -> list[str]:

@@ -171,18 +171,18 @@ def test_another_role_is_reached_by_a_service_over_its_entries() -> None:
     }
 
 
-def test_plugins_are_told_how_the_copies_of_their_own_role_are_spread() -> None:
-    one = {"topology": {"tensor": 1}, "template": _engine()}
-    many = {"topology": {"tensor": 1, "data": 4, "dataLocal": 2}, "template": _engine("-dph")}
-    document = deployment(
-        "a", workers=one, roles={"encode": {"workers": many}}, plugins=[{"name": "engine-args"}]
-    )
+def test_the_copies_of_a_role_are_spread_as_its_own_workers_say() -> None:
+    many = {"topology": {"tensor": 1, "data": 4, "dataLocal": 2}, "balance": "Pod"}
+    document = deployment("a", roles={"encode": {"workers": many, "engine": {"model": "m", "image": "e:1"}}})
     found = find(made(cluster("east"), document), SET, "east/ml/a-encode-l4").manifest["spec"]
     assert _args(found["leaderWorkerTemplate"]["workerTemplate"]) == [
-        "-dph",
+        "m",
+        "--port=8000",
         "--data-parallel-size=4",
         "--data-parallel-size-local=2",
+        "--data-parallel-hybrid-lb",
         "--nnodes=$(LWS_GROUP_SIZE)",
         "--node-rank=$(LWS_WORKER_INDEX)",
         "--master-addr=$(LWS_LEADER_ADDRESS)",
+        "--shutdown-timeout=90",
     ]

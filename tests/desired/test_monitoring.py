@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from small_stack import Document, cluster, deployment, made, service
 
 from inferfleet.desired.awaiting import without_kinds
@@ -52,27 +51,6 @@ def test_no_value_of_the_token_is_part_of_what_is_desired() -> None:
         "metadata",
         "type",
     }
-
-
-@pytest.mark.parametrize(
-    ("args", "watched"),
-    [([], False), (["--enable-metrics"], True)],
-)
-def test_sglang_is_scraped_where_it_is_told_to_serve_metrics(args: list[str], watched: bool) -> None:
-    command = ["python3", "-m", "sglang.launch_server", "--host=0.0.0.0", "--model-path=m"]
-    model = deployment("a", engine={"command": [*command, *args]})
-    spec = model.spec.model_copy(update={"engine": model.spec.engine.model_copy(update={"type": "SGLang"})})
-    model = model.model_copy(update={"spec": spec})
-    found = _objects(made(_watched(engines="PodMonitor"), model))
-    assert ("PodMonitor east/ml/a-decode" in found) == watched
-
-
-def test_a_plugin_that_turns_metrics_on_counts() -> None:
-    command = ["python3", "-m", "sglang.launch_server", "--host=0.0.0.0", "--model-path=m"]
-    model = deployment("a", engine={"command": command}, plugins=[{"name": "prometheus"}])
-    spec = model.spec.model_copy(update={"engine": model.spec.engine.model_copy(update={"type": "SGLang"})})
-    found = _objects(made(_watched(engines="PodMonitor"), model.model_copy(update={"spec": spec})))
-    assert "PodMonitor east/ml/a-decode" in found
 
 
 def test_objects_of_kinds_that_a_cluster_does_not_know_are_left_out_there_alone() -> None:

@@ -62,14 +62,6 @@ ROOT = (
             "Write the number of the port, or name the port so among the container's ports",
         ),
         (
-            engine(command=["vllm", "serve", "m"], readinessProbe={"tcpSocket": {"port": 9000}}),
-            "spec.containers[engine].readinessProbe.tcpSocket.port",
-            "readinessProbe of container 'engine' asks port 9000, but vLLM listens on 8000, so it would fail "
-            "each time",
-            "Write http, which is the name of the engine's port, or leave the probes out, and inferfleet "
-            "writes all three",
-        ),
-        (
             beside(startupProbe={"tcpSocket": {"port": "http"}}),
             "spec.containers[side].startupProbe.tcpSocket.port",
             "startupProbe of container 'side' asks port 'http', but that container names no port, "

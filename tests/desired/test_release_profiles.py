@@ -18,22 +18,19 @@ def east(name: str | None = None, **serving: Any) -> Document:
     return cluster("east", serving={"gateway": {"className": "any"}, **named, **serving})
 
 
-def without_image(name: str, **spec: Any) -> Document:
-    return deployment(name, engine={"image": None}, **spec)
-
-
-def typed(name: str, type_: str) -> Document:
-    """A deployment of this type of engine, without an image."""
-    made = deployment(name, engine={"image": None})
-    engine = made.spec.engine.model_copy(update={"type": type_})
-    return made.model_copy(update={"spec": made.spec.model_copy(update={"engine": engine})})
+def without_image(name: str, type_: str = "vLLM") -> Document:
+    return deployment(name, engine={"image": None}, declared={"type": type_, "model": "m"})
 
 
 def apart(name: str, **spec: Any) -> Document:
-    template = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}}
-    workers = {"topology": {"tensor": 1}, "template": template}
-    plugins = [{"name": "engine-args"}]
-    return deployment(name, prefill={"workers": workers}, plugins=plugins, **spec)
+    workers = {"topology": {"tensor": 1}}
+    return deployment(
+        name,
+        declared={"model": "m", "image": "engine:1"},
+        engine={"image": None},
+        prefill={"workers": workers},
+        **spec,
+    )
 
 
 def pickers(found: Desired) -> dict[str, str]:
@@ -114,5 +111,5 @@ def test_an_image_of_the_cluster_is_not_taken_for_another_version_of_the_picker(
 
 
 def test_an_engine_of_another_type_needs_an_image() -> None:
-    [(path, _, _)] = refused(east(), typed("a", "TensorRT-LLM"))
+    [(path, _, _)] = refused(east(), without_image("a", "TensorRT-LLM"))
     assert path == "spec.workers.template.spec.containers[0].image"

@@ -231,12 +231,6 @@ def _written(manifest: dict[str, Any]) -> str:
             "could ask",
         ),
         (
-            _scaled(1, 2, {"name": "sglang:num_queue_reqs", "target": 5}),
-            cluster("east"),
-            "sglang:num_queue_reqs is neither a metric of vLLM, whose names begin with vllm:, nor an "
-            "average of an endpoint picker over its pods",
-        ),
-        (
             _scaled(1, 2, {"name": "llm_d_epp_average_queue_size", "target": 5}),
             cluster("east"),
             "pickers of profile gie-1.5 have no metric llm_d_epp_average_queue_size (cluster 'east')",

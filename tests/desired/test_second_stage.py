@@ -15,7 +15,7 @@ def test_problems_of_every_kind_come_at_once() -> None:
         made(
             cluster("east"),
             deployment("a", nodeSelector={"cel": "capcity"}),
-            deployment("b", engine={"args": ["--port=1"]}),
+            deployment("b", engine={"command": ["vllm", "serve", "m", "--port=1"]}),
             deployment("c", plugins=[tweak]),
             deployment("d", plugins=[{"name": "unheard-of"}]),
             deployment("e", pod={"nodeSelector": {"inferfleet.dev/pool": "mine"}}),
@@ -37,8 +37,8 @@ def test_problems_of_every_kind_come_at_once() -> None:
             "ml/g reads key 'token' of secret hf, and the stack holds only user for ml/hf",
         ),
         (
-            "spec.workers.template.spec.containers[0].args[0]",
-            "--port is '1', but engine.port is 8000",
+            "spec.workers.template.spec.containers[0]",
+            "--port is 1, and engine.port of the document is 8000",
         ),
         (
             'spec.workers.template.spec.nodeSelector["inferfleet.dev/pool"]',

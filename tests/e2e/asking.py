@@ -15,6 +15,8 @@ from sandbox.gateway.envoy import REASON
 PATIENCE = 120
 # The end of every stream.
 END = "data: [DONE]\n\n"
+# What is in an answer whose engine ended while it answered. It has status 200, and a stream has its end.
+ABORTED, FAILED = '"finish_reason": "abort"', '"InternalServerError"'
 
 
 class _Whatever(HTTPErrorProcessor):
@@ -82,12 +84,21 @@ def ask(
             said, status = answer.read().decode(errors="replace"), int(answer.status)
     except (OSError, HTTPException) as error:
         return Answer(0, "", asked, f"{error} of {begun} after {time.monotonic() - asked:.1f} s")
-    if status == 200 and stream and not said.endswith(END):
-        return Answer(0, "", asked, f"a stream of {answer.headers['x-inference-pod']} that ends early")
+    if status == 200 and (early := _ends_early(said, stream=stream)):
+        return Answer(0, "", asked, f"an answer of {answer.headers['x-inference-pod']} {early}")
     if status == 200:
         pod, prefill = answer.headers["x-inference-pod"], answer.headers.get("x-inference-prefill-pod", "")
         return Answer(status, str(pod), asked, prefill=str(prefill))
     return Answer(status, "", asked, f"{said} {answer.headers.get(REASON, '')}")
+
+
+def _ends_early(said: str, *, stream: bool) -> str:
+    """Why an answer with status 200 is not whole, or nothing."""
+    if stream and not said.endswith(END):
+        return "that is cut off"
+    if ABORTED in said:
+        return "that its engine has aborted"
+    return "that ends with an error" if FAILED in said else ""
 
 
 def status_of(url: str, headers: Mapping[str, str] | None = None) -> int:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from asking import END, url
+from asking import ABORTED, END, FAILED, url
 from documents import FRUGAL, Document, annotated, cluster, deployment, service
 from project import Project, Run
 from sandboxes import running
@@ -114,9 +114,10 @@ class Streams:
             async with session.post(f"{target}/v1/chat/completions", json=body) as response:
                 pod = response.headers.get("x-inference-pod", pod)
                 async for piece in response.content.iter_any():
-                    last = (last + piece)[-200:]
-                if response.status != 200 or not last.decode(errors="replace").endswith(END):
-                    problem = f"{response.status} {last.decode(errors='replace')!r}"
+                    last = (last + piece)[-500:]
+                end = last.decode(errors="replace")
+                if response.status != 200 or not end.endswith(END) or ABORTED in end or FAILED in end:
+                    problem = f"{response.status} {end!r}"
         except (aiohttp.ClientError, TimeoutError) as error:
             problem = repr(error)
         self.open -= 1

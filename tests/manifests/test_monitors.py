@@ -46,10 +46,8 @@ def _serving_pods(role: str = "decode") -> dict[str, Any]:
     }
 
 
-def _of_engines(serving: Serving, document: ModelDeployment, *silent: str) -> list[dict[str, Any]]:
-    return list(
-        engine_monitors(deployment=document, monitoring=serving.monitoring, stack="prod", silent=silent)
-    )
+def _of_engines(serving: Serving, document: ModelDeployment) -> list[dict[str, Any]]:
+    return list(engine_monitors(deployment=document, monitoring=serving.monitoring, stack="prod"))
 
 
 def _picker(document: ModelDeployment, serving: Serving) -> PickerObjects:
@@ -123,21 +121,12 @@ def test_each_engine_is_scraped_where_it_has_metrics(
 
 
 def test_each_copy_in_a_pod_is_scraped_on_its_port(deployment: Make, serving: Serve) -> None:
-    args = ["--data-parallel-size=2", "--data-parallel-multi-port-external-lb"]
-    command = {"command": ["vllm", "serve", "m"], "args": args}
-    document = deployment(pod={"engine": command})
-    workers = document.spec.workers
-    topology = workers.topology.model_copy(update={"tensor": 1, "data": 2, "data_local": 2})
-    workers = workers.model_copy(update={"topology": topology})
-    document = document.model_copy(update={"spec": document.spec.model_copy(update={"workers": workers})})
+    topology = {"tensor": 1, "data": 2, "dataLocal": 2}
+    document = deployment(workers={"topology": topology, "balance": "Port"})
     [made] = _of_engines(serving(monitoring={"engines": "PodMonitor"}), document)
     assert [one["port"] for one in made["spec"]["podMetricsEndpoints"]] == ["http", "http-1"]
     [made] = _of_engines(serving(monitoring={"engines": "PodMonitoring"}), document)
     assert [one["port"] for one in made["spec"]["endpoints"]] == [8000, 8001]
-
-
-def test_a_role_that_serves_no_metrics_is_not_scraped(deployment: Make, serving: Serve) -> None:
-    assert _of_engines(serving(monitoring={"engines": "PodMonitor"}), deployment(), "decode") == []
 
 
 def test_prefill_and_decode_are_scraped_each_by_itself(deployment: Make, serving: Serve) -> None:

@@ -12,16 +12,12 @@ GIE = profile("gie-1.5")
 MONITORED = {"networkPolicy": {"monitoring": {"matchLabels": {"team": "monitoring"}}}}
 
 
-def _wide(*args: str) -> ModelDeployment:
-    container = {"name": "engine", "image": "vllm:1", "args": list(args)}
+def _wide(balance: str) -> ModelDeployment:
     topology = {"tensor": 1, "data": 6, "dataLocal": 3}
     return ModelDeployment.model_validate(
         {
             "metadata": {"name": "qwen", "namespace": "ml"},
-            "spec": {
-                "replicas": 1,
-                "workers": {"topology": topology, "template": {"spec": {"containers": [container]}}},
-            },
+            "spec": {"replicas": 1, "workers": {"topology": topology, "balance": balance}},
         }
     )
 
@@ -37,8 +33,8 @@ def _ports(document: ModelDeployment, serving: Serving) -> tuple[list[int], list
 
 def test_each_copy_is_a_target_and_is_scraped(serving: Callable[..., Serving]) -> None:
     each = [8000, 8001, 8002]
-    assert _ports(_wide("-dpm"), serving("istio", **MONITORED)) == (each, [each, each])
+    assert _ports(_wide("Port"), serving("istio", **MONITORED)) == (each, [each, each])
 
 
 def test_an_engine_that_spreads_requests_in_each_pod_has_one_target(serving: Callable[..., Serving]) -> None:
-    assert _ports(_wide("-dph"), serving("istio", **MONITORED)) == ([8000], [[8000], [8000]])
+    assert _ports(_wide("Pod"), serving("istio", **MONITORED)) == ([8000], [[8000], [8000]])

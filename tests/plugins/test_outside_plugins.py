@@ -33,7 +33,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     made.write("classes/l4.yaml", CLASS.replace("memory: 64Gi}", "memory: 64Gi, hugepages: {2Mi: 16Gi}}"))
     deployment = DEPLOYMENT.replace("{tensor: 1}", "{tensor: 2}").replace(
         '"vllm:1"',
-        '"vllm:1", args: [--tensor-parallel-size=2], resources: {requests: {cpu: "4", memory: 16Gi}}',
+        '"vllm:1", resources: {requests: {cpu: "4", memory: 16Gi}}',
     )
     made.write("stacks/prod/placement.lock", LOCK)
     made.write("stacks/prod/fleet.yaml", together(CLUSTER, deployment, SERVICE))

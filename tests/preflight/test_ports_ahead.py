@@ -9,7 +9,7 @@ from inferfleet.desired.values import Component, Connection, DesiredCluster, Kub
 from inferfleet.preflight.in_place import ports_ahead
 
 PREFIX = "inferfleet.dev"
-PORT, TOPOLOGY = "spec.engine.port", "spec.workers.topology"
+PORT, TOPOLOGY = "spec.engine.port", "spec.workers"
 
 
 def template(*ports: int, active: bool = False) -> dict[str, Any]:

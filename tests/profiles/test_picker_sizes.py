@@ -1,4 +1,4 @@
-"""Sizes of pickers: by the next power of two of endpoints, by the scrape interval, and by long prompts."""
+"""Sizes of pickers: by the next power of two of endpoints, and by the scrape interval."""
 
 import pytest
 
@@ -27,19 +27,17 @@ def _size(cpu: str, memory: str) -> Resources:
     ],
 )
 def test_a_picker_grows_with_its_endpoints(endpoints: int, size: Resources) -> None:
-    assert sized(endpoints, interval=0.15, long_prompts=False) == size
+    assert sized(endpoints, interval=0.15) == size
 
 
 @pytest.mark.parametrize(
-    ("interval", "long_prompts", "size"),
+    ("interval", "size"),
     [
-        (0.05, False, _size("2", "512Mi")),
-        (0.15, False, _size("1", "512Mi")),
-        (1.0, False, _size("1", "512Mi")),
-        (5.0, False, _size("500m", "512Mi")),
-        (0.05, True, _size("4", "2Gi")),
-        (0.15, True, _size("2", "2Gi")),
+        (0.05, _size("2", "512Mi")),
+        (0.15, _size("1", "512Mi")),
+        (1.0, _size("1", "512Mi")),
+        (5.0, _size("500m", "512Mi")),
     ],
 )
-def test_scraping_often_and_long_prompts_cost(interval: float, long_prompts: bool, size: Resources) -> None:
-    assert sized(8, interval=interval, long_prompts=long_prompts) == size
+def test_scraping_often_costs(interval: float, size: Resources) -> None:
+    assert sized(8, interval=interval) == size

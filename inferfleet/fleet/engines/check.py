@@ -8,11 +8,12 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, shown
+from inferfleet.fleet.args import args_mistakes
 from inferfleet.fleet.engines import vllm
 from inferfleet.fleet.engines.drain import ending, lacking_grace
 from inferfleet.fleet.engines.own import differences
 from inferfleet.fleet.engines.worker import WorkerPod
-from inferfleet.fleet.engines.written import example, flags, has_own_command, is_written, unwritable
+from inferfleet.fleet.engines.written import example, fields, has_own_command, is_written, unwritable
 from inferfleet.fleet.roles import (
     PREFILL,
     args_of,
@@ -23,9 +24,11 @@ from inferfleet.fleet.roles import (
     roles_of,
     running_image,
     template_path,
+    version_of,
     workers_of,
 )
 from inferfleet.profiles.engines import engine
+from inferfleet.profiles.flags.table import flags as table_of
 from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
 
@@ -35,12 +38,18 @@ _POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 def engine_problems(
     deployment: ModelDeployment, pods: Mapping[str, Iterable[int]], images: Sequence[Images]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the engines of a deployment.
+    """Yield what is wrong with the engines of a deployment, each thing once: roles may share an engine.
 
     `pods` are the numbers of pods that workers of each role may have on the pools for it, `images` those of
     the clusters that it runs on.
     """
-    told = _Told(deployment)
+    yield from dict.fromkeys(_problems(_Told(deployment), pods, images))
+
+
+def _problems(
+    told: "_Told", pods: Mapping[str, Iterable[int]], images: Sequence[Images]
+) -> Iterator[Problem]:
+    deployment = told.deployment
     yield from _prefill(told)
     for role in roles_of(deployment):
         sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]
@@ -157,13 +166,17 @@ def _versions(told: _Told, role: str, images: Sequence[Images]) -> Iterator[Prob
         what = f"commands of {declared.type} are written from version {oldest} on, not for {declared.version}"
         step = f"Write version: {oldest!r} or newer, or a command of your own in the template"
         yield told.problem(f"{path}.version", what, step)
-    if declared.version is None:
+    version = version_of(deployment, role)
+    if version is None or not (declared.version or is_written(deployment, role)):
         return
     for image in sorted({running_image(deployment, role, each) or "" for each in images}):
         tag = reference_of(image).tag.partition("-")[0].removeprefix("v")
-        if tag[:1].isdigit() and "." in tag and not _is_same(tag, declared.version):
-            what = f"version is {declared.version}, and image {shown(image)!r} has another one in its tag"
-            yield told.problem(f"{path}.version", what, "Change one of the two", "warning")
+        if tag[:1].isdigit() and "." in tag and not _is_same(tag, version):
+            by_default = "" if declared.version else " by default"
+            what = f"version is {version}{by_default}, and image {shown(image)!r} has another one in its tag"
+            yield told.problem(
+                f"{path}.version", what, f'Write version: "{tag}", or another image', "warning"
+            )
 
 
 def _is_older(version: str, than: str) -> bool:
@@ -216,28 +229,25 @@ def _args(told: _Told, role: str, pods: int) -> Iterator[Problem]:
         what = f"args are appended to the command that inferfleet writes, and {why}"
         yield told.problem(path, what, "Write them into the template's command, or declare engine.model")
         return
-    ours = {
-        _flag(word)
-        for position in _POSITIONS
-        for word in flags(WorkerPod(deployment, role, position, pods))
-        if word.startswith("-")
-    }
+    declared = engine_of(deployment, role)
+    version = version_of(deployment, role) or ""
+    table = table_of(declared.type, version)
+    ours = fields(WorkerPod(deployment, role, "Entry", pods))
     for place, word in enumerate(given):
-        if word.startswith("-") and _flag(word) in ours:
-            what = f"{word.partition('=')[0]} is a flag that inferfleet writes"
-            yield told.problem(
-                f"{path}[{place}]", what, "Remove it, and write the field that it follows from"
-            )
+        options = table.options_of(word) if table else (word.partition("=")[0],)
+        flag = next((option for option in options if option in ours), None)
+        if flag and word.startswith("-"):
+            name = word.partition("=")[0]
+            step = f"Remove it, and write {ours[flag]}" if ours[flag] else "Remove it"
+            yield told.problem(f"{path}[{place}]", f"{name} is a flag that inferfleet writes", step)
+    for mistake in args_mistakes(declared.type, version, given):
+        yield told.problem(f"{path}[{mistake.at[0]}]", mistake.what, mistake.next_step, "warning")
 
 
 def _path_of_container(deployment: ModelDeployment, role: str, position: Position = "Entry") -> str:
     template = workers_of(deployment, role).of(position)
     place = engine_container(template.spec)[0] if template else 0
     return f"{template_path(deployment, role, position)}.spec.containers[{place}]"
-
-
-def _flag(word: str) -> str:
-    return word.partition("=")[0].replace("_", "-")
 
 
 def _own(told: _Told, role: str, pods: int) -> Iterator[Problem]:
@@ -247,9 +257,9 @@ def _own(told: _Told, role: str, pods: int) -> Iterator[Problem]:
             continue
         template = workers_of(deployment, role).of(position)
         container = template.engine if template else {}
-        words = [*(container.get("command") or ()), *(container.get("args") or ())]
+        command, args = (container.get(part) or () for part in ("command", "args"))
         path = _path_of_container(deployment, role, position)
-        for found in differences(WorkerPod(deployment, role, position, pods), words):
+        for found in differences(WorkerPod(deployment, role, position, pods), command, args):
             if found.mistake.what not in seen:
                 seen.add(found.mistake.what)
                 yield told.problem(path, found.mistake.what, found.mistake.next_step, found.severity)

@@ -7,6 +7,7 @@ from it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from inferfleet.api.problems import Mistake, Severity
 from inferfleet.api.wording import listing, shown
@@ -81,8 +82,12 @@ def script_at(words: Sequence[str]) -> int | None:
     return None
 
 
-def differences(pod: WorkerPod, words: Sequence[str]) -> Iterator[Difference]:
-    """Yield where the words of command and args are not what the document declares."""
+def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> Iterator[Difference]:
+    """Yield where the words of command and args are not what the document declares.
+
+    Args alone are those of the image's own program, which is of the declared type.
+    """
+    words = [*command, *args]
     place = script_at(words)
     if place is not None:
         if "exec " not in words[place]:
@@ -103,7 +108,9 @@ def differences(pod: WorkerPod, words: Sequence[str]) -> Iterator[Difference]:
         if others:
             what = f"the command starts {others[0]}, and engine.type is {kind}"
             yield _differs(what, f"Write type: {others[0]}, or another command", "error")
-        return
+        if others or command:
+            return
+        words = [*_STARTS[kind][0].split(), *args]
     for name, wanted in _declared(pod).items():
         if name in known:
             yield from _compared(name, wanted, known[name], words, pod)
@@ -120,8 +127,11 @@ def _declared(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
         declared["host"] = (_OPEN,)
         if engine.served_names:
             declared["served"] = engine.served_names
-    for name, size in (("tensor", topology.tensor), ("pipeline", topology.pipeline), ("data", topology.data)):
-        declared[name] = (str(size),)
+    declared["tensor"] = (str(topology.tensor),)
+    declared["pipeline"] = (str(topology.pipeline),)
+    if topology.attention == 1:
+        # SGLang has one flag for both kinds of copies.
+        declared["data"] = (str(topology.data),)
     return declared
 
 
@@ -129,7 +139,10 @@ def _compared(
     name: str, wanted: tuple[str, ...], spellings: tuple[str, ...], words: Sequence[str], pod: WorkerPod
 ) -> Iterator[Difference]:
     given = _values(spellings, words) or (_positional(words) if name == "model" else None)
-    flag = f"{spellings[0]}={' '.join(wanted)}"
+    if given and name != "served":
+        # Behind a flag with one value may stand the model.
+        given = given[:1]
+    flag = f"{spellings[0]}{'=' if len(wanted) == 1 else ' '}{' '.join(wanted)}"
     if not given:
         defaults = {"port": str(_default_port(pod)), "tensor": "1", "pipeline": "1", "data": "1"}
         if defaults.get(name) == wanted[0]:
@@ -179,10 +192,9 @@ def _values(spellings: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]
 
 def _positional(words: Sequence[str]) -> tuple[str, ...] | None:
     """Return the word behind `serve` or `trtllm-serve`, None where it is a flag or there is none."""
-    for place, word in enumerate(words[:-1]):
-        following = words[place + 1]
-        if word.rpartition("/")[2] in ("serve", "trtllm-serve") and not following.startswith("-"):
-            return (following,)
+    for before, word in pairwise(words):
+        if before.rpartition("/")[2] in ("serve", "trtllm-serve") and not word.startswith("-"):
+            return (word,)
     return None
 
 

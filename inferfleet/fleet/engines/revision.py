@@ -42,13 +42,21 @@ def revision(deployment: ModelDeployment, images: Images) -> str:
     for role in serving_roles(deployment):
         topology = workers_of(deployment, role).topology
         facts[role] = {
-            "image": running_image(deployment, role, images),
+            "image": _images(deployment, role, images),
             "tensor": topology.tensor,
             "pipeline": topology.pipeline,
             "tuned": None if engine.revision else tuned(deployment, role),
         }
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _images(deployment: ModelDeployment, role: str, images: Images) -> str | None:
+    """Return the images of a role's engines, of entries first and of followers where that is another."""
+    entry = running_image(deployment, role, images)
+    follower = workers_of(deployment, role).of("Follower")
+    other = follower.engine.get("image", entry) if follower else entry
+    return entry if other == entry else f"{entry} {other}"
 
 
 def tuned(deployment: ModelDeployment, role: str) -> dict[str, Any]:

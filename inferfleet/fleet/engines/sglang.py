@@ -11,6 +11,27 @@ from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles
 from inferfleet.profiles.engines import SGLANG_MEETS
 from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT
 
+# The fields that say what inferfleet writes, by the flags.
+FIELDS = {
+    "--model-path": "engine.model",
+    "--revision": "engine.model.revision",
+    "--served-model-name": "engine.servedNames",
+    "--host": "",
+    "--port": "engine.port",
+    "--enable-metrics": "",
+    "--tensor-parallel-size": "topology.tensor",
+    "--pipeline-parallel-size": "topology.pipeline",
+    "--data-parallel-size": "topology.data",
+    "--attn-dp-size": "topology.attention",
+    "--enable-dp-attention": "topology.attention",
+    "--expert-parallel-size": "topology.expert",
+    "--nnodes": "topology.pipeline or topology.tensor",
+    "--node-rank": "topology.pipeline or topology.tensor",
+    "--dist-init-addr": "topology.pipeline or topology.tensor",
+    "--disaggregation-mode": "prefill",
+    "--disaggregation-bootstrap-port": "",
+}
+
 
 def arguments(pod: WorkerPod) -> Iterator[str]:
     """Yield what follows the program."""

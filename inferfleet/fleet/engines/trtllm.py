@@ -4,6 +4,15 @@ from collections.abc import Iterator
 
 from inferfleet.fleet.engines.worker import WorkerPod
 
+# The fields that say what inferfleet writes, by the flags.
+FIELDS = {
+    "--host": "",
+    "--port": "engine.port",
+    "--tp_size": "topology.tensor",
+    "--pp_size": "topology.pipeline",
+    "--ep_size": "topology.expert",
+}
+
 
 def arguments(pod: WorkerPod) -> Iterator[str]:
     """Yield what follows the program."""
@@ -11,12 +20,12 @@ def arguments(pod: WorkerPod) -> Iterator[str]:
     if engine.model is None:
         raise ValueError("no command line is written for an engine without a model")
     yield engine.model.repository
+    if engine.model.revision:
+        yield f"--revision={engine.model.revision}"
     # It listens on localhost otherwise.
     yield "--host=0.0.0.0"
     yield f"--port={pod.port}"
     if topology.tensor > 1:
         yield f"--tp_size={topology.tensor}"
-    if topology.pipeline > 1:
-        yield f"--pp_size={topology.pipeline}"
     if topology.expert:
         yield f"--ep_size={topology.tensor}"

@@ -14,6 +14,33 @@ from inferfleet.fleet.roles import DECODE, connector, is_disaggregated, serving_
 
 # The connector's class and the roles in it, by `prefill.connector`.
 CONNECTORS = {"NIXL": "NixlConnector", "Mooncake": "MooncakeConnector"}
+# The fields that say what inferfleet writes, by the flags. That of KV transfer is for `prefill` alone.
+FIELDS = {
+    "--model": "engine.model",
+    "--revision": "engine.model.revision",
+    "--served-model-name": "engine.servedNames",
+    "--host": "",
+    "--port": "engine.port",
+    "--tensor-parallel-size": "topology.tensor",
+    "--pipeline-parallel-size": "topology.pipeline",
+    "--data-parallel-size": "topology.data",
+    "--data-parallel-size-local": "topology.dataLocal",
+    "--data-parallel-rank": "topology.data",
+    "--data-parallel-start-rank": "topology.data",
+    "--data-parallel-address": "topology.data",
+    "--data-parallel-rpc-port": "",
+    "--data-parallel-hybrid-lb": "workers.balance",
+    "--data-parallel-external-lb": "workers.balance",
+    "--data-parallel-multi-port-external-lb": "workers.balance",
+    "--data-parallel-supervisor-port": "",
+    "--nnodes": "topology.pipeline or topology.tensor",
+    "--node-rank": "topology.pipeline or topology.tensor",
+    "--master-addr": "topology.pipeline or topology.tensor",
+    "--master-port": "",
+    "--headless": "workers.balance",
+    "--enable-expert-parallel": "topology.expert",
+    "--shutdown-timeout": "engine.drain",
+}
 _KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
 TRANSFER = "--kv-transfer-config"
 # Keys of the connector's configuration that inferfleet writes.

@@ -14,6 +14,7 @@ from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines import sglang, trtllm, vllm
+from inferfleet.fleet.engines.balance import balance
 from inferfleet.fleet.engines.drain import ending
 from inferfleet.fleet.engines.worker import INDEX, LEADER, SIZE, WorkerPod
 from inferfleet.fleet.roles import args_of, engine_of, is_disaggregated, serving_roles, workers_of
@@ -75,6 +76,15 @@ def flags(pod: WorkerPod) -> tuple[str, ...]:
     return tuple(vllm.arguments(pod, drain=end.drain))
 
 
+def fields(pod: WorkerPod) -> Mapping[str, str]:
+    """Return the flags that are inferfleet's for such a pod, with the field that says each, "" for none."""
+    if pod.engine.type == "SGLang":
+        return sglang.FIELDS
+    if pod.engine.type == "TensorRT-LLM":
+        return trtllm.FIELDS
+    return vllm.FIELDS | ({vllm.TRANSFER: "prefill"} if vllm.transfer_config(pod) else {})
+
+
 def unwritable(deployment: ModelDeployment, role: str, pods: int) -> str | None:
     """Return why no command line is written for workers of so many pods, None where one is."""
     engine, topology = engine_of(deployment, role), workers_of(deployment, role).topology
@@ -86,6 +96,8 @@ def unwritable(deployment: ModelDeployment, role: str, pods: int) -> str | None:
         )
     if engine.type == "SGLang" and topology.data > 1 and pods > 1:
         return "for SGLang with topology.data over several pods no command line is written"
+    if engine.type != "vLLM" and (chosen := balance(deployment, role)) != "Engine":
+        return f"balance {chosen} is written for vLLM, and the engine is {engine.type}"
     if engine.type != "SGLang" and topology.attention > 1:
         return f"topology.attention is SGLang's, and the engine is {engine.type}"
     if engine.type == "TensorRT-LLM" and is_disaggregated(deployment) and role in serving_roles(deployment):
@@ -97,10 +109,12 @@ def example(deployment: ModelDeployment, role: str) -> str:
     """Return a command to begin from where none is written, as YAML."""
     engine = engine_of(deployment, role)
     program = {
+        "vLLM": (*_PROGRAMS["vLLM"], "MODEL", "--port=PORT"),
+        "SGLang": (*_PROGRAMS["SGLang"], "--model-path=MODEL", "--host=0.0.0.0", "--port=PORT"),
+        "TensorRT-LLM": ("trtllm-llmapi-launch", "trtllm-serve", "MODEL", "--host=0.0.0.0", "--port=PORT"),
         "Triton": ("tritonserver", "--model-repository=MODEL", "--http-port=PORT"),
         "Other": ("PROGRAM", "--model=MODEL", "--port=PORT"),
-        "TensorRT-LLM": ("trtllm-llmapi-launch", "trtllm-serve", "MODEL", "--host=0.0.0.0", "--port=PORT"),
-    }.get(engine.type, (*_PROGRAMS.get(engine.type, ()), "MODEL", "--port=PORT"))
+    }[engine.type]
     model = engine.model.repository if engine.model else "MODEL"
     words = [word.replace("MODEL", shown(model)).replace("PORT", "$(INFERFLEET_PORT)") for word in program]
     return f"command: [{', '.join(words)}]"

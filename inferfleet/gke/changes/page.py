@@ -80,9 +80,11 @@ class DeploymentField(NamedTuple):
 
 _OF_ROLES = "spec.roles.<name>."
 _PREFILL = "spec.prefill."
-# What both roles exchange: `fleet.engines.exchanged`.
-_FACTS = "with another image, model, number format, block size or transfer config"
-_EXCHANGED = "both roles get another workload, because KV caches have another form"
+# What may decide the form of KV caches: `fleet.engines.revision`.
+_FACTS = "with another image, command, args or variable of the engine"
+_EXCHANGED = "both roles get another workload, because KV caches may have another form"
+_ANOTHER = f"where there is prefill, {_EXCHANGED}"
+_TUNED = f"where there is prefill and no engine.revision, {_EXCHANGED}"
 DEPLOYMENT_FIELDS = (
     DeploymentField("apiVersion", PodEffect.NONE, "it has a single value"),
     DeploymentField("kind", PodEffect.NONE, "it says what the document is"),
@@ -130,6 +132,19 @@ DEPLOYMENT_FIELDS = (
         "the InferencePool has the new port first: requests fail until pods are replaced, which is announced",
     ),
     DeploymentField("spec.engine.startup", PodEffect.ROLL, "the probe at start allows so much time"),
+    DeploymentField(
+        "spec.engine.version", PodEffect.ROLL, "where the image follows from it, as another image does"
+    ),
+    DeploymentField("spec.engine.image", PodEffect.ROLL, _ANOTHER),
+    DeploymentField("spec.engine.program", PodEffect.ROLL, "the command begins with it"),
+    DeploymentField("spec.engine.model", PodEffect.ROLL, _ANOTHER),
+    DeploymentField("spec.engine.model.token", PodEffect.ROLL, "it is a variable of the engine"),
+    DeploymentField("spec.engine.servedNames", PodEffect.ROLL, "the command has them"),
+    DeploymentField("spec.engine.drain", PodEffect.ROLL, "the command and the grace period follow from it"),
+    DeploymentField("spec.engine.args", PodEffect.ROLL, f"the command ends with them; {_TUNED}"),
+    DeploymentField(
+        "spec.engine.revision", PodEffect.ANOTHER, "of both roles; without prefill nothing happens"
+    ),
     DeploymentField("spec.workers.count", PodEffect.COME_OR_GO, "each replica has so many pods or groups"),
     DeploymentField(
         "spec.workers.topology",
@@ -142,6 +157,11 @@ DEPLOYMENT_FIELDS = (
         PodEffect.ROLL,
         f"all pods are made of it; where there is prefill, {_FACTS}, {_EXCHANGED}",
     ),
+    DeploymentField(
+        "spec.workers.balance",
+        PodEffect.ROLL,
+        "commands, ports and the InferencePool follow from it; other ports are announced",
+    ),
     DeploymentField("spec.workers.entry", PodEffect.ROLL, "whole groups roll"),
     DeploymentField("spec.workers.follower", PodEffect.ROLL, "whole groups roll"),
     DeploymentField("spec.disruptionBudget", PodEffect.NONE, "it is about how nodes are drained"),
@@ -150,6 +170,7 @@ DEPLOYMENT_FIELDS = (
     DeploymentField(
         f"{_OF_ROLES}workers.topology", PodEffect.ROLL, "as that of the deployment, for the role"
     ),
+    DeploymentField(f"{_OF_ROLES}workers.balance", PodEffect.ROLL, "as that of the deployment, for the role"),
     DeploymentField(f"{_OF_ROLES}workers.template", PodEffect.ROLL, "all pods of the role are made of it"),
     DeploymentField(f"{_OF_ROLES}workers.entry", PodEffect.ROLL, "whole groups of the role roll"),
     DeploymentField(f"{_OF_ROLES}workers.follower", PodEffect.ROLL, "whole groups of the role roll"),
@@ -167,6 +188,7 @@ DEPLOYMENT_FIELDS = (
     *(
         DeploymentField(f"{_PREFILL}workers.{part}", PodEffect.ROLL, why)
         for part, why in (
+            ("balance", "those of prefill; other ports of the InferencePool are announced"),
             ("template", f"all pods of prefill are made of it; {_FACTS}, {_EXCHANGED}"),
             ("entry", f"whole groups of prefill roll; {_FACTS}, {_EXCHANGED}"),
             ("follower", f"whole groups of prefill roll; {_FACTS}, {_EXCHANGED}"),
@@ -176,6 +198,11 @@ DEPLOYMENT_FIELDS = (
         f"{_PREFILL}nodeSelector", PodEffect.ANOTHER, "where it excludes the pool of prefill; decode runs on"
     ),
     DeploymentField(f"{_PREFILL}connector", PodEffect.ANOTHER, _EXCHANGED),
+    DeploymentField(f"{_PREFILL}options", PodEffect.ANOTHER, _EXCHANGED),
+    DeploymentField(f"{_PREFILL}image", PodEffect.ANOTHER, _EXCHANGED),
+    DeploymentField(
+        f"{_PREFILL}args", PodEffect.ANOTHER, f"{_EXCHANGED}; with engine.revision pods of prefill roll"
+    ),
     DeploymentField(f"{_PREFILL}decider", PodEffect.NONE, "it is about the picker, which is replaced"),
     DeploymentField(f"{_PREFILL}proxy", PodEffect.ROLL, "those of decode, which the proxy is in"),
     DeploymentField(
@@ -200,8 +227,7 @@ DEPLOYMENT_FIELDS = (
     DeploymentField(
         "spec.plugins",
         PodEffect.ROLL,
-        "where they make other pods; where there is prefill and model-cache has another model for a path, "
-        "both roles get another workload",
+        "where they make other pods",
     ),
 )
 

@@ -7,8 +7,6 @@ _validate_remote_agent_handshake in vllm/distributed/kv_transfer/kv_connector/v1
 import hashlib
 from dataclasses import asdict, dataclass
 
-from inferfleet.profiles.kv_transfer import PREFILL_WIDER_SINCE, version_of
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -48,9 +46,7 @@ def refusal(own: Layout, prefill: Layout, *, strict: bool) -> str:
             "AssertionError: Remote P worker with different page/block size is not supported yet. "
             f"local={own.block_size}, remote={prefill.block_size}"
         )
-    version = version_of(f"vllm/{own.version}")
-    wider = prefill.tensor % own.tensor == 0 and not (version and version < PREFILL_WIDER_SINCE)
-    if own.tensor % prefill.tensor and not wider:
+    if own.tensor % prefill.tensor and prefill.tensor % own.tensor:
         return (
             f"AssertionError: Local tensor parallel size {own.tensor} is not divisible by remote tensor "
             f"parallel size {prefill.tensor}."

@@ -4,22 +4,26 @@ vLLM has `--kv-transfer-config` (vllm/config/kv_transfer.py) and variables for t
 (vllm/envs.py); SGLang has `--disaggregation-mode` and its relatives (sglang/srt/server_args.py).
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from inferfleet.profiles.kv_transfer import ALIASES, FILES
+from pydantic import BaseModel, ValidationError, model_validator
+
 from sandbox.engine.command.arguments import Arguments
-from sandbox.engine.failure import EngineFailure
+from sandbox.engine.failure import REFUSED, EngineFailure
 from sandbox.engine.handover.layout import Layout
 from sandbox.engine.protocol import Start
 
 _FLAG = "--kv-transfer-config"
 _ROLES = ("kv_producer", "kv_both", "kv_consumer")
-_POLICIES = ("fail", "recompute")
 # The names of connectors by the way that they use.
 _NIXL = ("NixlConnector", "NixlPullConnector")
+# Two names of one class: v1/nixl/connector.py ends in `NixlConnector = NixlPullConnector`.
+ALIASES = {"NixlPullConnector": "NixlConnector"}
+# Classes that store a cache in files: the folder is a hash of the tokens, the file is called after the layer
+# (_generate_foldername_debug in v1/example_connector.py at 00231834).
+FILES = ("ExampleConnector", "SharedStorageConnector")
 _LMCACHE = ("LMCacheConnectorV1", "LMCacheMPConnector")
 # These hand nothing over by what a routing sidecar of llm-d 0.7 says to engines.
 _OTHERS = (
@@ -33,10 +37,27 @@ _OTHERS = (
     "DecodeBenchConnector",
 )
 _BOOTSTRAP_PORT = "--disaggregation-bootstrap-port"
-_MODES = ("null", "prefill", "decode")
 
 Way = Literal["nixl", "storage", "bootstrap"]
 Role = Literal["prefill", "decode", "both"]
+
+_ROLE_BY_MODE: Mapping[str, Role] = {"prefill": "prefill", "decode": "decode"}
+
+
+class KVTransferConfig(BaseModel):
+    """What is judged of vLLM's class of this name, whose errors name it, before the engine starts."""
+
+    kv_connector: str | None = None
+    kv_role: Literal["kv_producer", "kv_both", "kv_consumer"] | None = None
+    kv_connector_extra_config: dict[str, Any] = {}
+    kv_connector_module_path: str | None = None
+    kv_load_failure_policy: Literal["recompute", "fail"] = "fail"
+
+    @model_validator(mode="after")
+    def _has_a_role(self) -> Self:
+        if self.kv_connector is not None and self.kv_role is None:
+            raise ValueError(f"Please specify kv_role when kv_connector is set, supported roles are {_ROLES}")
+        return self
 
 
 @dataclass(frozen=True)
@@ -75,31 +96,18 @@ def transfer_of(
     if start.engine == "sglang":
         return _sglang(given, layout), []
     if start.engine == "vllm" and (text := given.text(_FLAG)) is not None:
-        return _vllm(start.env, _object(text), layout)
+        return _vllm(start.env, _config(text), layout)
     return None, []
 
 
 def _vllm(
-    env: Mapping[str, str], config: Mapping[str, Any], layout: Layout
+    env: Mapping[str, str], config: KVTransferConfig, layout: Layout
 ) -> tuple[Transfer | None, list[str]]:
-    role = config.get("kv_role")
-    if role is not None and role not in _ROLES:
-        raise EngineFailure(f"ValueError: Unsupported kv_role: {role}. Supported roles are {_ROLES}")
-    if not config.get("kv_connector"):
+    if not config.kv_connector:
         return None, []
-    if role is None:
-        raise EngineFailure(
-            f"ValueError: Please specify kv_role when kv_connector is set, supported roles are {_ROLES}"
-        )
-    policy = config.get("kv_load_failure_policy", "fail")
-    if policy not in _POLICIES:
-        raise EngineFailure(
-            f"ValueError: kv_load_failure_policy: Input should be 'recompute' or 'fail', got {policy!r}"
-        )
-
     roles: dict[str, Role] = {"kv_producer": "prefill", "kv_consumer": "decode"}
     notes: list[str] = []
-    for one in _connectors(config):
+    for one in _connectors(config.model_dump()):
         name, extra = str(one.get("kv_connector")), _extra(one)
         of = Layout(**{**vars(layout), "connector": ALIASES.get(name, name)})
         if name in _NIXL:
@@ -112,11 +120,13 @@ def _vllm(
                 port=_port(env, "VLLM_NIXL_SIDE_CHANNEL_PORT", 5600),
                 lease=_lease(env, extra),
                 strict=extra.get("enforce_handshake_compat", True) is not False,
-                recompute=policy == "recompute",
+                recompute=config.kv_load_failure_policy == "recompute",
             )
             return nixl, notes
         if store := _store(env, name, extra):
-            return Transfer(way="storage", role=roles.get(role, "both"), layout=of, store=store), notes
+            return Transfer(
+                way="storage", role=roles.get(config.kv_role or "", "both"), layout=of, store=store
+            ), notes
         notes.append(_note(name, one))
     return None, notes
 
@@ -166,39 +176,28 @@ def _connectors(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from _connectors(one)
 
 
-def _object(text: str) -> dict[str, Any]:
+def _config(text: str) -> KVTransferConfig:
     try:
-        config = json.loads(text)
-    except ValueError:
-        config = None
-    if not isinstance(config, dict):
-        raise EngineFailure(f"vllm serve: error: argument {_FLAG}: Value {text} cannot be converted to JSON")
-    return config
+        return KVTransferConfig.model_validate_json(text)
+    except ValidationError as error:
+        raise EngineFailure(f"vllm serve: error: argument {_FLAG}: {error}", code=REFUSED) from error
 
 
 def _port(env: Mapping[str, str], name: str, default: int) -> int:
-    return _number(env.get(name) or str(default), name)
-
-
-def _number(text: str, name: str) -> int:
+    text = env.get(name) or str(default)
     if not text.isdecimal():
         raise EngineFailure(f"ValueError: invalid literal for int() with base 10: '{text}' ({name})")
     return int(text)
 
 
 def _sglang(given: Arguments, layout: Layout) -> Transfer | None:
-    mode = given.text("--disaggregation-mode") or "null"
-    if mode not in _MODES:
-        raise EngineFailure(
-            f"launch_server.py: error: argument --disaggregation-mode: invalid choice: '{mode}' (choose from "
-            f"{', '.join(map(repr, _MODES))})"
-        )
-    if mode == "null":
+    role = _ROLE_BY_MODE.get(given.text("--disaggregation-mode") or "null")
+    if role is None:
         return None
     backend = given.text("--disaggregation-transfer-backend") or "mooncake"
     return Transfer(
         way="bootstrap",
-        role="prefill" if mode == "prefill" else "decode",
+        role=role,
         layout=Layout(**{**vars(layout), "connector": backend, "version": ""}),
-        port=_number(given.text(_BOOTSTRAP_PORT) or "8998", _BOOTSTRAP_PORT),
+        port=int(given.text(_BOOTSTRAP_PORT) or 8998),
     )

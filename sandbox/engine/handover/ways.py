@@ -7,11 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from inferfleet.profiles.kv_transfer import FILES
 from sandbox.engine.completion import BadRequest, Completion
 from sandbox.engine.handover.channel import Channel, Peer, Resolve, TransferFailed
 from sandbox.engine.handover.layout import refusal
-from sandbox.engine.handover.transfer import Transfer
+from sandbox.engine.handover.transfer import FILES, Transfer
 from sandbox.engine.load import Load
 
 # Seconds for which SGLang's engines wait for each other; the real ones wait for 300.

@@ -13,7 +13,7 @@ STEP = "Write a tag with a version, or a digest"
 
 
 def _stand(image: str | None, role: str = "decode") -> Stand:
-    made = workers("--port=8200", engine={"image": image})
+    made = workers(engine={"image": image})
     if image is None:
         del made["template"]["spec"]["containers"][0]["image"]
     return stand(apart(made, made), role)
@@ -46,9 +46,18 @@ def test_an_image_without_version_and_digest_may_change(image: str, changes: boo
 def test_it_is_told_where_the_image_is_written() -> None:
     own = [*changing_image(_stand("vllm", "prefill"))]
     of_cluster = [*changing_image(replace(_stand(None), image="vllm"))]
-    assert [(one.kind, one.path) for one in (*own, *of_cluster)] == [
+    bare = {"topology": {"tensor": 2}}
+    document = apart(bare, bare, engine={"image": "vllm"}, image="vllm:latest")
+    declared = [
+        problem
+        for role, image in (("decode", "vllm"), ("prefill", "vllm:latest"))
+        for problem in changing_image(replace(stand(document, role), image=image))
+    ]
+    assert [(one.kind, one.path) for one in (*own, *of_cluster, *declared)] == [
         ("ModelDeployment", "spec.prefill.workers.template.spec.containers[0].image"),
         ("InferenceCluster", "spec.serving.images.engine.vLLM"),
+        ("ModelDeployment", "spec.engine.image"),
+        ("ModelDeployment", "spec.prefill.image"),
     ]
 
 

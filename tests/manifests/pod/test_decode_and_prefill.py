@@ -1,9 +1,10 @@
 """Whole pod templates where prefill and decode are apart: in front of a decode engine is a routing proxy."""
 
+import json
 from typing import Any
 
 import pytest
-from apart import apart, stand, workers
+from apart import MODEL, apart, stand, workers
 
 from inferfleet.manifests.pod.clashes import document_contradictions, template_check
 from inferfleet.manifests.pod.stand import Stand
@@ -17,8 +18,8 @@ def _labels(role: str, pool: str, **others: str) -> dict[str, str]:
         "inferfleet.dev/placement": f"{pool}.3fa01c",
         "inferfleet.dev/serves": "3fa01c",
         "inferfleet.dev/revision": "3fa01c",
-        "llm-d.ai/role": role,
         "llm-d.ai/model": "qwen",
+        "llm-d.ai/role": role,
         "llm-d.ai/engine-type": "vllm",
         "llm-d.ai/inference-serving": "true",
         **others,
@@ -79,11 +80,20 @@ NEW_PROXY = PROXY | {
 }
 
 
-def _engine(port: int, *args: str, gpus: str = "2") -> dict[str, Any]:
+def _args(role: str, *flags: str) -> list[str]:
+    config = {"kv_connector": "NixlConnector", "kv_role": "kv_producer"}
+    if role == "decode":
+        config |= {"kv_load_failure_policy": "recompute", "kv_role": "kv_consumer"}
+    transfer = json.dumps(config, sort_keys=True, separators=(",", ":"))
+    return [MODEL, *flags, f"--kv-transfer-config={transfer}"]
+
+
+def _engine(port: int, args: list[str], gpus: str = "2") -> dict[str, Any]:
     return {
         "name": "engine",
         "image": "vllm:1",
-        "args": list(args),
+        "command": ["vllm", "serve"],
+        "args": args,
         "ports": [{"name": "http", "containerPort": port}, {"name": "nixl-side", "containerPort": 5600}],
         "startupProbe": HEALTH | {"periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 180},
         "readinessProbe": HEALTH | {"periodSeconds": 5, "timeoutSeconds": 5},
@@ -119,17 +129,19 @@ def _made(where: Stand) -> dict[str, Any]:
     ("profile", "proxy"), [("scheduler-0.7", PROXY), ("gie-1.5", NEW_PROXY), ("router-0.10", NEW_PROXY)]
 )
 def test_requests_of_a_decode_pod_come_to_its_proxy(profile: str, proxy: dict[str, Any]) -> None:
+    args = _args("decode", "--port=8200", "--tensor-parallel-size=2", "--shutdown-timeout=90")
     assert _made(stand(apart(), profile=profile)) == {
         "metadata": {"labels": _labels("decode", "h100")},
-        "spec": _pod(_engine(8200, "--port=8200"), "h100", initContainers=[proxy]),
+        "spec": _pod(_engine(8200, args), "h100", initContainers=[proxy]),
     }
 
 
 @pytest.mark.parametrize("profile", ["scheduler-0.7", "gie-1.5", "router-0.10"])
 def test_a_prefill_pod_has_no_proxy(profile: str) -> None:
+    args = _args("prefill", "--port=8000", "--tensor-parallel-size=2", "--shutdown-timeout=90")
     assert _made(stand(apart(), "prefill", profile=profile)) == {
         "metadata": {"labels": _labels("prefill", "h200")},
-        "spec": _pod(_engine(8000), "h200"),
+        "spec": _pod(_engine(8000, args), "h200"),
     }
 
 
@@ -141,6 +153,7 @@ EACH = [
     "--data-parallel-multi-port-external-lb",
     "--data-parallel-address=$(LWS_LEADER_ADDRESS)",
     "--node-rank=$(LWS_WORKER_INDEX)",
+    "--shutdown-timeout=90",
 ]
 ACTIVE = {
     "llm-d.ai/active-ports": "8000,8001",
@@ -156,7 +169,7 @@ READY = _value("VLLM_ENGINE_READY_TIMEOUT_S", "1800")
 def test_each_pod_that_answers_has_a_proxy_with_a_port_for_each_copy(
     profile: str, proxy: dict[str, Any], position: str
 ) -> None:
-    engine = _engine(8200, *EACH, gpus="2")
+    engine = _engine(8200, _args("decode", *EACH))
     supervised = {"httpGet": {"path": "/health", "port": 9256}}
     engine |= {
         "ports": [
@@ -174,7 +187,7 @@ def test_each_pod_that_answers_has_a_proxy_with_a_port_for_each_copy(
         "args": [first, server, connector, "--data-parallel-size=2", *others],
         "ports": [{"name": "proxy", "containerPort": 8000}, {"name": "proxy-1", "containerPort": 8001}],
     }
-    document = apart(workers(*EACH, topology=WIDE), workers(topology={"tensor": 1}))
+    document = apart(workers(topology=WIDE), workers(topology={"tensor": 1}))
     assert _made(stand(document, "decode", position, profile=profile)) == {
         "metadata": {"labels": _labels("decode", "h100"), "annotations": ACTIVE},
         "spec": _pod(engine, "h100", initContainers=[with_ranks]),
@@ -182,7 +195,7 @@ def test_each_pod_that_answers_has_a_proxy_with_a_port_for_each_copy(
 
 
 def test_a_prefill_pod_with_fewer_ports_than_its_pool_says_so() -> None:
-    document = apart(workers(*EACH, topology=WIDE), workers(topology={"tensor": 1}))
+    document = apart(workers(topology=WIDE), workers(topology={"tensor": 1}))
     assert pod_template(stand(document, "prefill"))["metadata"]["annotations"] == {
         "llm-d.ai/active-ports": "8000",
         "inference.networking.k8s.io/active-ports": "8000",
@@ -190,21 +203,23 @@ def test_a_prefill_pod_with_fewer_ports_than_its_pool_says_so() -> None:
 
 
 def test_a_follower_that_computes_has_no_proxy_and_is_reached_by_other_engines() -> None:
-    args = ["--port=8200", "-pp=2", "--nnodes=2", "--node-rank=$(LWS_WORKER_INDEX)"]
-    args += ["--master-addr=$(LWS_LEADER_ADDRESS)"]
-    pods = {"entry": workers(*args)["template"], "follower": workers(*args, "--headless")["template"]}
-    several = {
-        "topology": {"tensor": 8, "pipeline": 2},
-        **{position: {"template": template} for position, template in pods.items()},
-    }
-    document = apart(several)
+    document = apart(workers(topology={"tensor": 8, "pipeline": 2}))
     entry, follower = (_made(stand(document, "decode", at))["spec"] for at in ("Entry", "Follower"))
     assert [each["name"] for each in entry["initContainers"]] == ["routing-proxy"]
     assert "initContainers" not in follower
     assert follower["containers"][0] == {
         "name": "engine",
         "image": "vllm:1",
-        "args": [*args, "--headless"],
+        "command": ["vllm", "serve"],
+        "args": _args(
+            "decode",
+            "--tensor-parallel-size=8",
+            "--pipeline-parallel-size=2",
+            "--nnodes=$(LWS_GROUP_SIZE)",
+            "--node-rank=$(LWS_WORKER_INDEX)",
+            "--master-addr=$(LWS_LEADER_ADDRESS)",
+            "--headless",
+        ),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "env": [READY, *TO_OTHERS[1:]],
         "ports": [{"name": "nixl-side", "containerPort": 5600}],

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from apart import apart, stand, workers
 
-from inferfleet.api.problems import Mistake, Problem
-from inferfleet.manifests.pod.clashes import document_contradictions, template_check
+from inferfleet.api.problems import Problem
+from inferfleet.manifests.pod.clashes import document_contradictions
 from inferfleet.manifests.pod.disaggregated.transfer import without_storage
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
@@ -50,15 +50,14 @@ def test_ucx_is_told_by_the_fabric_of_the_class(
     "engine", [{"resources": {"limits": {"rdma/ib": 1}}}, {"envFrom": [{"configMapRef": {"name": "ucx"}}]}]
 )
 def test_ucx_is_left_alone_where_a_template_may_give_it_adapters(engine: dict[str, Any]) -> None:
-    document = apart(workers("--port=8200", engine=engine))
+    document = apart(workers(engine=engine))
     assert _env(stand(document)) == [KEEPS, (HOST, "a field"), (PORT, "5600")]
 
 
 def test_what_a_template_sets_stays() -> None:
     own = {"VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "600", HOST: "$(MY_IP)", PORT: "6000", "UCX_TLS": "tcp"}
-    made = _engine(stand(apart(workers("--port=8200", engine=_set(**own)))))
+    made = _engine(stand(apart(workers(engine=_set(**own)))))
     assert {each["name"]: each["value"] for each in made["env"]} == own
-    assert made["ports"][-1] == {"name": "nixl-side", "containerPort": 6000}
 
 
 def test_of_a_shared_storage_pods_know_their_revision_and_no_side_channel() -> None:
@@ -71,33 +70,35 @@ def test_of_a_shared_storage_pods_know_their_revision_and_no_side_channel() -> N
 
 
 def test_proxies_ask_mooncake_where_prefill_tells_the_way() -> None:
-    prefill = workers(engine=_set(VLLM_MOONCAKE_BOOTSTRAP_PORT="9100"))
-    document = apart(prefill=prefill, connector="Mooncake")
-    proxy = pod_template(stand(document, profile="router-0.10"))["spec"]["initContainers"][0]
-    assert "--mooncake-bootstrap-port=9100" in proxy["args"]
-    made = _engine(stand(document, "prefill", profile="router-0.10"))
-    assert made["ports"][-1] == {"name": "bootstrap", "containerPort": 9100}
-    default = _env(stand(apart(connector="Mooncake"), "prefill", profile="router-0.10"))
-    assert default == [KEEPS, ("VLLM_MOONCAKE_BOOTSTRAP_PORT", "8998")]
-
-
-def _sglang(*prefill: str) -> Any:
-    return apart(
-        workers("--port=8200", "--host=0.0.0.0", "--disaggregation-mode=decode"),
-        workers("--host=0.0.0.0", "--disaggregation-mode=prefill", *prefill),
-        engine={"type": "SGLang"},
-    )
-
-
-@pytest.mark.parametrize(("args", "port"), [((), 8998), (("--disaggregation-bootstrap-port", "9100"), 9100)])
-def test_proxies_ask_sglang_where_prefill_tells_the_way(args: tuple[str, ...], port: int) -> None:
-    document = _sglang(*args)
+    document = apart(connector="Mooncake")
     proxy = pod_template(stand(document))["spec"]["initContainers"][0]
-    assert {"name": "SGLANG_BOOTSTRAP_PORT", "value": str(port)} in proxy["env"]
+    assert "--mooncake-bootstrap-port=8998" in proxy["args"]
+    made = _engine(stand(document, "prefill"))
+    assert made["ports"][-1] == {"name": "bootstrap", "containerPort": 8998}
+    assert _env(stand(document, "prefill")) == [KEEPS, ("VLLM_MOONCAKE_BOOTSTRAP_PORT", "8998")]
+
+
+def test_prefill_of_mooncake_tells_the_way_nowhere_else() -> None:
+    prefill = workers(engine=_set(VLLM_MOONCAKE_BOOTSTRAP_PORT="9100"))
+    assert list(document_contradictions(stand(apart(prefill=prefill, connector="Mooncake"), "prefill"))) == [
+        Problem(
+            "VLLM_MOONCAKE_BOOTSTRAP_PORT is '9100', but routing proxies of decode pods ask 8998",
+            "Remove it: inferfleet sets 8998",
+            "spec.prefill.workers.template.spec.containers[0].env[0].value",
+            kind="ModelDeployment",
+            key="ml/qwen",
+        )
+    ]
+
+
+def test_proxies_ask_sglang_where_prefill_tells_the_way() -> None:
+    document = apart(engine={"type": "SGLang"})
+    proxy = pod_template(stand(document))["spec"]["initContainers"][0]
+    assert {"name": "SGLANG_BOOTSTRAP_PORT", "value": "8998"} in proxy["env"]
     assert proxy["args"][:3] == ["--port=30000", "--model-server-port=8200", "--kv-connector=sglang"]
     made = _engine(stand(document, "prefill"))
     assert (made["ports"], made["env"]) == (
-        [{"name": "http", "containerPort": 30000}, {"name": "bootstrap", "containerPort": port}],
+        [{"name": "http", "containerPort": 30000}, {"name": "bootstrap", "containerPort": 8998}],
         [
             {"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"},
             {"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "120"},
@@ -105,72 +106,47 @@ def test_proxies_ask_sglang_where_prefill_tells_the_way(args: tuple[str, ...], p
     )
 
 
-def test_a_plugin_does_not_move_where_prefill_tells_the_way() -> None:
-    where = stand(_sglang(), "prefill")
-    template = pod_template(where)
-    template["spec"]["containers"][0]["args"].append("--disaggregation-bootstrap-port=9100")
-    assert list(template_check(where)(template)) == [
-        Mistake(
-            "by --disaggregation-bootstrap-port prefill engines tell the way to them on 9100, but by the "
-            "document's own template routing proxies of decode pods ask 8998",
-            "Write --disaggregation-bootstrap-port in the template of spec.prefill.workers instead",
-            ("spec.containers[engine]",),
+@pytest.mark.parametrize("address", ["localhost", "0.0.0.0"])
+def test_a_side_channel_that_no_other_pod_reaches_is_refused(address: str) -> None:
+    assert list(document_contradictions(stand(apart(workers(engine=_set(**{HOST: address})))))) == [
+        Problem(
+            f"{HOST} is {address!r}, but the engines of other pods ask this one there",
+            "Remove it: inferfleet sets the address of the pod",
+            f"{ENGINE}.env[0].value",
+            kind="ModelDeployment",
+            key="ml/qwen",
         )
     ]
 
 
 @pytest.mark.parametrize(
-    ("engine", "what", "step", "at"),
+    ("fields", "what"),
     [
-        (
-            _set(**{HOST: "localhost"}),
-            f"{HOST} is 'localhost', but the engines of other pods ask this one there",
-            "Remove it: inferfleet sets the address of the pod",
-            f"{ENGINE}.env[0].value",
-        ),
-        (
-            _set(**{HOST: "0.0.0.0"}),
-            f"{HOST} is '0.0.0.0', but the engines of other pods ask this one there",
-            "Remove it: inferfleet sets the address of the pod",
-            f"{ENGINE}.env[0].value",
-        ),
-        (
-            _set(**{PORT: "nixl"}),
-            f"{PORT} is 'nixl', but it is the number of a port",
-            "Write one, or remove it: inferfleet sets 5600",
-            f"{ENGINE}.env[0].value",
-        ),
-        (
-            _set(**{PORT: "8200"}),
-            "NIXL's side channel is on 8200, but the engine takes requests there",
-            f"Set {PORT} to another port",
-            f"{ENGINE}.env[0].value",
-        ),
-        (
-            _set(**{PORT: "8000"}),
-            "NIXL's side channel is on 8000, but the routing proxy takes requests there",
-            f"Set {PORT} to another port",
-            f"{ENGINE}.env[0].value",
-        ),
+        ({"proxy": {"enginePort": 5600}}, "the engine takes requests there"),
+        ({"engine": {"port": 5600}}, "the routing proxy takes requests there"),
     ],
 )
-def test_a_side_channel_that_no_other_pod_reaches_is_refused(
-    engine: dict[str, Any], what: str, step: str, at: str
-) -> None:
-    assert list(document_contradictions(stand(apart(workers("--port=8200", engine=engine))))) == [
-        Problem(what, step, at, kind="ModelDeployment", key="ml/qwen")
+def test_an_engine_on_its_own_side_channel_is_refused(fields: dict[str, Any], what: str) -> None:
+    assert list(document_contradictions(stand(apart(**fields)))) == [
+        Problem(
+            f"NIXL's side channel is on 5600, but {what}",
+            "Write another spec.engine.port or spec.prefill.proxy.enginePort",
+            ENGINE,
+            kind="ModelDeployment",
+            key="ml/qwen",
+        )
     ]
 
 
 def test_a_container_on_the_side_channel_of_any_rank_is_refused() -> None:
     log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 5601}]}
     topology = {"tensor": 1, "data": 2, "dataLocal": 2}
-    document = apart(workers("--port=8200", topology=topology, sidecars=[log]))
+    document = apart(workers(topology=topology, sidecars=[log]))
     assert list(document_contradictions(stand(document))) == [
         Problem(
             "container 'log' listens on 5601, but NIXL's side channel is on 5600 to 5601, and containers of "
             "a pod share one address",
-            f"Move it to another port, or: Set {PORT} to another port",
+            "Move it to another port",
             "spec.workers.template.spec.containers[1].ports[0]",
             kind="ModelDeployment",
             key="ml/qwen",

@@ -24,8 +24,8 @@ IDENTITY = {
     "inferfleet.dev/role": "decode",
     "inferfleet.dev/placement": "h100",
     "inferfleet.dev/serves": "true",
-    "llm-d.ai/role": "both",
     "llm-d.ai/model": "qwen",
+    "llm-d.ai/role": "both",
     "llm-d.ai/engine-type": "vllm",
     "llm-d.ai/inference-serving": "true",
 }
@@ -88,6 +88,7 @@ def test_what_the_team_wrote_is_kept(deployment: Make, spot: Spot, quarter: Hard
     own = {
         "engine": {
             "args": ["serve"],
+            "env": [{"name": "OWN", "value": "$(INFERFLEET_PORT)"}],
             "ports": [{"containerPort": 8000}, {"name": "rpc", "containerPort": 5555}],
             "readinessProbe": {"tcpSocket": {"port": 8000}},
             "terminationMessagePolicy": "File",
@@ -114,6 +115,19 @@ def test_what_the_team_wrote_is_kept(deployment: Make, spot: Spot, quarter: Hard
                     "name": "engine",
                     "image": "vllm:1",
                     "args": ["serve"],
+                    # A command of the team's own may use what the document declares.
+                    "env": [
+                        {"name": f"INFERFLEET_{name}", "value": value}
+                        for name, value in (
+                            ("PORT", "8000"),
+                            ("TENSOR", "2"),
+                            ("PIPELINE", "1"),
+                            ("DATA", "1"),
+                            ("DATA_LOCAL", "1"),
+                            ("DRAIN", "560"),
+                        )
+                    ]
+                    + [{"name": "OWN", "value": "$(INFERFLEET_PORT)"}],
                     "ports": [
                         {"containerPort": 8000, "name": "http"},
                         {"name": "rpc", "containerPort": 5555},
@@ -161,14 +175,13 @@ def test_the_drain_ends_well_within_the_grace_period(
     assert pod["spec"]["containers"][0].get("lifecycle") == lifecycle
 
 
-def test_the_grace_period_has_room_for_what_the_engine_is_told(
-    deployment: Make, spot: Spot, whole: Hardware
-) -> None:
-    flag = {"engine": {"args": ["--shutdown-timeout=600"]}}
-    told = deployment(flag)
-    assert _pod(told, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 640
-    written = deployment({"terminationGracePeriodSeconds": 60, **flag})
-    assert _pod(written, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 60
+def test_grace_period_and_drain_follow_from_each_other(deployment: Make, spot: Spot, whole: Hardware) -> None:
+    model = {"model": "Qwen/Qwen3-32B"}
+    pod = _pod(deployment(engine={**model, "drain": "10m"}), spot, whole)["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 640
+    assert "--shutdown-timeout=600" in pod["containers"][0]["args"]
+    written = deployment({"terminationGracePeriodSeconds": 60}, engine=model)
+    assert "--shutdown-timeout=20" in _pod(written, spot, whole)["spec"]["containers"][0]["args"]
     slept = deployment({"engine": {"lifecycle": {"preStop": {"sleep": {"seconds": 131}}}}})
     assert _pod(slept, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 231
 

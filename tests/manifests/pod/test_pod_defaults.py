@@ -25,7 +25,12 @@ def _made(made: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
 
 def test_pods_are_named_as_llm_d_does(deployment: Make, spot: Spot, whole: Hardware) -> None:
     labels = _made(deployment(), spot, whole)["metadata"]["labels"]
-    assert (labels["llm-d.ai/model"], labels["llm-d.ai/role"]) == ("qwen", "both")
+    assert {key: value for key, value in labels.items() if key.startswith("llm-d.ai/")} == {
+        "llm-d.ai/model": "qwen",
+        "llm-d.ai/role": "both",
+        "llm-d.ai/engine-type": "vllm",
+        "llm-d.ai/inference-serving": "true",
+    }
 
 
 def test_a_busy_sglang_answers_its_probes(deployment: Make, spot: Spot, whole: Hardware) -> None:

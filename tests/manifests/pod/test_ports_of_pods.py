@@ -56,9 +56,9 @@ def _stand(
             "share one address",
         ),
         (
-            _stand(engine={"args": ["-dpp=5555"], "readinessProbe": {"tcpSocket": {"port": 5555}}}),
+            _stand(engine={"readinessProbe": {"tcpSocket": {"port": 29550}}}),
             "spec.containers[0].readinessProbe.tcpSocket.port",
-            "readinessProbe of container 'engine' asks port 5555, but the pods of a worker meet there, and "
+            "readinessProbe of container 'engine' asks port 29550, but the pods of a worker meet there, and "
             "an engine may end when others connect",
         ),
         (

@@ -16,27 +16,29 @@ PORTS = "llm-d.ai/active-ports"
 SPOT = Spot("ml/qwen", "east", (("decode", "h100"), ("encoder", "h100")))
 
 
-def _workers(topology: dict[str, int], *args: str) -> dict[str, Any]:
-    engine = {"name": "engine", "image": "vllm:1", "args": list(args)}
-    return {"topology": topology, "template": {"spec": {"containers": [engine]}}}
-
-
 def _pod(
-    position: Any, topology: dict[str, int], *args: str, role: str = "decode", gpus: int = 8
+    position: Any,
+    topology: dict[str, int],
+    *,
+    balance: str | None = None,
+    role: str = "decode",
+    gpus: int = 8,
 ) -> dict[str, Any]:
+    workers = {"topology": topology, "balance": balance}
     document = ModelDeployment.model_validate(
         {
             "metadata": {"name": "qwen", "namespace": "ml"},
             "spec": {
                 "replicas": 1,
-                "workers": _workers(topology, *args),
-                "roles": {"encoder": {"workers": _workers(topology, *args)}},
+                "engine": {"image": "vllm:1"},
+                "workers": workers,
+                "roles": {"encoder": {"workers": workers}},
             },
         }
     )
     shape = Shape(document.spec.workers.topology.pods_per_worker, gpus)
     hardware = Hardware("nvidia.com/gpu", gpus, 8, {"inferfleet.dev/pool": "h100"})
-    return pod_template(Stand(document, SPOT, role, position, shape, hardware))
+    return pod_template(Stand(document, SPOT, role, position, shape, hardware, "vllm:1"))
 
 
 def _engine(pod: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +48,6 @@ def _engine(pod: dict[str, Any]) -> dict[str, Any]:
 
 WIDE = {"tensor": 1, "data": 16, "dataLocal": 8}
 WAITS = {"name": "VLLM_ENGINE_READY_TIMEOUT_S", "value": "1800"}
-EACH = "--data-parallel-multi-port-external-lb"
 
 
 def test_a_follower_that_computes_has_no_port_probe_or_drain_and_takes_no_requests() -> None:
@@ -54,7 +55,6 @@ def test_a_follower_that_computes_has_no_port_probe_or_drain_and_takes_no_reques
     assert _engine(pod) == {
         "name": "engine",
         "image": "vllm:1",
-        "args": [],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "env": [WAITS],
         "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}],
@@ -72,26 +72,22 @@ def test_its_entry_is_the_pod_of_a_worker_of_one_that_waits_for_the_others() -> 
 
 @pytest.mark.parametrize("position", ["Entry", "Follower"])
 def test_with_data_parallelism_every_pod_serves_and_is_probed(position: str) -> None:
-    pod = _pod(position, WIDE, "vllm", "serve", "--data-parallel-hybrid-lb")
+    pod = _pod(position, WIDE, balance="Pod")
     assert pod["metadata"]["labels"][SERVES] == "true"
     assert _engine(pod)["readinessProbe"]["httpGet"] == {"path": "/health", "port": "http"}
 
 
 @pytest.mark.parametrize(
-    ("topology", "args"),
-    [
-        (WIDE, ("vllm", "serve", "--headless")),
-        ({"tensor": 8, "pipeline": 2, "data": 2}, ()),
-    ],
+    ("topology", "balance"), [(WIDE, "Engine"), ({"tensor": 8, "pipeline": 2, "data": 2}, None)]
 )
 def test_followers_without_a_server_of_their_own_do_not_serve(
-    topology: dict[str, int], args: tuple[str, ...]
+    topology: dict[str, int], balance: str | None
 ) -> None:
-    assert SERVES not in _pod("Follower", topology, *args)["metadata"]["labels"]
+    assert SERVES not in _pod("Follower", topology, balance=balance)["metadata"]["labels"]
 
 
 def test_a_pod_with_a_port_for_each_copy_says_which_and_is_asked_for_all_at_once() -> None:
-    pod = _pod("Entry", WIDE, "vllm", "serve", EACH)
+    pod = _pod("Entry", WIDE)
     assert pod["metadata"]["annotations"][PORTS] == "8000,8001,8002,8003,8004,8005,8006,8007"
     engine = _engine(pod)
     assert engine["readinessProbe"]["httpGet"] == {"path": "/ready", "port": 9256}
@@ -124,12 +120,12 @@ def test_pods_of_one_worker_keep_apart_where_a_node_could_hold_two() -> None:
 
 def test_an_engine_with_a_port_for_each_copy_waits_for_all_copies_of_its_pod() -> None:
     topology = {"tensor": 1, "data": 8, "dataLocal": 8}
-    assert _engine(_pod("Entry", topology, EACH))["env"] == [WAITS]
+    assert _engine(_pod("Entry", topology, balance="Port"))["env"] == [WAITS]
     assert "env" not in _engine(_pod("Entry", topology))
 
 
 def test_every_pod_of_another_role_that_serves_copies_is_behind_its_service() -> None:
-    for args in ((), ("vllm", "serve", "--data-parallel-hybrid-lb")):
-        pod = _pod("Follower", WIDE, *args, role="encoder")
+    for balance in (None, "Pod"):
+        pod = _pod("Follower", WIDE, balance=balance, role="encoder")
         assert pod["metadata"]["labels"][ENTRY] == "true"
         assert _engine(pod)["ports"] == [{"name": "http", "containerPort": 8000}]

@@ -33,7 +33,7 @@ def test_what_a_document_says_of_the_proxy_is_in_its_pod() -> None:
         "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "256Mi"}},
         "flags": {"zap-log-level": 5, "enable-prefiller-sampling": True},
     }
-    document = apart(workers("--port=9000"), workers("--port=8100"), engine={"port": 8100}, proxy=chosen)
+    document = apart(engine={"port": 8100}, proxy=chosen)
     made = _proxy(stand(document, images={"proxy": "mirror/proxy:2"}))
     assert {key: made[key] for key in ("image", "args", "resources", "ports")} == {
         "image": "proxy:1",
@@ -57,7 +57,7 @@ def test_the_clusters_image_counts_where_the_document_has_none() -> None:
 
 def test_the_proxy_comes_behind_other_init_containers() -> None:
     others = [{"name": "fetch", "image": "fetch:1"}]
-    made = pod_template(stand(apart(workers("--port=8200", initContainers=others))))["spec"]
+    made = pod_template(stand(apart(workers(initContainers=others))))["spec"]
     assert [each["name"] for each in made["initContainers"]] == ["fetch", "routing-proxy"]
 
 
@@ -88,7 +88,7 @@ def test_traces_go_where_those_of_the_picker_go(profile: str) -> None:
         ("scheduler-0.7", "NIXL", ["--kv-connector=nixlv2"]),
         ("scheduler-0.7", "SharedStorage", ["--kv-connector=shared-storage"]),
         ("router-0.10", "SharedStorage", ["--kv-connector=shared-storage"]),
-        ("gie-1.5", "Mooncake", ["--kv-connector=mooncake", "--mooncake-bootstrap-port=8998"]),
+        ("router-0.10", "Mooncake", ["--kv-connector=mooncake", "--mooncake-bootstrap-port=8998"]),
     ],
 )
 def test_the_connector_is_told_in_the_words_of_its_version(
@@ -101,8 +101,8 @@ def test_the_connector_is_told_in_the_words_of_its_version(
 def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> None:
     assert _refused(stand(apart(connector="Mooncake"), profile="scheduler-0.7")) == [
         _problem(
-            "the routing proxy of scheduler-0.7, the profile of cluster east, does not know "
-            "connector Mooncake",
+            "the routing proxy of scheduler-0.7, the profile of cluster east, does not know connector "
+            "Mooncake",
             "Write NIXL or SharedStorage, or serving.profile: router-0.10 in cluster east",
             "spec.prefill.connector",
         )
@@ -163,7 +163,7 @@ ENGINES = "engines take plain HTTP here, because probes, pickers and gateways sp
             None,
         ),
         (
-            "gie-1.5",
+            "scheduler-0.7",
             "vllm-port",
             8300,
             "flag vllm-port is set by inferfleet",
@@ -184,7 +184,7 @@ ENGINES = "engines take plain HTTP here, because probes, pickers and gateways sp
             "Give it a duration such as 150ms or 5s",
         ),
         (
-            "gie-1.5",
+            "scheduler-0.7",
             "--zap-devel",
             True,
             "flag --zap-devel has dashes",
@@ -224,7 +224,7 @@ def test_devices_for_the_proxy_are_refused(name: str) -> None:
 
 def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
     own = {"name": "routing-proxy", "image": "mine:1", "restartPolicy": "Always"}
-    assert _refused(stand(apart(workers("--port=8200", initContainers=[own])))) == [
+    assert _refused(stand(apart(workers(initContainers=[own])))) == [
         _problem(
             "a container is called routing-proxy, but inferfleet adds the routing proxy to decode pods, and "
             "requests come in there",
@@ -246,7 +246,7 @@ def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
 def test_a_routing_proxy_of_the_teams_is_refused_by_its_image(field: str, image: str) -> None:
     own = {"name": "proxy", "image": image, "ports": [{"containerPort": 8000}]}
     at = "initContainers[0]" if field == "initContainers" else "containers[1]"
-    assert _refused(stand(apart(workers("--port=8200", **{field: [own]})))) == [
+    assert _refused(stand(apart(workers(**{field: [own]})))) == [
         _problem(
             "container 'proxy' runs the image of a routing proxy, but inferfleet adds the proxy to decode "
             "pods, and requests come in there",
@@ -258,9 +258,7 @@ def test_a_routing_proxy_of_the_teams_is_refused_by_its_image(field: str, image:
 
 def test_a_container_on_the_port_of_the_proxy_is_refused() -> None:
     log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 8000}]}
-    decode = workers(
-        "--port=8200", engine={"ports": [{"name": "http", "containerPort": 8000}]}, sidecars=[log]
-    )
+    decode = workers(engine={"ports": [{"name": "http", "containerPort": 8000}]}, sidecars=[log])
     taken = (
         "but the routing proxy of decode pods takes requests there, and containers of a pod share one address"
     )
@@ -280,7 +278,7 @@ def test_a_container_on_the_port_of_the_proxy_is_refused() -> None:
 
 def test_a_container_on_the_port_of_the_engine_behind_the_proxy_is_refused() -> None:
     log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 8200}]}
-    assert _refused(stand(apart(workers("--port=8200", sidecars=[log])))) == [
+    assert _refused(stand(apart(workers(sidecars=[log])))) == [
         _problem(
             "container 'log' listens on 8200, but that is the engine's port, and containers of a pod share "
             "one address",
@@ -292,7 +290,7 @@ def test_a_container_on_the_port_of_the_engine_behind_the_proxy_is_refused() -> 
 
 def test_a_probe_of_the_engine_that_asks_the_proxy_is_refused() -> None:
     asks = {"readinessProbe": {"httpGet": {"path": "/health", "port": 8000}}}
-    assert _refused(stand(apart(workers("--port=8200", engine=asks)))) == [
+    assert _refused(stand(apart(workers(engine=asks)))) == [
         _problem(
             "readinessProbe of container 'engine' asks port 8000, but the routing proxy listens there, and "
             "answers /health whatever the engine does",

@@ -115,30 +115,32 @@ def test_a_tag_is_remarked(generated: dict[str, Any], pod_request: Request) -> N
 
 
 @pytest.mark.parametrize(
-    ("engine", "model"),
+    ("model", "folder", "elsewhere"),
     [
-        ({"args": ["--model=Qwen/Qwen3-0.6B"]}, "Qwen/Qwen3-0.6B"),
-        ({"command": ["vllm", "serve", "Qwen/Qwen3-0.6B"]}, "Qwen/Qwen3-0.6B"),
-        ({"args": ["--model", "/models-of-others"]}, "/models-of-others"),
-        ({"args": ["--model=/models"]}, None),
-        ({"args": ["--model=/models/qwen/"]}, None),
-        ({"args": ["--model=qwen"], "workingDir": "/models"}, None),
-        ({"args": ["--model=$(MODEL)"]}, None),
-        ({"args": ["--port=8000"]}, None),
+        ("Qwen/Qwen3-0.6B", None, True),
+        ("/models-of-others", None, True),
+        ("/models", None, False),
+        ("/models/qwen/", None, False),
+        ("qwen", "/models", False),
+        (None, None, False),
     ],
 )
 def test_an_engine_that_loads_something_else_is_remarked(
-    generated: dict[str, Any], pod_request: Request, engine: dict[str, Any], model: str | None
+    generated: dict[str, Any],
+    pod_request: Request,
+    model: str | None,
+    folder: str | None,
+    elsewhere: bool,
 ) -> None:
-    for key in ("command", "args"):
-        generated["spec"]["containers"][1].pop(key, None)
-    generated["spec"]["containers"][1] |= engine
+    if folder:
+        generated["spec"]["containers"][1]["workingDir"] = folder
+    request = replace(pod_request, deployment=replace(pod_request.deployment, model=model))
     said = (
         f"each pod unpacks a model to /models, and the engine's is {model!r}, which it would load from "
-        "elsewhere; name /models in its command line"
+        "elsewhere; write engine.model: /models"
     )
-    remarks = edited(generated, pod_request, mountPath="/models").remarks
-    assert remarks == ((said,) if model else ())
+    remarks = edited(generated, request, mountPath="/models").remarks
+    assert remarks == ((said,) if elsewhere else ())
 
 
 def test_a_registry_may_be_known_by_its_port(generated: dict[str, Any], pod_request: Request) -> None:

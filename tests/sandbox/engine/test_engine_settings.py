@@ -1,9 +1,11 @@
 """The stand-in reads a command line as the engine does, and refuses what the engine refuses."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from sandbox.engine.ending import Ending, ending_of
 from sandbox.engine.failure import EngineFailure
 from sandbox.engine.group import Group
 from sandbox.engine.protocol import BadCommand, Resolved, Start, Stop, command
@@ -22,19 +24,20 @@ def read(*args: str, engine: str = "vllm", gpus: int = 1, port: int | None = Non
         gpus=gpus,
         **more,
     )
-    return settings(start, Steering())
+    return settings(start, Steering(end="abort"))
 
 
 def serving(*names: str, **more: Any) -> Settings:
     return Settings(
-        **{"engine": "vllm", "names": names, "port": 8000, "metrics_port": 8000, "slots": 16, "drain": 0}
+        **{"engine": "vllm", "names": names, "port": 8000, "metrics_port": 8000, "slots": 16}
+        | {"ending": Ending(0, "abort")}
         | more
     )
 
 
 SGLANG = {
     "engine": "sglang",
-    "drain": None,
+    "ending": Ending(),
     "port": 30000,
     "metrics_port": 30000,
     "any_model": True,
@@ -49,11 +52,12 @@ SGLANG = {
         (read("vllm", "serve", "Qwen/Q"), serving("Qwen/Q")),
         (read("--enforce-eager", "Qwen/Q", "--port", "8000"), serving("Qwen/Q")),
         (read("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "Q"), serving("Q")),
+        (read("python3", "-m", "vllm.entrypoints.openai.api_server", "Q"), serving("Qwen/Qwen3-0.6B")),
         (read(), serving("Qwen/Qwen3-0.6B")),
         (read("Q", "--served-model-name", "a", "b", "--seed", "1"), serving("a", "b")),
         (read("Q", "--tensor_parallel_size", "2", gpus=2), serving("Q")),
-        (read("Q", "--enable-dbo", "--dbo-decode-token-threshold=32", "--moe-backend=m"), serving("Q")),
-        (read("Q", "--max-cudagraph-capture-size=64", "--kv-cache-memory-bytes=25.6G"), serving("Q")),
+        (read("Q", "--enable-dbo", "--dbo-decode-token-threshold=32", "--moe-backend=triton"), serving("Q")),
+        (read("Q", "--max-cudagraph-capture-size=64", "--kv-cache-memory-bytes=25.6g"), serving("Q")),
         (
             read("Q", "-tp=2", "--data-parallel-size=4", "--data-parallel-size-local=2", gpus=4),
             serving(
@@ -91,17 +95,22 @@ SGLANG = {
             serving("D", **SGLANG),
         ),
         (
+            read("sglang", "serve", "D", "--tp-size=4", "--attn-dp-size=4", "--host=::", "--enable-metrics",
+                 engine="sglang", gpus=4),
+            serving("D", **SGLANG),
+        ),
+        (
             read("trtllm-serve", "Q", "--host", "0.0.0.0", "--tp_size", "2", "--max_batch_size", "3",
                  engine="trtllm-serve", gpus=2),
             serving("Q", engine="trtllm-serve", metrics_path="/prometheus/metrics", any_model=True, slots=3,
-                    drain=None),
+                    ending=Ending()),
         ),
         (
             read("--anything", engine="triton-tensorrt-llm", model="ens"),
             serving(
                 "ens",
                 engine="triton-tensorrt-llm",
-                drain=30,
+                ending=Ending(30),
                 metrics_port=8002,
                 any_model=True,
                 health_paths=("/v2/health/ready", "/v2/health/live"),
@@ -115,26 +124,44 @@ def test_arguments_say_what_is_served(actual: Settings, expected: Settings) -> N
 
 
 @pytest.mark.parametrize(
-    ("actual", "seconds"),
+    ("actual", "ending"),
     [
-        (read("vllm", "serve", "Q"), 0),
-        (read("vllm", "serve", "Q", "--shutdown-timeout", "90"), 90),
-        (read("--model-path=D", "--host=::", engine="sglang"), None),
-        (read("--model-path=D", "--host=::", engine="sglang", env={"SGLANG_FORCE_SHUTDOWN": "1"}), 0),
-        (read("trtllm-serve", "Q", engine="trtllm-serve"), None),
-        (read("tritonserver", "--exit-timeout-secs=90", engine="triton-tensorrt-llm"), 90),
-        (read("tritonserver", "--exit-timeout-secs", "90", engine="triton-tensorrt-llm"), 90),
-        (read("anything", engine="other"), None),
+        (read("vllm", "serve", "Q"), Ending(0, "abort")),
+        (read("vllm", "serve", "Q", "--shutdown-timeout", "90"), Ending(90, "abort", listens=True)),
+        (read("sh", "-c", "vllm serve Q"), Ending(deaf=True)),
+        (read("--model-path=D", "--host=::", engine="sglang"), Ending()),
+        (read("--model-path=D", "--host=::", engine="sglang", env={"SGL_FORCE_SHUTDOWN": "1"}), Ending(0)),
+        (read("--model-path=D", "--host=::", engine="sglang", env={"SGLANG_FORCE_SHUTDOWN": "1"}), Ending()),
+        (read("trtllm-serve", "Q", engine="trtllm-serve"), Ending()),
+        (read("tritonserver", "--exit-timeout-secs=90", engine="triton-tensorrt-llm"), Ending(90)),
+        (read("tritonserver", "--exit-timeout-secs", "90", engine="triton-tensorrt-llm"), Ending(90)),
+        (read("anything", engine="other"), Ending()),
     ],
 )
-def test_requests_in_hand_have_the_seconds_of_the_engine(actual: Settings, seconds: int | None) -> None:
-    assert actual.drain == seconds
+def test_an_engine_ends_as_its_type_and_its_flag_say(actual: Settings, ending: Ending) -> None:
+    assert actual.ending == ending
+
+
+def test_what_becomes_of_requests_at_once_follows_from_the_name_as_often_as_it_was_seen() -> None:
+    def left(pod: str, seconds: int | None) -> str:
+        made = {"seconds": seconds, "env": {}, "signalled": "heard", "wanted": None}
+        return ending_of("vllm", pod=pod, **made)[0].left
+
+    pods = [f"ml/qwen-{number}" for number in range(1600)]
+    for seconds, shares in (
+        (None, {"hang": 8 / 16, "abort": 6 / 16, "error": 2 / 16}),
+        (60, {"hang": 2 / 3, "error": 1 / 3}),
+    ):
+        seen = Counter(left(pod, seconds) for pod in pods)
+        assert {kind: round(count / 1600, 1) for kind, count in seen.items()} == {
+            kind: round(share, 1) for kind, share in shares.items()
+        }
+        assert [left(pod, seconds) for pod in pods[:9]] == [left(pod, seconds) for pod in pods[:9]]
 
 
 @pytest.mark.parametrize(
     ("actual", "note"),
     [
-        (read("Q", "--bogus", "x"), "WARNING --bogus: vllm serve may not know this argument"),
         (read("Q", port=8080), "WARNING listens on port 8000; the container's port is 8080"),
         (read("Q", "-tp=2", gpus=0),
          "WARNING the container asks for no GPU that the sandbox can count: tensor size not checked"),
@@ -157,7 +184,7 @@ def test_what_would_surprise_on_real_hardware_is_in_the_log(actual: Settings, no
         (
             ("Q", "--tensor-parallel-size=two"),
             {},
-            "argument --tensor-parallel-size: invalid int value: 'two'",
+            "argument --tensor-parallel-size/-tp: invalid int value: 'two'",
         ),
         (("Q", "-tp", "0"), {}, "--tensor-parallel-size must be greater than 0, got 0"),
         (("Q", "--gpu-memory-utilization=1.5"), {}, "--gpu-memory-utilization must be in (0, 1]. Got 1.5"),
@@ -165,6 +192,13 @@ def test_what_would_surprise_on_real_hardware_is_in_the_log(actual: Settings, no
         (("Q", "--max-num-seqs=0"), {}, "--max-num-seqs must be greater than 0"),
         (("Q", "--max-model-len"), {}, "argument --max-model-len: expected one argument"),
         (("--tp=1",), {"engine": "sglang"}, "the following arguments are required: --model-path/--model"),
+        (("-m", "sglang.launch_server", "Q"), {"engine": "sglang"}, "are required: --model-path/--model"),
+        (
+            ("--model-path=Q", "--tp=4", "--dp=2", "--attn-dp-size=2"),
+            {"engine": "sglang", "gpus": 4},
+            "--dp-size 2 with --attn-dp-size 2: data-parallel replicas combined",
+        ),
+        (("--model-path=Q", "--tp=4", "--attn-dp-size=3"), {"engine": "sglang"}, "attn_dp_size=3"),
         ((), {"engine": "trtllm-serve"}, "the following arguments are required: MODEL"),
         (("sh", "-c", "vllm serve 'Q"), {}, "syntax error in the script of the container"),
     ],
@@ -189,6 +223,7 @@ def test_annotations_steer_the_stand_in() -> None:
     assert annotated(fail="at start: CUDA out of memory") == Steering(
         fail_after=0, fail_message="CUDA out of memory"
     )
+    assert annotated(end="hang") == Steering(end="hang")
     assert annotated(fail="after 2m") == Steering(
         fail_after=120, fail_message="ended because of annotation sandbox.inferfleet.dev/fail: after 2m"
     )
@@ -196,7 +231,14 @@ def test_annotations_steer_the_stand_in() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"slots": "0"}, {"slots": "many"}, {"tokens_per_second": "nan"}, {"startup": "40"}, {"fail": "soon"}],
+    [
+        {"slots": "0"},
+        {"slots": "many"},
+        {"tokens_per_second": "nan"},
+        {"startup": "40"},
+        {"fail": "soon"},
+        {"end": "cut"},
+    ],
 )
 def test_an_annotation_that_says_nothing_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(EngineFailure, match=r"annotation sandbox\.inferfleet\.dev/"):

@@ -6,9 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from inferfleet.fleet.engines.ends.unheard import unheard_mistake
 
-from inferfleet.profiles.engines import engine
 from sandbox.engine.command.shell import programs
 from sandbox.engine.failure import EngineFailure
 
@@ -135,12 +133,6 @@ def test_an_engine_hears_sigterm_where_it_is_the_first_process_or_a_trap_hands_i
         for shell in ("bash", "dash")
     ]
     assert heard == [[by_bash], [by_dash]]
-    # `validate` warns of the same scripts.
-    pods = [
-        {"containers": [{"name": "engine", "command": [shell, "-c", script]}]} for shell in ("bash", "dash")
-    ]
-    warned = [unheard_mistake(pod, engine("vLLM"), engine="vLLM", grace=130) is not None for pod in pods]
-    assert warned == [by_bash != "heard", by_dash != "heard"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ from typing import Any
 from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
 from inferfleet.api.problems import Mistake, Problem, cluster_problem
 from inferfleet.api.wording import path_of, shown
-from inferfleet.fleet.roles import connector, is_disaggregated, picker_of, serving_roles
+from inferfleet.fleet.roles import (
+    connector,
+    declared_image,
+    is_disaggregated,
+    path_of_image,
+    picker_of,
+    serving_roles,
+)
 from inferfleet.manifests.pod.disaggregated.proxy import document_of, image_of_cluster, own_flags, table_of
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
@@ -87,6 +94,9 @@ def changing_image(stand: Stand) -> Iterator[Problem]:
     if own:
         place, _ = engine_container(stand.written.spec)
         path = f"{stand.path}.spec.containers[{place}].image"
+        yield replace(_problem(stand, path, what, step), severity="warning")
+    elif declared_image(deployment, stand.role):
+        path = path_of_image(deployment, stand.role)
         yield replace(_problem(stand, path, what, step), severity="warning")
     else:
         path = f"spec.serving.images.engine.{stand.engine.type}"

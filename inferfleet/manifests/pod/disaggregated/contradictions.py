@@ -92,10 +92,19 @@ def _side_channel(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
 
 
 def _bootstrap(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
-    """Yield other uses of the port where prefill engines tell the way to them."""
+    """Yield other uses of the port where prefill engines tell the way to them, and another one."""
     port = kv_transfer.BOOTSTRAP_PORT
+    place, engine = engine_container(spec)
+    here: Steps = ("spec", "containers", place)
+    for i, variable in enumerate(engine.get("env", [])):
+        if variable["name"] == kv_transfer.MOONCAKE_PORT and variable.get("value", str(port)) != str(port):
+            yield Contradiction(
+                (*here, "env", i, "value"),
+                f"{kv_transfer.MOONCAKE_PORT} is {variable['value']!r}",
+                f"routing proxies of decode pods ask {port}",
+                f"Remove it: inferfleet sets {port}",
+            )
     use = f"prefill engines tell the way to them on {port}"
-    here: Steps = ("spec", "containers", engine_container(spec)[0])
     yield from _clashes(spec, stand, range(port, port + 1), use=use, here=here)
 
 
@@ -103,7 +112,8 @@ def _clashes(spec: Spec, stand: Stand, taken: range, *, use: str, here: Steps) -
     """Yield ports for which the pod has another use: one of the engine, or one of another container."""
     for number, other in _used(spec, stand).items():
         if number in taken:
-            yield Contradiction(here, use, other, "Write another engine.port")
+            step = "Write another spec.engine.port or spec.prefill.proxy.enginePort"
+            yield Contradiction(here, use, other, step)
     for at, container in containers(spec):
         for i, listed in enumerate(container.get("ports", [])):
             number = listed["containerPort"]
