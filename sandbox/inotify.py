@@ -59,16 +59,16 @@ def instances() -> Instances:
     for entry in os.scandir(PROC):
         try:
             if entry.name.isdigit() and entry.stat().st_uid == os.getuid():
-                count = _held(Path(entry.path, "fd"))
-                held += Counter({_name(Path(entry.path)): count})
+                held += Counter({_name(Path(entry.path)): held_by(int(entry.name))})
         except OSError:  # it has ended meanwhile, or lets nobody look
             continue
     return Instances(int((PROC / "sys" / LIMIT.replace(".", "/")).read_text()), dict(held))
 
 
-def _held(folder: Path) -> int:
+def held_by(pid: int) -> int:
+    """Return how many instances a process holds. Raises OSError when it has ended or is another user's."""
     count = 0
-    for entry in os.scandir(folder):
+    for entry in os.scandir(PROC / str(pid) / "fd"):
         with contextlib.suppress(OSError):  # it has been closed meanwhile
             count += os.readlink(entry.path) == "anon_inode:inotify"
     return count
