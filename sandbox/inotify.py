@@ -15,9 +15,9 @@ from sandbox.problem import SandboxProblem
 from sandbox.processes import PROC
 
 LIMIT = "fs.inotify.max_user_instances"
-# What Kubernetes' and Istio's programs of one cluster hold at most, by count of those that ran.
-OF_CLUSTER = 8
-OF_ISTIO = 8
+# Instances of the programs of a cluster, counted while they ran.
+_OF_CLUSTER = {"kube-apiserver": 4, "kube-controller-manager": 4, "envoy": 3}
+_OF_ISTIO = {"istiod": 6}
 # Programs shown, of those that hold most.
 _SHOWN = 5
 
@@ -63,6 +63,11 @@ def instances() -> Instances:
         except OSError:  # it has ended meanwhile, or lets nobody look
             continue
     return Instances(int((PROC / "sys" / LIMIT.replace(".", "/")).read_text()), dict(held))
+
+
+def of_cluster(*, istio: bool = False) -> int:
+    """Return how many the programs of one cluster take, with one Gateway."""
+    return sum(_OF_CLUSTER.values()) + (sum(_OF_ISTIO.values()) if istio else 0)
 
 
 def held_by(pid: int) -> int:
