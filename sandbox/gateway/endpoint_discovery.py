@@ -22,12 +22,10 @@ _SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 # (xds-protos) is not installed: it calls itself `envoy`, as the one does that brings the program.
 _MESSAGES = {
     "Any": {"type_url": (1, "string"), "value": (2, "bytes")},
-    "Status": {"message": (2, "string")},
     "DeltaDiscoveryRequest": {
         "type_url": (2, "string"),
         "resource_names_subscribe": (3, "string*"),
         "resource_names_unsubscribe": (4, "string*"),
-        "error_detail": (7, "Status"),
     },
     "DeltaDiscoveryResponse": {
         "resources": (2, "Resource*"),
@@ -106,8 +104,6 @@ class EndpointDiscovery:
         sending = asyncio.create_task(send())
         try:
             async for request in requests:
-                if request.error_detail.message:
-                    print(f"Envoy refuses endpoints: {request.error_detail.message}", flush=True)
                 for name in (*request.resource_names_subscribe, *request.resource_names_unsubscribe):
                     sent.pop(name, None)  # who asks again is answered again
                 asked |= set(request.resource_names_subscribe)
