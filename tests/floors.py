@@ -146,8 +146,8 @@ OUTSIDE = {
     "inferfleet.listening": {"asyncio", "threading", "time"},
     "inferfleet.confirming": {"asyncio", "time"},
     "inferfleet.recovery": {"os", "socket", "subprocess", "tempfile"},
-    # Git, which is asked for the files of a commit, and where these are laid down.
-    "inferfleet.revision": {"os", "subprocess", "tempfile"},
+    # Where the files of a commit are laid down.
+    "inferfleet.revision": {"os", "tempfile"},
     # The one way out.
     "inferfleet.cli.output": {"io", "sys"},
     "inferfleet.cli.show": {"html", "os", "rich", "sys"},
@@ -237,6 +237,7 @@ TOUCHING_MODULES = {
     # Their own tables, which are parts of the program and of no project.
     "inferfleet.api.pods.schema": {"read_text"},
     "inferfleet.gke.facts.schema": {"read_text"},
+    "inferfleet.profiles.flags.pickers": {"read_text"},
     "inferfleet.profiles.flags.table": {"read_text"},
     "inferfleet.profiles.pickers.tables": {"read_text"},
 }

@@ -96,6 +96,62 @@ def test_commits_that_this_version_lacks_are_told(project: Path) -> None:
         ]
 
 
+def test_the_commit_at_hand_is_named_with_what_it_merges(project: Path) -> None:
+    base = git(project, "rev-parse", "HEAD")
+    git(project, "checkout", "--quiet", "-b", "mine")
+    proposed = commit(project)
+    git(project, "checkout", "--quiet", "main")
+    with revision(project, base) as before:
+        assert (before.head, before.merges) == (base, "")
+    git(project, "merge", "--quiet", "--no-ff", "--message=merged", "mine")
+    merged = git(project, "rev-parse", "HEAD")
+    for ref, merges in (("HEAD^1", proposed), ("HEAD^2", ""), ("HEAD", "")):
+        with revision(project, ref) as before:
+            assert (before.head, before.merges) == (merged, merges)
+
+
+@pytest.mark.parametrize(
+    ("file", "uncommitted"),
+    [
+        ("notes.yaml", True),
+        ("stacks/prod/new.yaml", True),
+        ("new.yaml", False),
+        ("plugins/__pycache__/tidy.pyc", False),
+    ],
+)
+def test_what_is_in_no_commit_is_told(project: Path, file: str, uncommitted: bool) -> None:
+    with revision(project, "main") as before:
+        assert not before.uncommitted
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text("another\n")
+    with revision(project, "main") as before:
+        assert before.uncommitted == uncommitted
+
+
+def test_a_work_tree_beside_a_clone_is_read_and_one_that_settings_move_is_not(
+    project: Path, tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside"
+    git(project, "worktree", "add", "--quiet", str(beside))
+    with revision(beside, "main") as before:
+        assert (before.clone.top, before.prefix) == (beside, "")
+    git(project, "config", "core.worktree", str(tmp_path))
+    assert f"has its work tree elsewhere, in {tmp_path}. Run it in that work tree" in _refusal(
+        project, "main"
+    )
+
+
+def test_a_submodule_among_documents_is_told(project: Path) -> None:
+    head = git(project, "rev-parse", "HEAD")
+    git(project, "update-index", "--add", "--cacheinfo", f"160000,{head},stacks/shared")
+    git(project, "commit", "--quiet", "--message=a submodule")
+    with revision(project, "HEAD") as before:
+        assert [notice.what for notice in before.notices] == [
+            "stacks/shared is a submodule in HEAD, whose files are not read, so all that is there now is "
+            "told as new"
+        ]
+
+
 @pytest.mark.parametrize("ref", ["nowhere", "--help", "main:Pulumi.yaml", "", "main^{tree}"])
 def test_what_names_no_commit_is_refused_with_a_next_step(project: Path, ref: str) -> None:
     assert "names no commit in this clone. Name a branch, a tag or a commit of it" in _refusal(project, ref)
@@ -129,7 +185,6 @@ def test_a_folder_in_no_repository_and_a_machine_without_git_are_told(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert f"{tmp_path} is in no git repository that can be read" in _refusal(tmp_path, "main")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert _refusal(project, "main") == "git is not installed, and the base is a commit. Install git"

@@ -21,7 +21,7 @@ case "$*" in
   *--paginate*) echo "$WRITTEN" ;;
 esac
 """
-PIP = '#!/bin/sh\ncat "$4" > "$ASKED"\n'
+PIP = '#!/bin/sh\ncat "$4" > "$ASKED"\npwd > "$ASKED.folder"\n'
 BASH = ("bash", "-eo", "pipefail", "-c")
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
 
@@ -81,6 +81,7 @@ def clone_in(folder: Path) -> Clone:
             "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             "HOME": str(folder),
+            "TMPDIR": str(folder),
             "GITHUB_BASE_REF": "main",
             "GITHUB_ENV": str(folder / "env"),
             "RUNNER_TEMP": str(folder),

@@ -1,12 +1,15 @@
 """Writes the tables about other people's programs: `make tables`."""
 
+import argparse
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from bench.tables import environment
 from bench.tables.former import former_flags
+from bench.tables.pickers import NotOffered, picker_table
 
 HERE = Path(__file__).parent
 PROFILES = HERE.parents[1] / "inferfleet" / "profiles"
@@ -39,9 +42,25 @@ def flag_table(python: Path, engine: str) -> dict[str, Any]:
     return {"generated": "make tables", **table, "removed": removed}
 
 
-if __name__ == "__main__":
+def main(router: Path | None) -> None:
+    flags = PROFILES / "flags"
+    for name, source in (("gie-1.5", None), ("router-0.10", router)):
+        try:
+            table = picker_table(name, source)
+        except NotOffered as error:
+            print(f"{name} stays as it is: {error}", file=sys.stderr)
+        else:
+            (flags / f"{name}.json").write_text(written(table), encoding="utf-8")
     python = environment.python()
     for engine, name in (("vLLM", "vLLM-0.32"), ("SGLang", "SGLang-0.5.23")):
-        (PROFILES / "flags" / f"{name}.json").write_text(
-            written(flag_table(python, engine)), encoding="utf-8"
-        )
+        (flags / f"{name}.json").write_text(written(flag_table(python, engine)), encoding="utf-8")
+    metrics = {"generated": "make tables", **asked(python, "metrics.py")}
+    (PROFILES / "metrics" / "vLLM-0.32.json").write_text(written(metrics), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--router", type=Path, help="a checkout of llm-d-router, where the proxy has no module of it"
+    )
+    main(parser.parse_args().router)

@@ -1,42 +1,78 @@
-"""Files that differ and that a digest does not read: programs, versions, workflows, kubeconfigs."""
+"""Files that differ and that a digest does not read: programs, packages, workflows, submodules, kubeconfigs.
 
-from collections import Counter
+Those that may change what an update runs are told by name, and all others are counted.
+"""
+
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
+from typing import get_args
 
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
+from inferfleet.digest.values.files import File, FileKind
+from inferfleet.reach.git import Difference
 
 # Read for people alone.
 _PROSE = (".md", ".rst")
-_MOST = 20
+# Documents and locks.
+_READ = (".yaml", ".yml", ".lock")
+_PROGRAMS = (".py", ".pyc", ".pth", ".so", ".sh")
+_PACKAGES = (".whl", ".toml", ".cfg", ".lock")
+_ENTRIES = ("Pulumi.yaml", "__main__.py", "requirements.txt", "pyproject.toml")
 
 
-def beyond(differing: Iterable[str], *, read: Collection[str], folders: Iterable[str] = ()) -> list[Problem]:
-    """Return the notice about files of which the digest says nothing, or none.
+def beyond(
+    differing: Iterable[Difference], prefix: str, *, read: Collection[str], unknown: bool = False
+) -> tuple[tuple[File, ...], int]:
+    """Return the files that are told by name, what weighs most first, and the number of the others.
 
-    Those that were `read` are told as documents, settings and locks. What is in `folders` is left out too: it
-    was not asked for, or cannot be read, which is told.
+    `prefix` is the folder of the project. Documents, settings and locks that were `read` are told by the
+    digest itself; where it is `unknown` which ones are, as of stacks with errors, none that may be one is.
     """
-    beside = tuple(f"{folder}/" for folder in folders)
-    left = [
-        file
-        for file in differing
-        if file not in read and not file.endswith(_PROSE) and not file.startswith(beside)
-    ]
-    if not left:
-        return []
-    tops = Counter(PurePosixPath(file).parts[0] for file in left)
-    names = [
-        file if tops[top] == 1 or top == file else f"{top}/ ({tops[top]} files)"
-        for file in left
-        for top in PurePosixPath(file).parts[:1]
-    ]
-    return [
-        Problem(
-            "files differ of which a digest tells nothing or the outcome alone: "
-            f"{listing(dict.fromkeys(names), _MOST)}",
-            "Read their diff: they may decide which programs an update runs, and with which access",
-            severity="notice",
-        )
-    ]
+    files, others = [], 0
+    for found in differing:
+        inside = found.path.startswith(prefix)
+        path = found.path.removeprefix(prefix) if inside else f"/{found.path}"
+        if not found.submodule and _is_told(path, found, read, unknown=unknown):
+            continue
+        if kind := _kind(path, found):
+            files.append(File(path, kind, found.change))
+        else:
+            others += 1
+    return tuple(sorted(files, key=_weight)), others
+
+
+def _is_told(path: str, found: Difference, read: Collection[str], *, unknown: bool) -> bool:
+    """Whether a file is told elsewhere, or tells people alone."""
+    if path.endswith(_PROSE) and not found.program:
+        return True
+    top = path.partition("/")[0]
+    if top == "policies":
+        return False
+    return path in read or (unknown and top in ("classes", "stacks") and path.endswith(_READ))
+
+
+def _kind(path: str, found: Difference) -> FileKind | None:
+    parts = PurePosixPath(path).parts
+    name = parts[-1]
+    if found.submodule:
+        return "submodule"
+    if path.startswith("/"):
+        return "workflow" if parts[1].startswith(".") else None
+    if any(part.startswith(".") for part in parts):
+        return "workflow"
+    if len(parts) > 1 and parts[0] == "plugins":
+        return "plugin"
+    if len(parts) > 1 and parts[0] == "policies":
+        return "policy"
+    if len(parts) > 1 and parts[0] in ("classes", "stacks"):
+        return "stack"
+    if name.startswith(("requirements", "constraints")) or name.endswith(_PACKAGES):
+        return "packages"
+    if found.program or name.endswith(_PROGRAMS) or name in ("Pulumi.yaml", "Makefile"):
+        return "program"
+    return None
+
+
+def _weight(file: File) -> tuple[int, bool, int, str]:
+    """By kind; the files that an update begins with come first, then those that are nearest to them."""
+    order = get_args(FileKind).index(file.kind)
+    return order, file.path not in _ENTRIES, file.path.count("/"), file.path

@@ -5,13 +5,12 @@ Both are programs in Go. Flags with which they would end are refused, in the lin
 
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Tracing
 from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import Mistake, Mistaken
+from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import one_of, shown
 from inferfleet.profiles.devices import ACCELERATOR_DOMAINS
 from inferfleet.profiles.profile import FlagKind
@@ -22,10 +21,8 @@ _DURATION = re.compile(r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$")
 _RULE: dict[FlagKind, str] = {
     "bool": "true or false",
     "int": "a whole number, not negative",
-    "signed": "a whole number",
     "duration": "a duration such as 150ms or 5s",
     "level": "one of debug, info, error and panic, or a number from 1 to 127",
-    "size": "an amount of bytes such as 10MiB",
     "text": "text of one line, without control characters",
 }
 # strconv.ParseBool, which pflag asks: https://pkg.go.dev/strconv#ParseBool.
@@ -92,26 +89,14 @@ def _wrong(
 def _is(value: Value, kind: FlagKind) -> bool:
     if kind == "bool":
         return text(value) in _BOOL
-    if kind in ("int", "signed"):
-        form = r"[0-9]{1,10}" if kind == "int" else r"-?[0-9]{1,10}"
-        return not isinstance(value, bool) and re.fullmatch(form, text(value)) is not None
+    if kind == "int":
+        return not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,10}", text(value)) is not None
     if kind == "level":
         word = text(value).lower()
         return word in _LEVELS or (re.fullmatch(r"[0-9]{1,3}", word) is not None and 1 <= int(word) <= 127)
-    if kind == "size":
-        return _is_size(text(value).strip())
     if kind == "text":
         return text(value).isprintable()
     return _DURATION.fullmatch(text(value)) is not None
-
-
-def _is_size(word: str) -> bool:
-    amount = word[:-1] if len(word) > 1 and word[-1] in "Bb" else word
-    try:
-        size = parse_quantity(amount) if word else Decimal(0)
-    except Mistaken:
-        return False
-    return size == size // 1 and 0 <= size < 2**63
 
 
 def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:

@@ -27,10 +27,16 @@ def picture(
     problems: Iterable[Problem],
     *,
     base: str = "",
+    head: str = "",
+    merges: str = "",
+    uncommitted: bool = False,
     compared: Stack | None = None,
     live: Status | None = None,
 ) -> Picture:
-    """Return the picture of a side with its problems, what differs from the commit `base`, and phases."""
+    """Return the picture of a side with its problems, what differs from the commit `base`, and phases.
+
+    `head` is the commit that the side is of, but for what is `uncommitted`; `merges` is the one it merges.
+    """
     plan, documents = side.desired.plan, side.documents
     changed = _Changes(compared)
     costs = bill(documents, plan.lock.placements, plan.demands)
@@ -55,6 +61,9 @@ def picture(
         costs.unpriced,
         compared.problems if compared else told(problems, problems),
         base,
+        head,
+        merges,
+        uncommitted,
         changed.gone(side),
         live is not None,
         str(live.phase) if live else "",

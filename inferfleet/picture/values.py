@@ -132,8 +132,9 @@ class Paid:
 class Picture:
     """The whole of a stack.
 
-    `base` is the commit that it is compared with, "" for none. `gone` says what the base has and the stack
-    has not. `live` says whether clusters were asked.
+    `base` is the commit that it is compared with, `head` the one that it is of, and `merges` the one that
+    this merges into the base, "" where nothing is compared or merged. `uncommitted` says whether files differ
+    from `head`. `gone` says what the base has and the stack has not. `live` says whether clusters were asked.
     """
 
     stack: str
@@ -145,6 +146,9 @@ class Picture:
     unpriced: int
     problems: tuple[Told, ...]
     base: str = ""
+    head: str = ""
+    merges: str = ""
+    uncommitted: bool = False
     gone: tuple[str, ...] = ()
     live: bool = False
     phase: str = ""

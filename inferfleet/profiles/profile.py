@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 # `text` is one line of anything; a `duration` is Go's (150ms, 5s, 1m30s), a `level` one of controller-runtime
-# (pkg/log/zap/flags.go), which holds numbers in eight bits; a `size` is an amount of bytes as Kubernetes
-# writes it, with or without a B behind (10Mi, 10MiB).
-FlagKind = Literal["bool", "int", "signed", "duration", "level", "size", "text"]
+# (pkg/log/zap/flags.go), which holds numbers in eight bits.
+FlagKind = Literal["bool", "int", "duration", "level", "text"]
 
 
 @dataclass(frozen=True)

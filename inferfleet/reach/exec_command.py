@@ -58,7 +58,7 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
     variables = {str(entry["name"]): str(entry["value"]) for entry in command.get("env") or ()}
     try:
         process = subprocess.run(
-            [_program(words[0]), *words[1:]],
+            [program(words[0]), *words[1:]],
             env={**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(exec_info)},
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -83,24 +83,26 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
 def installed(command: str) -> bool:
     """Return whether a program is on the PATH."""
     try:
-        return bool(_program(command))
+        return bool(program(command))
     except FileNotFoundError:
         return False
 
 
-def _program(command: str) -> str:
+def program(command: str) -> str:
     """Return the program to start. One without a folder is looked up in the absolute folders of our PATH, as
     client-go does: neither `env` of the kubeconfig nor a `.` in the PATH leads into the working directory.
+
+    Raises FileNotFoundError where there is none.
     """
     if os.sep in command:
         return command
     folders = [
         folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)
     ]
-    program = shutil.which(command, path=os.pathsep.join(folders))
-    if program is None:
+    found = shutil.which(command, path=os.pathsep.join(folders))
+    if found is None:
         raise FileNotFoundError(command)
-    return program
+    return found
 
 
 def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Repository:
 
     def holds(self, path: Path) -> bool:
         """Return whether the path, as it is named or with all links followed, is inside of the repository."""
-        top = _identity(self._top())
+        top = _identity(top_of(self.root))
         named = Path(os.path.normpath(path.absolute()))
         return any(
             _identity(folder) == top
@@ -34,9 +34,14 @@ class Repository:
             for folder in place.parents
         )
 
-    def _top(self) -> Path:
-        root = Path(os.path.realpath(self.root))
-        return next((folder for folder in _upwards(root) if os.path.lexists(folder / ".git")), root)
+
+def top_of(project: Path) -> Path:
+    """Return the top of the Git repository that the project is in, without links; without one the project.
+
+    No commit has a file or folder named `.git`: git checks none out.
+    """
+    root = Path(os.path.realpath(project))
+    return next((folder for folder in _upwards(root) if os.path.lexists(folder / ".git")), root)
 
 
 def _upwards(folder: Path) -> Iterator[Path]:

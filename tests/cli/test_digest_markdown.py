@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -9,11 +10,12 @@ from inferfleet.cli.show.digest.markdown import MOST, markdown
 from inferfleet.cli.show.digest.sarif import sarif
 from inferfleet.cli.show.digest.sections import sections
 from inferfleet.cli.show.digest.words import LONGEST, code, plain
+from inferfleet.digest.values.files import File, FileKind
 from inferfleet.digest.values.models import Model, Route
 from inferfleet.digest.values.nodes import Resource
 from inferfleet.digest.values.stack import Digest, Stack, Told
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+COMMIT, HEAD = "0123456789abcdef0123456789abcdef01234567", "fedcba9876543210fedcba9876543210fedcba98"
 
 
 def _model(number: int, *, gap: bool = False, gpus: int = 1) -> Model:
@@ -31,7 +33,7 @@ def _stack(name: str = "prod", models: int = 0, resources: int = 0) -> Stack:
 
 
 def _digest(*stacks: Stack) -> Digest:
-    return Digest(COMMIT, "", (), stacks)
+    return Digest(COMMIT, HEAD, "", False, "", (), 0, (), stacks)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,41 @@ def _digest(*stacks: Stack) -> Digest:
 def test_a_comment_is_never_too_long_and_nearly_as_long_as_it_may_be(stacks: list[Stack]) -> None:
     text = markdown(_digest(*stacks))
     assert 0.8 * MOST < len(text.encode()) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("head", "merges", "uncommitted", "told"),
+    [
+        (HEAD, "", False, "Commit `fedcba987654` compared with `0123456789ab`"),
+        (
+            HEAD,
+            "",
+            True,
+            "Commit `fedcba987654` with changes that are not committed, compared with `0123456789ab`",
+        ),
+        (
+            HEAD,
+            "a" * 40,
+            False,
+            "Commit `aaaaaaaaaaaa`, merged as `fedcba987654`, compared with `0123456789ab`",
+        ),
+        ("", "", False, "Compared with `0123456789ab`"),
+    ],
+)
+def test_a_comment_names_the_commit_that_it_is_of(
+    head: str, merges: str, uncommitted: bool, told: str
+) -> None:
+    digest = replace(_digest(), head=head, merges=merges, uncommitted=uncommitted)
+    assert markdown(digest).splitlines()[3] == f"{told}, by documents and locks alone: no cluster was asked."
+
+
+def test_files_of_every_kind_leave_room_for_what_changes() -> None:
+    kinds = get_args(FileKind)
+    files = tuple(File("\N{TAMIL LETTER A}" * 4_000, kind, "added") for kind in kinds for _ in range(1_000))
+    text = markdown(replace(_digest(_stack(models=500)), files=files, others=7))
+    assert 0.8 * MOST < len(text.encode()) <= MOST
+    assert text.count("and 990 more") == len(kinds)
+    assert "7 other files differ, which no digest reads." in text.splitlines()
 
 
 def test_what_is_left_out_is_counted() -> None:

@@ -27,7 +27,8 @@ def test_a_change_is_told_in_markdown_for_a_comment(committed: Project) -> None:
     assert ran.out == (
         f"{MARK}\n"
         "## What changes in the fleet\n\n"
-        f"Compared with `{head}`, by documents and locks alone: no cluster was asked.\n\n"
+        f"Commit `{head}` with changes that are not committed, compared with `{head}`, by documents and "
+        "locks alone: no cluster was asked.\n\n"
         f"{OVERVIEW}"
         "|---|---|---|---|---|---|---|---|---|\n"
         "| `prod` | changes | 1 | 1 |  | 1 |  |  |  |\n\n"
@@ -71,7 +72,11 @@ def test_json_is_the_value_of_the_published_schema(committed: Project) -> None:
     told = committed.run("digest", "--base", "main", "--json").json
     schema = committed.run("schema", "--of", "digest").json
     fields = set(schema["properties"])
-    assert fields == {"base", "folder", "remarks", "stacks"} == set(schema["required"])
+    assert (
+        fields
+        == {"base", "head", "merges", "uncommitted", "folder", "files", "others", "remarks", "stacks"}
+        == set(schema["required"])
+    )
     value = TypeAdapter(Digest).validate_python({name: told[name] for name in fields})
     assert TypeAdapter(Digest).dump_python(value, mode="json") == {name: told[name] for name in fields}
     assert value.stacks[0].models[0].after == 2

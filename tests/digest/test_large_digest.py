@@ -34,7 +34,7 @@ def test_a_change_of_300_clusters_fits_into_a_comment() -> None:
     head = side(loaded(_fleet(edited=True), "prod"), base=base)
     planned = process_time()
     stack = compared_stack("prod", base, head)
-    text = markdown(Digest("0" * 40, "", (), (stack,)))
+    text = markdown(Digest("0" * 40, "1" * 40, "", False, "", (), 0, (), (stack,)))
     done = process_time()
     print(
         f"{CLUSTERS} clusters: {planned - begun:.2f} s CPU for both sides, {done - planned:.2f} s to compare"

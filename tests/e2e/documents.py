@@ -7,6 +7,7 @@ API = "inferfleet.dev/v1alpha1"
 # The time that engines have to end, and pickers with them. By default pickers go on for 95 s, which would be
 # most of a test's time; with this they go on for five.
 GRACE = 40
+IMAGE = "docker.io/vllm/vllm-openai:v0.32.0"
 # Pickers ask every engine seven times a second unless told, which is most of what a fleet at rest does, and
 # make a key of 4,096 bits before they listen, which is most of what they ever do. Those of test_answers.py
 # and of the stacks in stacks/ do both.
@@ -46,17 +47,12 @@ def deployment(
     replicas: int = 1,
     on: str | None = None,
     gpu: str | None = None,
-    image: str = "docker.io/vllm/vllm-openai:v0.30.0",
+    image: str = IMAGE,
     env: list[dict[str, Any]] | None = None,
     **spec: Any,
 ) -> Document:
     """`on` pins it to a cluster, `gpu` to devices of a product. Its picker looks at engines once a second."""
-    engine: dict[str, Any] = {
-        "name": "engine",
-        "image": image,
-        "command": ["vllm", "serve"],
-        "args": ["some/model", f"--tensor-parallel-size={gpus}", "--shutdown-timeout=60"],
-    }
+    engine: dict[str, Any] = {"name": "engine", "image": image}
     # The half minute that pods drain by default would be most of a test's time.
     engine["lifecycle"] = {"preStop": {"sleep": {"seconds": 1}}}
     if env:
@@ -72,6 +68,7 @@ def deployment(
         "metadata": {"name": name, "namespace": "ml", "labels": {"model": name}},
         "spec": {
             "replicas": replicas,
+            "engine": {"model": "some/model", **spec.pop("engine", {})},
             "workers": {
                 "topology": {"tensor": gpus},
                 "template": {"spec": {"containers": [engine], "terminationGracePeriodSeconds": GRACE}},
@@ -100,8 +97,7 @@ def model(name: str, *, on: str = "east", picker: Document | None = None, **more
     """A deployment that answers to the name `shared`, whose picker asks for little."""
     picker = {"resources": {"requests": {"cpu": "100m"}}, **(picker or {})}
     made = deployment(name, on=on, endpointPicker=picker, **more)
-    [engine] = made["spec"]["workers"]["template"]["spec"]["containers"]
-    engine["args"].append("--served-model-name=shared")
+    made["spec"]["engine"]["servedNames"] = ["shared"]
     return made
 
 

@@ -29,11 +29,6 @@ MODELS: dict[str, tuple[str, int, dict[str, tuple[int, int]]]] = {
 }
 # Of each kind one that gets a replica more, and the nodes that this takes.
 ONE_MORE = {"pair": 1, "gang-of-2": 2, "single": 1, "claim-of-4": 1}
-_JOINED = (
-    "--master-addr=$(LWS_LEADER_ADDRESS)",
-    "--nnodes=$(LWS_GROUP_SIZE)",
-    "--node-rank=$(LWS_WORKER_INDEX)",
-)
 
 
 def _class(name: str) -> Document:
@@ -71,26 +66,11 @@ def model(name: str, *, more: int = 0) -> Document:
     pods, gpus = roles["decode"]
     if "prefill" in roles:
         return apart(name, tensor=gpus, gpu=f"GPU of {kind}", replicas=replicas + more)
-    args = ["--model=some/model", "--served-model-name=shared", f"--tensor-parallel-size={gpus}"]
-
-    def template(*own: str) -> Document:
-        engine: dict[str, Any] = {
-            "name": "engine",
-            "image": "docker.io/vllm/vllm-openai:v0.30.0",
-            "args": [*args, *own],
-            "lifecycle": {"preStop": {"sleep": {"seconds": 1}}},
-        }
-        return {"template": {"spec": {"containers": [engine]}}}
-
-    topology = {"tensor": gpus, "pipeline": pods}
-    workers: Document = {"topology": topology, **template()}
-    if pods > 1:
-        joined = (f"--pipeline-parallel-size={pods}", *_JOINED)
-        workers = {
-            "topology": topology,
-            "entry": template(*joined),
-            "follower": template(*joined, "--headless"),
-        }
+    engine = {"name": "engine", "lifecycle": {"preStop": {"sleep": {"seconds": 1}}}}
+    workers: Document = {
+        "topology": {"tensor": gpus, "pipeline": pods},
+        "template": {"spec": {"containers": [engine]}},
+    }
     return {
         "apiVersion": API,
         "kind": "ModelDeployment",
@@ -98,6 +78,7 @@ def model(name: str, *, more: int = 0) -> Document:
         "spec": {
             "replicas": replicas + more,
             "nodeSelector": {"cel": f'attributes["gpu.nvidia.com/productName"] == "GPU of {kind}"'},
+            "engine": {"model": "some/model", "servedNames": ["shared"]},
             "workers": workers,
             "endpointPicker": {**FRUGAL, "resources": {"requests": {"cpu": "100m"}}},
         },

@@ -72,7 +72,7 @@ EDITS = (
     ),
     Edit(
         "another image",
-        (("chat", f"{ENGINE}.image", "docker.io/vllm/vllm-openai:v0.30.1"),),
+        (("chat", f"{ENGINE}.image", "docker.io/vllm/vllm-openai:v0.32.1"),),
         {"Deployment east/ml/chat-decode-fixed": "update spec.template.spec.containers.image"},
     ),
 )

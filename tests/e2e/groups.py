@@ -1,16 +1,16 @@
 """Deployments for end-to-end tests whose workers are groups of two pods: pipeline parallelism over nodes."""
 
-import re
 from typing import Any
 
 from documents import API, FRUGAL, Document
 
-IMAGE = "docker.io/vllm/vllm-openai:v0.30.0"
-# The kubelet replaces the references, and no shell is needed.
-_JOINED = (
-    *("vllm", "serve", "some/model", "--served-model-name=shared"),
-    *("--tensor-parallel-size=1", "--pipeline-parallel-size=2", "--nnodes=$(LWS_GROUP_SIZE)"),
-    *("--node-rank=$(LWS_WORKER_INDEX)", "--master-addr=$(LWS_LEADER_ADDRESS)"),
+IMAGE = "docker.io/vllm/vllm-openai:v0.32.0"
+# A command of one's own, by which entry and followers wait for each other on different ports.
+_APART = (
+    "exec vllm serve $INFERFLEET_MODEL --served-model-name $INFERFLEET_SERVED_NAMES --port $INFERFLEET_PORT "
+    "--pipeline-parallel-size $INFERFLEET_PIPELINE --nnodes $INFERFLEET_PODS --node-rank $INFERFLEET_RANK "
+    "--master-addr $INFERFLEET_LEADER --master-port $((INFERFLEET_RANK + 29501)) "
+    "$( [ $INFERFLEET_RANK -gt 0 ] && echo --headless )"
 )
 
 
@@ -28,12 +28,9 @@ def grouped(
 
     `apart`: entry and follower wait for each other on different ports, which nobody sees before they start.
     """
-    entry = _engine(image, *_JOINED, lifecycle={"preStop": {"sleep": {"seconds": 1}}})
-    other = _engine(image, *_JOINED, "--headless") | (follower or {})
-    if apart:
-        for engine in (entry, other):
-            script = " ".join(("exec", *engine["command"], "--master-port $((LWS_WORKER_INDEX + 29501))"))
-            engine["command"] = ["sh", "-c", re.sub(r"\$\((LWS_\w+)\)", r"$\1", script)]
+    command = ("sh", "-c", _APART) if apart else ()
+    entry = _engine(image, *command, lifecycle={"preStop": {"sleep": {"seconds": 1}}})
+    other = _engine(image, *command) | (follower or {})
     annotations = {"sandbox.inferfleet.dev/startup": startup}
     return {
         "apiVersion": API,
@@ -41,6 +38,7 @@ def grouped(
         "metadata": {"name": name, "namespace": "ml", "labels": {"model": name}},
         "spec": {
             "replicas": replicas,
+            "engine": {"model": "some/model", "servedNames": ["shared"], **spec.pop("engine", {})},
             "workers": {
                 "topology": {"tensor": 1, "pipeline": 2},
                 "entry": {"template": _template(entry, annotations)},
@@ -52,13 +50,14 @@ def grouped(
     }
 
 
-def workers(command: list[str], **topology: int) -> dict[str, Any]:
+def workers(**topology: int) -> dict[str, Any]:
     """Workers whose pods all have one template."""
-    return {"topology": topology, "template": _template(_engine(IMAGE, *command), {})}
+    return {"topology": topology, "template": _template(_engine(IMAGE), {})}
 
 
 def _engine(image: str, *command: str, **fields: Any) -> dict[str, Any]:
-    return {"name": "engine", "image": image, "command": list(command), **fields}
+    own = {"command": list(command)} if command else {}
+    return {"name": "engine", "image": image, **own, **fields}
 
 
 def _template(engine: dict[str, Any], annotations: dict[str, str]) -> dict[str, Any]:

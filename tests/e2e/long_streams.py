@@ -160,12 +160,7 @@ def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
     # What users are advised: half a minute until every gateway knows, then as long as the longest stream.
     [engine] = spec["containers"]
     del engine["lifecycle"], spec["terminationGracePeriodSeconds"]
-    engine["args"] = [
-        "some/model",
-        "--tensor-parallel-size=1",
-        "--shutdown-timeout=120",
-        "--served-model-name=shared",
-    ]
+    model["spec"]["engine"] |= {"servedNames": ["shared"], "drain": "120s"}
     return {"clusters": clusters, "models": [model, service("chat", chat=1)]}
 
 

@@ -16,7 +16,7 @@ def apart(
     prefill: int | None = 1,
     tensor: int = 1,
     gpu: str = "NVIDIA L4",
-    image: str = "v0.30.0",
+    image: str = "v0.32.0",
     args: tuple[str, ...] = (),
     tokens: int | None = None,
     proxy: str | None = None,
@@ -29,9 +29,10 @@ def apart(
     """So many decode and prefill pods; without `prefill`, decode pods that do both.
 
     `speed` is in tokens per second and request, `tokens` are those that a prompt must have to be computed
-    apart, and `args` are of the engines of both roles. Their remaining flags are written by a plugin.
+    apart, and `args` are of the engines of both roles, beside those that are written.
     """
-    template = _template(image, args, speed, annotations or {}, grace)
+    template = _template(image, speed, annotations or {}, grace)
+    engine = {"model": "some/model", "servedNames": ["shared"], "args": list(args), **spec.pop("engine", {})}
     workers = {"topology": {"tensor": tensor}, "template": template}
     if prefill is not None:
         spec["prefill"] = {"workers": {**workers, "count": prefill}}
@@ -48,8 +49,7 @@ def apart(
         "spec": {
             "replicas": 1,
             "nodeSelector": {"cel": f'attributes["gpu.nvidia.com/productName"] == "{gpu}"'},
-            # Without it, engines that decode what they prefill cut off their streams when they end.
-            "plugins": [{"name": "engine-args", "config": {"drain": True}}],
+            "engine": engine,
             "workers": {**workers, "count": decode},
             "endpointPicker": FRUGAL | {"resources": {"requests": {"cpu": "100m"}}},
             # The sandbox has no program of the default profile's pickers for prefill.
@@ -59,13 +59,10 @@ def apart(
     }
 
 
-def _template(
-    image: str, args: tuple[str, ...], speed: int, annotations: dict[str, str], grace: int
-) -> dict[str, Any]:
+def _template(image: str, speed: int, annotations: dict[str, str], grace: int) -> dict[str, Any]:
     engine = {
         "name": "engine",
         "image": f"docker.io/vllm/vllm-openai:{image}",
-        "args": ["--model=some/model", "--served-model-name=shared", *args],
         "lifecycle": {"preStop": {"sleep": {"seconds": 3}}},
     }
     steering = {"tokens-per-second": str(speed), **annotations}

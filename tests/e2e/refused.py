@@ -58,12 +58,12 @@ class Course:
 
 def course(project: Project) -> Course:
     project.write("models", *(model(name, on="west", picker=one) for name, (one, _) in REFUSED.items()))
-    project.write("slow", slow("v0.30.0"))
+    project.write("slow", slow("v0.32.0"))
     failed = project.up()
     broken = project.broken("west")
 
     project.write("models")
-    project.write("slow", slow("v0.31.0"))
+    project.write("slow", slow("v0.33.0"))
     project.configure(await_="applied", locked=False)
     applied = project.up()
     meanwhile = _status(project)

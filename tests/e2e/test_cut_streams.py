@@ -1,19 +1,17 @@
-"""Streams while their engines roll: as many are lost as the warning before said, and none with its flag."""
+"""Streams while engines roll: one that is told nothing of its end cuts them, a written command none."""
 
 import pytest
-from documents import GRACE, Document, annotated, model
+from documents import Document, annotated, model
 from project import Project
 from rolling import clients, tell
 
 # Streams of 20 s, which outlast the preStop sleep of 1 s and what a busy machine adds to it.
 TOKENS, SPEED = 400, "20"
-# What the grace period leaves after preStop and the reserve of 10 s.
-ADVISED = f"--shutdown-timeout={GRACE - 1 - 10}"
 
 
 @pytest.fixture(scope="module")
 def fleet(standing: Project) -> Project:
-    """`cut`, whose engine is told nothing of its end, and `drained`, which is told what is advised."""
+    """`cut` has a command of its own without a time to end, and the command of `drained` is written."""
     for name in ("cut", "drained"):
         standing.write(name, _served(name, level="INFO"))
     begun = standing.up()
@@ -21,13 +19,7 @@ def fleet(standing: Project) -> Project:
     return standing
 
 
-def test_the_warning_names_the_deployment_the_flag_and_the_seconds(fleet: Project) -> None:
-    told = fleet.cli("validate", "--stack", fleet.stack)
-    warnings = [line for line in told.stderr.splitlines() if "vLLM aborts the requests in hand" in line]
-    assert [("/cut.yaml:" in line, f"Add {ADVISED}," in line) for line in warnings] == [(True, True)]
-
-
-def test_a_roll_cuts_streams_of_the_engine_that_was_warned_of_and_of_no_other(fleet: Project) -> None:
+def test_a_roll_cuts_streams_of_an_engine_without_a_drain_time_and_of_no_other(fleet: Project) -> None:
     with clients(fleet, "east", ("cut", "drained"), tokens=TOKENS, streams=4) as seen:
         for name in ("cut", "drained"):
             fleet.write(name, _served(name, level="DEBUG"))
@@ -40,8 +32,8 @@ def test_a_roll_cuts_streams_of_the_engine_that_was_warned_of_and_of_no_other(fl
 
 def _served(name: str, *, level: str) -> Document:
     made = model(name, env=[{"name": "VLLM_LOGGING_LEVEL", "value": level}], rollout="Surge")
-    [engine] = made["spec"]["workers"]["template"]["spec"]["containers"]
-    engine["args"] = [arg for arg in engine["args"] if not arg.startswith("--shutdown-timeout")]
     if name == "drained":
-        engine["args"].append(ADVISED)
-    return annotated(made, tokens_per_second=SPEED)
+        return annotated(made, tokens_per_second=SPEED)
+    [engine] = made["spec"]["workers"]["template"]["spec"]["containers"]
+    engine["command"] = ["vllm", "serve", "some/model", "--served-model-name=shared"]
+    return annotated(made, tokens_per_second=SPEED, end="abort")

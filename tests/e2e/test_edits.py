@@ -86,7 +86,7 @@ def test_an_image_rolls_one_placement_after_the_other(fleet: Project) -> None:
     fleet.write(
         "spread",
         deployment(
-            "spread", replicas=2, gpu=L4, plugins=tweaked("INFO"), image="docker.io/vllm/vllm-openai:v0.31.0"
+            "spread", replicas=2, gpu=L4, plugins=tweaked("INFO"), image="docker.io/vllm/vllm-openai:v0.33.0"
         ),
     )
     done = fleet.up()

@@ -15,7 +15,7 @@ WORDS = "engine ended with exit code 1: ValueError: --gpu-memory-utilization mus
 
 def _surging(*flags: str) -> Document:
     made = model("surging", gpu=L4, rollout="Surge")
-    made["spec"]["workers"]["template"]["spec"]["containers"][0]["args"] += flags
+    made["spec"]["engine"]["args"] = list(flags)
     return made
 
 
@@ -30,13 +30,13 @@ def _both() -> Document:
 
 
 def test_a_roll_that_crashes_is_told_of_at_once_while_the_old_pod_serves(project: Project) -> None:
-    project.write("models", _surging(), _alone("v0.30.0"), _both())
+    project.write("models", _surging(), _alone("v0.32.0"), _both())
     done = project.up()
     assert done.code == 0, done.output
     path = url(project, "east", "ml/deployments/surging")
     [before] = {ask(path).pod for _ in range(3)}
 
-    project.write("models", _surging("--gpu-memory-utilization=1.5"), _alone("v0.30.0"), _both())
+    project.write("models", _surging("--gpu-memory-utilization=1.5"), _alone("v0.32.0"), _both())
     with update(project) as going:
         assert going.stdout is not None
         said = next(line for line in going.stdout if WORDS in line)
@@ -57,7 +57,7 @@ def test_a_roll_that_crashes_is_told_of_at_once_while_the_old_pod_serves(project
     assert {ask(path).pod for _ in range(3)} == {before}
 
     # The documents are as they were, and so is the state: that nothing changes is told.
-    project.write("models", _surging(), _alone("v0.30.0"), _both())
+    project.write("models", _surging(), _alone("v0.32.0"), _both())
     unchanged = project.up()
     assert unchanged.code == 0, unchanged.output
     assert "Deployment east/ml/surging-decode-l4" not in unchanged.operations
@@ -71,7 +71,7 @@ def test_a_roll_that_crashes_is_told_of_at_once_while_the_old_pod_serves(project
 
     # The next update has another document, an engine that rolls alone, and a cluster that is emptied.
     project.write("clusters", east(), west(state="drained"))
-    project.write("models", _surging(), _alone("v0.31.0"), _both())
+    project.write("models", _surging(), _alone("v0.33.0"), _both())
     previewed = project.preview("--refresh")
     _warned(previewed)
     # The state has the template of before, as the documents have it again.

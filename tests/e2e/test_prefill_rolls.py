@@ -46,12 +46,12 @@ LOADING_ALONE = {"startup": "25s"}
 EDITS: dict[str, dict[str, Any]] = {
     "toggled": {},
     "ratio": {"prefill": 2},
-    "image": {"image": "v0.31.0"},
+    "image": {"image": "v0.33.0"},
     "connector": {"connector": "SharedStorage", "args": (f"--kv-transfer-config={json.dumps(STORED)}",)},
     "decider": {"tokens": 128},
     "proxy": {**BEFORE["proxy"], "proxy": MIRROR},
-    "tight": {**BEFORE["tight"], "image": "v0.31.0", "annotations": LOADING_ALONE},
-    "spare": {**BEFORE["spare"], "image": "v0.31.0"},
+    "tight": {**BEFORE["tight"], "image": "v0.33.0", "annotations": LOADING_ALONE},
+    "spare": {**BEFORE["spare"], "image": "v0.33.0"},
 }
 ANOTHER_SET = {"toggled", "image", "connector", "spare"}
 
@@ -215,7 +215,7 @@ def test_surge_keeps_room_for_a_second_set(fleet: Project, course: Course) -> No
 BROKEN = {
     "grace": 10,
     "engine": {"startup": "10s"},
-    "image": "v0.32.0",
+    "image": "v0.34.0",
     "annotations": {"fail": "at start: RuntimeError: the GPU is gone"},
 }
 
@@ -233,7 +233,7 @@ def mended(fleet: Project, course: Course) -> Mended:
             fleet.write("models", *models(EDITS | {"image": BROKEN, "toggled": BEFORE["toggled"]}))
             on_error = fleet.up("--continue-on-error")
         after_on_error = seen.look()
-        fleet.write("models", *models(EDITS | {"image": {"image": "v0.33.0"}, "toggled": BEFORE["toggled"]}))
+        fleet.write("models", *models(EDITS | {"image": {"image": "v0.35.0"}, "toggled": BEFORE["toggled"]}))
         last = fleet.up()
         after = seen.look()
     tell(seen)
@@ -266,7 +266,7 @@ def test_the_update_with_the_mended_document_ends_both_other_sets(mended: Mended
 
 def test_an_update_killed_while_sets_change_is_finished_by_the_next(fleet: Project, mended: Mended) -> None:
     del mended
-    documents = EDITS | {"image": {"image": "v0.34.0", "annotations": LOADING}, "toggled": BEFORE["toggled"]}
+    documents = EDITS | {"image": {"image": "v0.36.0", "annotations": LOADING}, "toggled": BEFORE["toggled"]}
     with clients(fleet, CLUSTER, ("image",), tokens=50) as seen:
         before = seen.look()
         [old] = revisions(before, "image")

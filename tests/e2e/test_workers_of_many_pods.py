@@ -14,7 +14,7 @@ from project import Project, Run
 from sandbox import clusters
 
 STACK, CLUSTER = "many", "east"
-NEXT = "docker.io/vllm/vllm-openai:v0.31.0"
+NEXT = "docker.io/vllm/vllm-openai:v0.33.0"
 LAST = "docker.io/vllm/vllm-openai:v0.32.0"
 SET = f"LeaderWorkerSet {CLUSTER}/ml/kimi-decode-l4"
 
@@ -166,15 +166,8 @@ def test_a_worker_that_gets_more_pods_is_another_workload_of_the_same_name(fleet
 
 
 def test_the_api_server_takes_every_shape_of_a_worker(fleet: Project) -> None:
-    serve = ["vllm", "serve", "some/model"]
-    copies = [
-        "--data-parallel-size=4",
-        "--data-parallel-size-local=2",
-        "--data-parallel-multi-port-external-lb",
-    ]
-    joined = ["--data-parallel-address=$(LWS_LEADER_ADDRESS)", "--node-rank=$(LWS_WORKER_INDEX)"]
-    wide = deployment("wide", workers=workers([*serve, *copies, *joined], tensor=1, data=4, dataLocal=2))
-    spare = grouped("spare", rollout="Surge", roles={"encode": {"workers": workers(serve, tensor=1)}})
+    wide = deployment("wide", workers=workers(tensor=1, data=4, dataLocal=2))
+    spare = grouped("spare", rollout="Surge", roles={"encode": {"workers": workers(tensor=1)}})
     fleet.write("models", wide, spare, grouped("a-deployment-of-32-characters-xx"))
     rendered = fleet.cli("render", "--stack", STACK)
     assert rendered.returncode == 0, rendered.stderr

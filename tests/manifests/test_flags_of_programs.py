@@ -16,7 +16,6 @@ KNOWN: dict[str, FlagKind] = {
     "text": "text",
     "bool": "bool",
     "int": "int",
-    "signed": "signed",
 }
 TRUE: list[Value] = [True, 1, "1", "t", "T", "TRUE", "true", "True"]
 FALSE: list[Value] = [False, 0, "0", "f", "F", "FALSE", "false", "False"]
@@ -61,8 +60,7 @@ def test_what_is_text_stays_as_it_is_written() -> None:
     assert [text(value, "text") for value in ("T", "1", 1, True)] == ["T", "1", "1", "true"]
 
 
-def test_a_number_is_negative_where_its_flag_may_be() -> None:
-    assert [_told("signed", value) for value in (-1, "-1", 4)] == [[], [], []]
+def test_a_number_is_not_negative() -> None:
     assert [_told("int", value) for value in (-1, "-1", 4)] == [
         ["Give it a whole number, not negative"],
         ["Give it a whole number, not negative"],

@@ -14,6 +14,7 @@ from workflows import BASH, Clone, allow_plugin
 
 ME, OTHER = {"id": 5}, {"id": 6}
 MARK = "<!-- inferfleet digest -->"
+DIGEST = f"{MARK}\n## What changes\n\nCommit `abcdef012345` compared with `222222222222`: new & more"
 TITLE = "Stack local is not what its documents say"
 
 
@@ -66,6 +67,8 @@ class GitLab:
             "CI_PROJECT_ID": "3",
             "CI_MERGE_REQUEST_IID": "7",
             "INFERFLEET_STACK": "local",
+            "CI_COMMIT_SHA": f"abcdef012345{'6' * 28}",
+            "CI_PIPELINE_URL": "https://example.com/pipeline",
             "no_proxy": "127.0.0.1",
         }
 
@@ -103,7 +106,7 @@ def digest(clone: Clone, **more: str) -> Any:
     # Its environment is that of these tests, in which pip writes down what it was asked to install.
     python.write_text(
         f'#!/bin/sh\nif [ "$1" = -I ]; then exec {clone.run("which", "python3").stdout.strip()} "$@"; fi\n'
-        f"mkdir -p .venv/bin && cp {clone.root.parent}/bin/pip .venv/bin/pip\n"
+        f'pwd > "$ASKED.python"\nmkdir -p "$3/bin" && cp {clone.root.parent}/bin/pip "$3/bin/pip"\n'
     )
     python.chmod(0o755)
     return script(clone, "digest", **({"CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main"} | same | more))
@@ -136,6 +139,9 @@ def test_packages_of_a_fork_are_not_run(clone: Clone, source: str, installed: st
     clone.write("requirements.txt", "evil\n")
     digest(clone, CI_MERGE_REQUEST_SOURCE_PROJECT_ID=source)
     assert Path(clone.environment["ASKED"]).read_text() == (installed or own)
+    folder = Path(Path(f"{clone.environment['ASKED']}.folder").read_text().strip())
+    assert (folder == clone.root) == (source == "3")
+    assert Path(f"{clone.environment['ASKED']}.python").read_text() != f"{clone.root}\n"
 
 
 def test_plugins_of_a_fork_are_not_run(clone: Clone) -> None:
@@ -148,17 +154,43 @@ def test_plugins_of_a_fork_are_not_run(clone: Clone) -> None:
 
 def test_the_digest_is_one_note_of_the_tokens_own_account(clone: Clone, gitlab: GitLab) -> None:
     """A stranger's note with the same mark comes before it, and it is on the second page."""
-    clone.write("digest/digest.md", f"{MARK}\nnew & more")
+    clone.write("digest/digest.md", DIGEST)
     done = script(clone, "note", **gitlab.environment)
     assert done.returncode == 0, done.stderr
     notes = "/projects/3/merge_requests/7/notes"
-    assert gitlab.changes == [("PUT", f"{notes}/140", {"body": f"{MARK}\nnew & more"})]
+    assert gitlab.changes == [("PUT", f"{notes}/140", {"body": DIGEST})]
 
 
 def test_the_first_digest_is_a_new_note(clone: Clone, empty: GitLab) -> None:
-    clone.write("digest/digest.md", f"{MARK}\nnew")
+    clone.write("digest/digest.md", DIGEST)
     assert script(clone, "note", **empty.environment).returncode == 0
-    assert empty.changes == [("POST", "/projects/3/merge_requests/7/notes", {"body": f"{MARK}\nnew"})]
+    assert empty.changes == [("POST", "/projects/3/merge_requests/7/notes", {"body": DIGEST})]
+
+
+@pytest.mark.parametrize("text", [None, "", DIGEST.replace("abcdef", "000000")])
+def test_a_digest_that_is_missing_or_of_another_commit_is_replaced(
+    clone: Clone, gitlab: GitLab, text: str | None
+) -> None:
+    if text is not None:
+        clone.write("digest/digest.md", text)
+    assert script(clone, "note", **gitlab.environment).returncode == 0
+    ((_, path, fields),) = gitlab.changes
+    assert (path, fields["body"]) == (
+        "/projects/3/merge_requests/7/notes/140",
+        f"{MARK}\nNo digest of `abcdef012345`: the job that makes it failed, and "
+        "[its pipeline](https://example.com/pipeline) says why.\n",
+    )
+
+
+def test_outputs_and_programs_that_a_branch_committed_are_none(clone: Clone) -> None:
+    clone.write("digest/digest.md", f"{MARK}\nMerge this.\n")
+    clone.write(".venv/bin/pip", f"#!/bin/sh\ntouch {clone.root.parent}/ran\n")
+    (clone.root / ".venv/bin/pip").chmod(0o755)
+    failed = '#!/bin/sh\n[ "$1" = digest ] || exit 0\nexit 1\n'
+    (clone.root.parent / "bin/inferfleet").write_text(failed)
+    (clone.root.parent / "bin/inferfleet").chmod(0o755)
+    assert digest(clone).returncode == 1
+    assert [(clone.root / "digest").exists(), (clone.root.parent / "ran").exists()] == [False, False]
 
 
 def test_without_a_token_nothing_is_asked(clone: Clone) -> None:

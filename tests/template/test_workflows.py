@@ -8,22 +8,82 @@ from typing import Any
 import pytest
 import yaml
 from installed import ROOT
-from workflows import FOLDER, Clone, steps_of
+from workflows import FOLDER, Clone, programs_in, steps_of
 
 FILE = "inferfleet.yaml"
 
 
 def test_a_pull_request_has_its_digest_without_credentials(clone: Clone) -> None:
     clone.edit("stacks/local/models.yaml", "replicas: 1", "replicas: 2")
-    digested = clone.step(FILE, "digest", "Digest")
+    digested = clone.step(FILE, "digest", "Digest", HEAD="")
     assert (digested.returncode, clone.output("code")) == (0, "0"), digested.stderr
-    text = (clone.root / "digest/digest.md").read_text()
+    text = (clone.root.parent / "digest/digest.md").read_text()
     assert text.startswith("<!-- inferfleet digest -->")
     assert "- update `Deployment east/ml/qwen3-8b-decode-l4`: `spec.replicas`" in text.splitlines()
     assert Path(clone.environment["GITHUB_STEP_SUMMARY"]).read_text() == text
-    assert (clone.root / "digest/fleet-local.html").exists()
+    assert (clone.root.parent / "digest/fleet-local.html").exists()
     assert clone.step(FILE, "digest", "Problems at their lines").returncode == 0
     assert clone.step(FILE, "digest", "Result", CODE=clone.output("code")).returncode == 0
+
+
+def test_outputs_that_a_branch_committed_are_none(clone: Clone) -> None:
+    """Neither where outputs lie, nor where a run before left some, does one survive a run that ends early."""
+    for name in ("digest/digest.md", "digest/digest.sarif", "../digest/digest.md"):
+        clone.write(name, "<!-- inferfleet digest -->\nMerge this.\n")
+    clone.git("add", "--all", "--force")
+    assert clone.step(FILE, "digest", "Digest", HEAD="0" * 40).returncode == 0
+    assert "Merge this." not in Path(clone.environment["GITHUB_STEP_SUMMARY"]).read_text()
+    (clone.root.parent / "digest/digest.md").write_text("Merge this.\n")
+    failed = programs_in(clone.root.parent / "failing", inferfleet="#!/bin/sh\nexit 1\n")
+    path = f"{failed}:{clone.environment['PATH']}"
+    clone.environment["GITHUB_STEP_SUMMARY"] += "2"
+    assert clone.step(FILE, "digest", "Digest", HEAD="0" * 40, PATH=path).returncode == 0
+    assert Path(clone.environment["GITHUB_STEP_SUMMARY"]).read_text() == (
+        f"No digest of {'0' * 40}: the log of this job says why.\n"
+    )
+    assert list((clone.root.parent / "digest").iterdir()) == []
+
+
+def test_artifacts_are_never_what_a_checkout_has(clone: Clone) -> None:
+    workflows = [yaml.safe_load(path.read_text()) for path in sorted((clone.root / FOLDER).iterdir())]
+    action = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    jobs = [job["steps"] for workflow in workflows for job in workflow["jobs"].values()]
+    paths = [
+        step["with"].get("path") or step["with"].get("sarif_file")
+        for step in (step for steps in [action, *jobs] for step in steps)
+        if re.search("artifact|sarif", step.get("uses", ""))
+    ]
+    assert (len(paths), {path.partition("}/")[0] for path in paths}) == (7, {"${{ runner.temp }"})
+
+
+def test_the_digest_names_the_commit_of_the_pull_request(clone: Clone) -> None:
+    proposed, merged, base = (clone.git("rev-parse", name)[:12] for name in ("HEAD^2", "HEAD", "HEAD^1"))
+    assert clone.step(FILE, "digest", "Digest", HEAD=proposed).returncode == 0
+    line = (clone.root.parent / "digest/digest.md").read_text().splitlines()[3]
+    assert line.startswith(f"Commit `{proposed}`, merged as `{merged}`, compared with `{base}`")
+    page = (clone.root.parent / "digest/fleet-local.html").read_text()
+    assert f"<dt>Commit</dt><dd>{proposed}, merged as {merged}</dd>" in page
+
+
+def test_nothing_runs_by_way_of_git_where_a_fork_commits_a_repository(clone: Clone) -> None:
+    """The job of a project in a folder of its repository: git would find the one in that folder first."""
+    canary = (
+        programs_in(clone.root.parent / "canary", ran=f"#!/bin/sh\ntouch {clone.root.parent}/ran\n") / "ran"
+    )
+    (clone.root / "refs/remotes/origin").mkdir(parents=True)
+    (clone.root / "objects").mkdir()
+    clone.write("refs/remotes/origin/main", f"{'0' * 39}1\n")
+    clone.write("HEAD", "ref: refs/heads/main\n")
+    clone.write(
+        "config",
+        f"[core]\n\trepositoryformatversion = 1\n\tsshCommand = {canary}\n"
+        "[extensions]\n\tpartialClone = there\n"
+        '[remote "there"]\n\turl = ssh://example.com/a\n\tpromisor = true\n',
+    )
+    (clone.root / ".git").rename(clone.root.parent / ".git")
+    installed = clone.step(FILE, "digest", "Install", FORK="true")
+    assert (installed.returncode == 0, (clone.root.parent / "ran").exists()) == (False, False)
+    assert "cannot use bare repository" in installed.stderr
 
 
 def test_what_others_merged_since_is_no_part_of_the_digest(clone: Clone) -> None:
@@ -34,8 +94,8 @@ def test_what_others_merged_since_is_no_part_of_the_digest(clone: Clone) -> None
     clone.commit("of somebody else")
     clone.git("update-ref", "refs/remotes/origin/main", "HEAD")
     clone.git("switch", "--quiet", "--detach", merged)
-    assert clone.step(FILE, "digest", "Digest").returncode == 0
-    assert "qwen3-8b" not in (clone.root / "digest/digest.md").read_text()
+    assert clone.step(FILE, "digest", "Digest", HEAD="").returncode == 0
+    assert "qwen3-8b" not in (clone.root.parent / "digest/digest.md").read_text()
 
 
 def test_a_fork_has_the_same_digest_as_a_branch_of_the_repository(clone: Clone) -> None:
@@ -46,9 +106,12 @@ def test_a_fork_has_the_same_digest_as_a_branch_of_the_repository(clone: Clone) 
         told = Path(clone.environment["GITHUB_ENV"])
         variables = dict(line.split("=") for line in told.read_text().splitlines()) if told.exists() else {}
         assert variables == ({"INFERFLEET_PLUGINS": "built-in"} if fork == "true" else {})
-        assert clone.step(FILE, "digest", "Digest", **variables).returncode == 0
+        assert clone.step(FILE, "digest", "Digest", HEAD="", **variables).returncode == 0
         texts.append(
-            [(clone.root / "digest" / f"digest.{kind}").read_text() for kind in ("md", "json", "sarif")]
+            [
+                (clone.root.parent / "digest" / f"digest.{kind}").read_text()
+                for kind in ("md", "json", "sarif")
+            ]
         )
     assert texts[0] == texts[1]
 
@@ -66,6 +129,8 @@ def test_packages_and_plugins_of_a_fork_are_not_run(
     Path(clone.environment["GITHUB_ENV"]).touch()
     assert Path(clone.environment["ASKED"]).read_text() == (installed or own)
     assert Path(clone.environment["GITHUB_ENV"]).read_text() == variables
+    folder = Path(Path(f"{clone.environment['ASKED']}.folder").read_text().strip())
+    assert (folder == clone.root) == (fork == "false")
 
 
 def test_the_action_of_the_repository_does_what_the_workflow_does(clone: Clone) -> None:
@@ -80,7 +145,7 @@ def test_the_action_of_the_repository_does_what_the_workflow_does(clone: Clone) 
 
 def test_problems_are_annotations_at_their_lines_and_fail_the_job(clone: Clone) -> None:
     clone.edit("stacks/local/models.yaml", "replicas: 1", "replicas: -1")
-    assert clone.step(FILE, "digest", "Digest").returncode == 0
+    assert clone.step(FILE, "digest", "Digest", HEAD="").returncode == 0
     told = clone.step(FILE, "digest", "Problems at their lines").stdout
     assert "::error file=stacks/local/models.yaml,line=5::" in told
     assert clone.step(FILE, "digest", "Result", CODE=clone.output("code")).returncode == 1
@@ -91,7 +156,7 @@ def test_annotations_beyond_what_github_shows_are_counted_in_the_last_one(clone:
     old = [problem(line=line, new=False) for line in range(1, 10)]
     new = [problem(line=line, new=True) for line in range(20, 25)]
     clone.write(
-        "digest/digest.json", json.dumps({"folder": "", "stacks": [{"problems": [*old, *new, new[0]]}]})
+        "../digest/digest.json", json.dumps({"folder": "", "stacks": [{"problems": [*old, *new, new[0]]}]})
     )
     told = clone.step(FILE, "digest", "Problems at their lines").stdout.splitlines()
     lines = [line.partition("line=")[2].partition("::")[0] for line in told]
@@ -103,7 +168,7 @@ def test_ten_annotations_are_all_shown_and_none_at_no_place_is_lost(clone: Clone
     ten = [problem(line=line, new=True) for line in range(1, 10)]
     everywhere = problem(line=0, new=True) | {"file": None, "what": "100% wrong"}
     clone.write(
-        "digest/digest.json", json.dumps({"folder": "a/", "stacks": [{"problems": [*ten, everywhere]}]})
+        "../digest/digest.json", json.dumps({"folder": "a/", "stacks": [{"problems": [*ten, everywhere]}]})
     )
     told = clone.step(FILE, "digest", "Problems at their lines").stdout.splitlines()
     assert told == [

@@ -24,9 +24,10 @@ from inferfleet.desired.values import Desired
 from inferfleet.digest.beyond import beyond
 from inferfleet.digest.compare import Version, compared_stack, told
 from inferfleet.digest.update import Side, lock_after
+from inferfleet.digest.values.files import File
 from inferfleet.digest.values.stack import Digest, Stack
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.revision import Revision, differing, revision
+from inferfleet.revision import Revision, revision
 
 Base = Annotated[
     str,
@@ -64,9 +65,19 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
                 olds[name] = version(before.root, name)
                 heads[name] = version(root, name, olds[name])
                 stacks.append(compared_stack(name, olds[name], heads[name]))
-            notices = [*before.notices, *_beyond(root, before, olds, heads, whole=stack is None)]
-            made = Digest(before.commit, before.prefix, told(notices, ()), tuple(stacks))
-            report.problems += notices
+            files, others = _beyond(root, before, olds, heads, whole=stack is None)
+            made = Digest(
+                base=before.commit,
+                head=before.head,
+                merges=before.merges,
+                uncommitted=before.uncommitted,
+                folder=before.prefix,
+                files=files,
+                others=others,
+                remarks=told(before.notices, ()),
+                stacks=tuple(stacks),
+            )
+            report.problems += before.notices
         report.problems += [
             Problem(
                 problem.what,
@@ -97,24 +108,20 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
         report.code = _code(stacks, heads)
 
 
-# Folders of what digests compare.
-_COMPARED = ("classes", "policies", "stacks")
-
-
 def _beyond(
     root: Path, before: Revision, olds: dict[str, Version], heads: dict[str, Version], *, whole: bool
-) -> list[Problem]:
-    """Return the notice about files that differ and no stack reads; `whole`: all stacks are compared."""
+) -> tuple[tuple[File, ...], int]:
+    """Return the files that differ and no stack reads; `whole`: all stacks are compared."""
     if not before.exists:
-        return []
+        return (), 0
     read: set[str] = set()
     for folder, versions in ((before.root, olds), (root, heads)):
         for name, side in versions.items():
             if isinstance(side, Side):
                 read |= set(_read_by(folder, name, side))
     # Of a side with errors it is not known what it reads, nor of stacks that were not asked for.
-    unread = not whole or any(isinstance(side, tuple) for side in (*olds.values(), *heads.values()))
-    return beyond(differing(before.commit, before.prefix), read=read, folders=_COMPARED if unread else ())
+    unknown = not whole or any(isinstance(side, tuple) for side in (*olds.values(), *heads.values()))
+    return beyond(before.clone.differing(before.commit), before.prefix, read=read, unknown=unknown)
 
 
 def _read_by(root: Path, stack: str, side: Side) -> Iterator[str]:

@@ -16,7 +16,9 @@ from inferfleet.cli.source import AsJson, StackName, only_stack, stack_source
 from inferfleet.cli.verbs.digest import compared
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.digest.update import Side
+from inferfleet.digest.values.stack import Stack
 from inferfleet.picture.picture import picture
+from inferfleet.revision import Revision
 from inferfleet.status.values import Status
 
 File = Annotated[Path, typer.Option("--output", "-o", help="Write this HTML file.")]
@@ -45,14 +47,11 @@ def report(
         name = stack if stack is not None else only_stack(root)
         source = stack_source(root, name, base=Path.cwd())
         told.documents = source.documents
-        head, commit, differences = (
-            Side(source.documents, source.lock, source.desired(), source.notices, day=source.today),
-            "",
-            None,
-        )
+        head = Side(source.documents, source.lock, source.desired(), source.notices, day=source.today)
+        before: Revision | None = None
+        differences: Stack | None = None
         if base is not None:
             head, before, differences = compared(root, name, base)
-            commit = before.commit
             told.problems += before.notices
         problems = source.documents.located(
             (
@@ -63,7 +62,16 @@ def report(
             )
         )
         status = _look(head, root) if live else None
-        made = picture(head, problems, base=commit, compared=differences, live=status)
+        made = picture(
+            head,
+            problems,
+            base=before.commit if before else "",
+            head=before.head if before else "",
+            merges=before.merges if before else "",
+            uncommitted=before.uncommitted if before else False,
+            compared=differences,
+            live=status,
+        )
         told.values |= asdict(made)
         refuse_links(output.parent, [output.name])
         write_text(output, page(made))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from inferfleet.api.problems import Severity
+from inferfleet.digest.values.files import File
 from inferfleet.digest.values.models import Drain, Missing, Model, Plugin, Route
 from inferfleet.digest.values.nodes import Cluster, Cost, Pool, Quota, Reservation, Resource, Use
 from inferfleet.digest.values.written import Waiver, Written
@@ -86,8 +87,18 @@ class Digest:
 
     base: str
     """The commit that is compared with, its whole hash."""
+    head: str
+    """The commit of HEAD, its whole hash, `""` where there is none yet."""
+    merges: str
+    """The commit that HEAD merges into the base, as hosts check out what somebody proposes, else `""`."""
+    uncommitted: bool
+    """Whether tracked files of the project differ from HEAD, or files are new that inferfleet reads."""
     folder: str
     """Folder of the project in its repository, with a slash at the end, `""` for its top."""
+    files: tuple[File, ...]
+    """Files that differ, and by which programs, packages, access or rules of an update become others."""
+    others: int
+    """Number of other files of the repository that differ and that a digest does not read."""
     remarks: tuple[Told, ...]
     """What is odd about the comparison itself."""
     stacks: tuple[Stack, ...]

@@ -8,8 +8,8 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, shown
-from inferfleet.fleet.args import args_mistakes
 from inferfleet.fleet.engines import vllm
+from inferfleet.fleet.engines.args import args_mistakes
 from inferfleet.fleet.engines.drain import ending, lacking_grace
 from inferfleet.fleet.engines.own import differences
 from inferfleet.fleet.engines.worker import WorkerPod

@@ -1,48 +1,12 @@
 """Gateway API Inference Extension 1.5: the last release that holds the endpoint picker itself.
 
-Flags: pkg/epp/server/options.go and pkg/common/observability/logging/options.go of v1.5.0, and
-pkg/log/zap/zap.go of controller-runtime v0.23.3. Ports, probes and resources: config/charts/epplib of v1.5.0.
-Lease and watches: pkg/epp/server/controller_manager.go.
+Ports, probes and resources: config/charts/epplib of v1.5.0. Lease and watches:
+pkg/epp/server/controller_manager.go. What flags end it: `Validate` in pkg/epp/server/options.go.
 """
 
+from inferfleet.profiles.flags.pickers import picker_flags
 from inferfleet.profiles.installing import GATEWAY_API, INFERENCE
-from inferfleet.profiles.profile import FlagKind, Profile
-
-_KNOWN: dict[str, FlagKind] = {
-    "grpc-port": "int",
-    "ha-enable-leader-election": "bool",
-    "pool-group": "text",
-    "pool-namespace": "text",
-    "pool-name": "text",
-    "endpoint-selector": "text",
-    "endpoint-target-ports": "text",
-    "disable-endpoint-subset-filter": "bool",
-    "model-server-metrics-scheme": "text",
-    "model-server-metrics-path": "text",
-    "model-server-metrics-port": "int",
-    "model-server-metrics-https-insecure-skip-verify": "bool",
-    "refresh-metrics-interval": "duration",
-    "refresh-prometheus-metrics-interval": "duration",
-    "metrics-staleness-threshold": "duration",
-    # Below 0 counts as 2: pkg/common/observability/logging/options.go.
-    "v": "signed",
-    "zap-devel": "bool",
-    "zap-encoder": "text",
-    "zap-log-level": "level",
-    "zap-stacktrace-level": "text",
-    "zap-time-encoding": "text",
-    "tracing": "bool",
-    "health-checking": "bool",
-    "metrics-port": "int",
-    "grpc-health-port": "int",
-    "enable-pprof": "bool",
-    "cert-path": "text",
-    "enable-cert-reload": "bool",
-    "secure-serving": "bool",
-    "metrics-endpoint-auth": "bool",
-    "config-file": "text",
-    "config-text": "text",
-}
+from inferfleet.profiles.profile import Profile
 
 _USE_ENGINE_CONFIGS = "name the metric under engineConfigs of core-metrics-extractor in endpointPicker.config"
 
@@ -78,7 +42,7 @@ GIE_1_5 = Profile(
         "refresh-metrics-interval": "150ms",
         "zap-encoder": "json",
     },
-    known_flags=_KNOWN,
+    known_flags={flag: kind for flag, kind in picker_flags("gie-1.5").items() if flag not in REJECTED},
     rejected_flags=REJECTED,
     grpc_port=9002,
     health_port=9003,

@@ -5,50 +5,9 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 """
 
 from inferfleet.profiles import proxy
-from inferfleet.profiles.profile import FlagKind, Phases, Profile
+from inferfleet.profiles.flags.pickers import picker_flags
+from inferfleet.profiles.profile import Phases, Profile
 from inferfleet.profiles.releases.gie_1_5 import ENGINES, FIRST_STABLE, REJECTED
-
-_KNOWN: dict[str, FlagKind] = {
-    "pool-name": "text",
-    "pool-namespace": "text",
-    "pool-group": "text",
-    "endpoint-selector": "text",
-    "endpoint-target-ports": "text",
-    "config-file": "text",
-    "config-text": "text",
-    "grpc-port": "int",
-    "grpc-health-port": "int",
-    "metrics-port": "int",
-    "ha-enable-leader-election": "bool",
-    "drain-timeout": "duration",
-    "secure-serving": "bool",
-    "cert-path": "text",
-    "enable-cert-reload": "bool",
-    "tls-min-version": "text",
-    "tls-cipher-suites": "text",
-    "metrics-endpoint-auth": "bool",
-    "metrics-cert-dir": "text",
-    "metrics-client-ca-file": "text",
-    "refresh-metrics-interval": "duration",
-    "metrics-staleness-threshold": "duration",
-    "refresh-prometheus-metrics-interval": "duration",
-    "tracing": "bool",
-    "health-checking": "bool",
-    "enable-pprof": "bool",
-    "emit-endpoint-scores": "bool",
-    "disable-endpoint-subset-filter": "bool",
-    "enable-grpc-stream-metrics": "bool",
-    "allow-experimental-plugins": "bool",
-    "grpc-max-recv-msg-size": "size",
-    "grpc-max-send-msg-size": "size",
-    # Below 0 counts as 2: pkg/common/observability/logging/options.go.
-    "v": "signed",
-    "zap-devel": "bool",
-    "zap-encoder": "text",
-    "zap-log-level": "level",
-    "zap-stacktrace-level": "text",
-    "zap-time-encoding": "text",
-}
 
 # CipherSuites and InsecureCipherSuites in crypto/tls of Go 1.26, with which Dockerfile.epp builds it
 # (1.26.6), read in src/crypto/tls/cipher_suites.go on 2026-11-24.
@@ -95,7 +54,7 @@ ROUTER_0_10 = Profile(
     definitions=FIRST_STABLE,
     # 50ms is also this version's default for scraping, at the same cost as in gie-1.5.
     flags={"refresh-metrics-interval": "150ms", "zap-encoder": "json"},
-    known_flags=_KNOWN,
+    known_flags={flag: kind for flag, kind in picker_flags("router-0.10").items() if flag not in REJECTED},
     rejected_flags=REJECTED,
     grpc_port=9002,
     health_port=9003,

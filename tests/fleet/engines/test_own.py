@@ -157,7 +157,7 @@ def test_another_value_is_an_error_and_a_missing_one_a_warning(
 
 
 def test_args_alone_are_those_of_the_images_own_program() -> None:
-    given = [*"m --port 9000".split(), "-tp=2"]
+    given = [*["m", "--port", "9000"], "-tp=2"]
     fields = {"engine": {"model": "m"}, "topology": {"tensor": 2}}
     assert _said([], given, **fields) == [_differs("--port", "9000", "engine.port", "8000")]
     assert _said([], ["vllm", "serve", *given], **fields) == _said([], given, **fields)

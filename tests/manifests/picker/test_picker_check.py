@@ -87,8 +87,8 @@ def test_flags_that_the_picker_knows_are_fine(
             "flag grpc-port is set by inferfleet",
             "Remove it: write spec.endpointPicker.port instead",
         ),
-        ("v", True, "v is 'true'", "Give it a whole number"),
-        ("v", "four", "v is 'four'", "Give it a whole number"),
+        ("v", True, "v is 'true'", "Give it a whole number, not negative"),
+        ("v", "four", "v is 'four'", "Give it a whole number, not negative"),
         ("enable-pprof", 2, "enable-pprof is '2'", "Give it true or false"),
         (
             "refresh-metrics-interval",

@@ -116,29 +116,6 @@ def test_profiles_of_a_picker_are_not_served_where_its_metrics_are_open(
     assert [arg for arg in container["args"] if "pprof" in arg] == pprof
 
 
-@pytest.mark.parametrize(
-    ("size", "taken"),
-    [
-        ("10MiB", True),
-        ("25MB", True),
-        ("10Mi", True),
-        (10485760, True),
-        ("ten", False),
-        ("-1", False),
-        ("0.5", False),
-        ("10BB", False),
-    ],
-)
-def test_limits_of_messages_are_amounts_of_bytes(
-    deployment: Make, serving: Serve, size: Any, taken: bool
-) -> None:
-    document = deployment(endpointPicker={"flags": {"grpc-max-recv-msg-size": size}})
-    found = check_deployment(document, serving=serving(), profile=profile("router-0.10"))
-    what = f"grpc-max-recv-msg-size is '{size}'"
-    said = [(one.what, one.next_step) for one in found]
-    assert said == ([] if taken else [(what, "Give it an amount of bytes such as 10MiB")])
-
-
 def test_triton_s_metrics_port_is_a_flag_in_this_profile(deployment: Make, serving: Serve) -> None:
     made = _objects(deployment(engine={"type": "Triton"}), serving())
     [container] = made["Deployment"]["spec"]["template"]["spec"]["containers"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from inferfleet.cli.show.digest.beside import beside
 from inferfleet.cli.show.digest.sections import (
     Section,
     difference,
@@ -78,11 +79,27 @@ def _head(digest: Digest) -> Iterator[str]:
     yield MARK
     yield "## What changes in the fleet"
     yield ""
-    yield f"Compared with {code(digest.base[:12])}, by documents and locks alone: no cluster was asked."
+    yield f"{_compared(digest)}, by documents and locks alone: no cluster was asked."
+    if digest.files or digest.others:
+        yield from beside(digest.files, digest.others)
     for remark in digest.remarks:
         yield ""
         yield f"> {plain(remark.what)}. {plain(remark.step)}"
     yield ""
+
+
+def _compared(digest: Digest) -> str:
+    base = code(digest.base[:12])
+    if not digest.head:
+        return f"Compared with {base}"
+    uncommitted = " with changes that are not committed," if digest.uncommitted else ""
+    return f"Commit {_head_of(digest)}{uncommitted} compared with {base}"
+
+
+def _head_of(digest: Digest) -> str:
+    """Return the commit as people know it; of a merge that a host made, nobody knows the hash."""
+    head = code(digest.head[:12])
+    return f"{code(digest.merges[:12])}, merged as {head}," if digest.merges else head
 
 
 def _overview(stacks: list[Stack]) -> Iterator[str]:

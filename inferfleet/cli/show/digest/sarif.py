@@ -4,6 +4,7 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
 import hashlib
+import os
 from typing import Any
 from urllib.parse import quote
 
@@ -65,7 +66,7 @@ def _result(stack: str, told: Told, folder: str) -> dict[str, Any]:
                 "physicalLocation": {
                     "artifactLocation": {
                         # A path with spaces is no URI (3.4.3 of the specification).
-                        "uri": quote(f"{folder}{told.file or _NOWHERE}"),
+                        "uri": quote(os.fsencode(f"{folder}{told.file or _NOWHERE}")),
                         "uriBaseId": "%SRCROOT%",
                     },
                     "region": {"startLine": max(told.line, 1)},
@@ -92,4 +93,5 @@ def _fingerprint(stack: str, told: Told) -> str:
     text = "\0".join(
         (stack, told.severity, told.file, told.path, told.what, *([told.catalogue] if told.catalogue else ()))
     )
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    # Names of files need not be text.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]

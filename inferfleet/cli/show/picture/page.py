@@ -113,6 +113,10 @@ def _summary(picture: Picture) -> Html:
             ("Phase", picture.phase),
             ("Clusters that did not answer", ", ".join(silent) or "none"),
         ]
+    if picture.head:
+        uncommitted = ", with changes that are not committed" if picture.uncommitted else ""
+        merged = f"{picture.merges[:12]}, merged as " if picture.merges else ""
+        facts.append(("Commit", f"{merged}{picture.head[:12]}{uncommitted}"))
     if picture.base:
         facts.append(("Compared with", picture.base[:12]))
     return element("dl", (element("div", element("dt", name), element("dd", value)) for name, value in facts))

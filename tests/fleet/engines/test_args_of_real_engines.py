@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from inferfleet.fleet.args import args_mistakes
+from inferfleet.fleet.engines.args import args_mistakes
 from inferfleet.profiles.flags.table import Flag, FlagTable, flags
 
 PYTHON = os.environ.get("INFERFLEET_ENGINES_PYTHON")
-PARSE = Path(__file__).parents[2] / "bench" / "tables" / "parse.py"
+PARSE = Path(__file__).parents[3] / "bench" / "tables" / "parse.py"
 LINES = 200
 ENGINES = {"vLLM": ("0.32.0", ["m"]), "SGLang": ("0.5.23", ["--model-path", "m"])}
 

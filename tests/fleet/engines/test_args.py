@@ -3,7 +3,7 @@
 import pytest
 
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.args import args_mistakes
+from inferfleet.fleet.engines.args import args_mistakes
 
 
 def vllm(*args: str) -> tuple[Mistake, ...]:
