@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit browser fuzz conformance check format docs schema lock sbom release
+.PHONY: up preview down destroy test durations unit browser fuzz conformance check format docs schema tables engines lock sbom release
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -89,12 +89,23 @@ schema: .venv/ready
 	@$(SANDBOX_ENV) && kubectl --kubeconfig .sandbox/$(STACK)/east.kubeconfig get --raw /openapi/v2 \
 		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods
 
+# After a change of the pinned engines, or of what a table holds: asks the engines and writes the tables in
+# inferfleet/profiles that are JSON. `make engines` prints the Python that has them.
+tables: .venv/ready
+	@$(BIN)/python -m bench.tables.write
+
+engines: .venv/ready
+	@$(BIN)/python -m bench.tables.environment
+
 # After a change of dependencies in pyproject.toml.
 LOCKED := uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --quiet
+LOCKED_ENGINES := uv pip compile --python-platform x86_64-manylinux_2_40 --generate-hashes --no-emit-index-url --python-version 3.11 --quiet
 lock:
 	$(LOCKED) --extra dev --extra gke --extra sandbox pyproject.toml -o requirements.txt
 	$(LOCKED) --group tools -o requirements-tools.txt
 	$(LOCKED) --group go -o sandbox/toolchain/go.txt
+	$(LOCKED_ENGINES) --group engines --override bench/tables/overrides.txt -o bench/tables/requirements.txt
+	$(LOCKED_ENGINES) --group sglang --no-deps -o bench/tables/sglang.txt
 
 # An inventory of all pinned packages (CycloneDX) for a release, and for a scanner that has advisories.
 sbom: .venv/ready

@@ -105,6 +105,8 @@ PURE = {
 # What a room imports besides. A room that is not here decides, and touches nothing outside.
 OUTSIDE = {
     "inferfleet.starting": {"atexit", "gc"},
+    # Reads lists of words, and raises where it would end the program.
+    "inferfleet.profiles": {"argparse"},
     "inferfleet.api.documents": {"os.path"},
     "inferfleet.api.loading": {"ast", "inspect", "os", "stat", "sys", "tempfile"},
     "inferfleet.fleet.advice": {"heapq"},
@@ -235,6 +237,7 @@ TOUCHING_MODULES = {
     # Their own tables, which are parts of the program and of no project.
     "inferfleet.api.pods.schema": {"read_text"},
     "inferfleet.gke.facts.schema": {"read_text"},
+    "inferfleet.profiles.flags.table": {"read_text"},
     "inferfleet.profiles.pickers.tables": {"read_text"},
 }
 

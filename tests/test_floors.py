@@ -266,11 +266,6 @@ def test_every_room_says_what_belongs_there() -> None:
     assert silent == []
 
 
-def test_no_room_holds_more_than_sixteen_modules() -> None:
-    rooms = [path.parent for path in sources()]
-    assert sorted({str(room) for room in rooms if rooms.count(room) > 16}) == []
-
-
 def test_the_house_stays_small_enough_to_know() -> None:
     """At most 560 product modules outside the sandbox, few of them crumbs that are read with a neighbour."""
     product = [path for path in sources() if path.parts[0] != "sandbox" and path.name != "__init__.py"]

@@ -1,0 +1,47 @@
+"""Writes the tables about other people's programs: `make tables`."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bench.tables import environment
+from bench.tables.former import former_flags
+
+HERE = Path(__file__).parent
+PROFILES = HERE.parents[1] / "inferfleet" / "profiles"
+
+
+def asked(python: Path, script: str, *words: str) -> Any:
+    """Return what a script of this folder prints as JSON in the environment of the engines."""
+    done = subprocess.run([python, HERE / script, *words], check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)
+
+
+def written(table: dict[str, Any]) -> str:
+    """Return a table as JSON with one row of its lists on a line, so that a diff names the flag."""
+    rows = {
+        key: value for key, value in table.items() if isinstance(value, list) and isinstance(value[0], dict)
+    }
+    head = json.dumps({key: value for key, value in table.items() if key not in rows}, indent=1)
+    lists = (
+        f' "{key}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in value) + "\n ]"
+        for key, value in rows.items()
+    )
+    return ",\n".join([head.removesuffix("\n}"), *lists]) + "\n}\n"
+
+
+def flag_table(python: Path, engine: str) -> dict[str, Any]:
+    """Return the table of an engine's flags, with those that it no longer has."""
+    table: dict[str, Any] = asked(python, "flags.py", engine)
+    options = {option for flag in table["flags"] for option in flag["options"]}
+    removed = {flag: version for flag, version in sorted(former_flags(engine).items()) if flag not in options}
+    return {"generated": "make tables", **table, "removed": removed}
+
+
+if __name__ == "__main__":
+    python = environment.python()
+    for engine, name in (("vLLM", "vLLM-0.32"), ("SGLang", "SGLang-0.5.23")):
+        (PROFILES / "flags" / f"{name}.json").write_text(
+            written(flag_table(python, engine)), encoding="utf-8"
+        )

@@ -1,0 +1,98 @@
+"""What the command lines of engines may hold, by their types and versions.
+
+The tables beside this module are written by `make tables`. A kind of values is one of
+
+    text, int, float, JSON
+    size            a whole number with a suffix, such as 32k; `size or auto` takes -1 and auto, too
+    object          a JSON object; with `keys` it may hold no others
+    text or JSON    JSON where it is in braces, else any text
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+_FOLDER = Path(__file__).parent
+_FILES = {"vLLM": ("vLLM-0.32.json",), "SGLang": ("SGLang-0.5.23.json",)}
+
+Kind = Literal["text", "int", "float", "size", "size or auto", "JSON", "object", "text or JSON"]
+Values = Literal["?", "*", "+"] | int | None
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag, by all its `options`. `values` is the `nargs` of argparse: None for one, 0 for a switch.
+
+    With `folded`, choices may be in upper or lower case, with dashes for underscores. With `none`, empty text
+    and `None` stand for no value.
+    """
+
+    options: tuple[str, ...]
+    values: Values = None
+    kind: Kind = "text"
+    choices: tuple[str, ...] = ()
+    folded: bool = False
+    keys: frozenset[str] = frozenset()
+    none: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class FlagTable:
+    """The flags of one version of an engine.
+
+    `underscores` are read as dashes in names, `--x.a.b 1` as `--x '{"a": {"b": 1}}'` with `dotted`, the
+    beginning of a name as the name with `abbreviations`, and `-O1` as `--optimization-level 1` with
+    `joined_level`. `suffixes` are those of sizes, each with whether decimals may stand before it. `removed`
+    are flags of former versions, each with the last version that is known to have it.
+    """
+
+    engine: str
+    version: str
+    flags: tuple[Flag, ...]
+    underscores: bool
+    dotted: bool
+    abbreviations: bool
+    joined_level: bool
+    suffixes: Mapping[str, bool]
+    removed: Mapping[str, str]
+
+
+def flags(engine_type: str, version: str) -> FlagTable | None:
+    """Return the table of an engine in this version, such as 0.32 or 0.32.0, None where there is none."""
+    for name in _FILES.get(engine_type, ()):
+        table = _table(name)
+        if f"{table.version}.".startswith(f"{version}."):
+            return table
+    return None
+
+
+@cache
+def _table(name: str) -> FlagTable:
+    raw = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
+    reading = raw["reading"]
+    return FlagTable(
+        engine=raw["engine"],
+        version=raw["version"],
+        flags=tuple(map(_flag, raw["flags"])),
+        underscores="underscores" in reading,
+        dotted="dotted" in reading,
+        abbreviations="abbreviations" in reading,
+        joined_level="-O" in reading,
+        suffixes=raw["suffixes"],
+        removed=raw["removed"],
+    )
+
+
+def _flag(row: Mapping[str, Any]) -> Flag:
+    return Flag(
+        options=tuple(row["options"]),
+        values=row.get("values"),
+        kind=row.get("kind", "text"),
+        choices=tuple(row.get("choices", ())),
+        folded=row.get("folded", False),
+        keys=frozenset(row.get("keys", ())),
+        none=row.get("none", False),
+    )
