@@ -7,7 +7,6 @@ chooses its pool by these; the others choose theirs on the same cluster in the s
 """
 
 from collections.abc import Mapping
-from fractions import Fraction
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import names
@@ -122,17 +121,14 @@ class Candidates:
     def affordable(self, deployment: str) -> bool:
         """Return whether quotas leave enough for one more replica where it counts least."""
         quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
-        for limit in quotas.limits.get(namespace, ()) if quotas else ():
-            least = Fraction(0)
-            for role, offers in self.wanted(deployment).offers.items():
-                nodes = {name: self._rooms.of_offer[name][0].node.gpus for name in offers}
-                unedited = self._demands.unedited
-                each = [limit.amount(name, unedited(deployment, role, gpus)) for name, gpus in nodes.items()]
-                least += min(each, default=Fraction(0))
-            # What adds nothing to a limit may come where that is exceeded.
-            if least and limit.used + least > limit.most:
-                return False
-        return True
+        if quotas is None or namespace not in quotas.limits.alike:
+            return True
+        unedited, of_offer = self._demands.unedited, self._rooms.of_offer
+        roles = (
+            {name: unedited(deployment, role, of_offer[name][0].node.gpus) for name in offers}
+            for role, offers in self.wanted(deployment).offers.items()
+        )
+        return quotas.affordable(namespace, roles)
 
     def _allowed(self, spot: Spot, replicas: int, leaving: Spot | None) -> bool:
         """Return whether quotas allow more replicas on a spot."""
