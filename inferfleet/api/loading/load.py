@@ -88,7 +88,7 @@ def load(
                 raise InvalidDocuments(of_severity(problems, "error"))
         if budget.spent:
             break
-    problems += dangling(collection, catalogue)
+    problems += islice(dangling(collection, catalogue), MOST_PROBLEMS)
     if collection.complete:
         problems += astray(edits, collection.by_name)
     if errors := of_severity(problems, "error"):
