@@ -9,6 +9,7 @@ chooses its pool by these; the others choose theirs on the same cluster in the s
 from collections.abc import Mapping
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.placement.ledger import Ledger
@@ -24,6 +25,8 @@ from inferfleet.fleet.spot import Spot
 
 # Pools that are tried for the roles of one replica on one cluster.
 _TRIES = 200
+# Steps of work that trying one takes.
+_STEPS = 10
 
 
 class Candidates:
@@ -92,6 +95,7 @@ class Candidates:
         self, wanted: Wanted, room: Room, replicas: int = 1, *, leaving: Spot | None = None
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
+        take(_STEPS, f"placing {wanted.deployment}")
         first, key = wanted.roles[0], room.key
         if room.offer not in wanted.offers[first] or not self._order.suits(wanted, first, room):
             return None
@@ -176,6 +180,7 @@ class Candidates:
             role = open_roles[index]
             for room in self._order.near(wanted, role, cluster, replicas):
                 tries -= 1
+                take(_STEPS, f"placing {wanted.deployment}")
                 if tries < 0:
                     return None
                 if any(spot.pool(role) == room.key[1] for spot in others):
