@@ -108,7 +108,7 @@ PURE = {
 OUTSIDE = {
     "inferfleet.starting": {"atexit", "gc"},
     "inferfleet.api.documents": {"os.path"},
-    "inferfleet.api.loading": {"ast", "inspect", "os", "stat", "sys", "tempfile"},
+    "inferfleet.api.loading": {"ast", "fcntl", "glob", "inspect", "os", "stat", "sys", "tempfile"},
     "inferfleet.fleet.advice": {"heapq"},
     "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
