@@ -266,12 +266,6 @@ def test_every_room_says_what_belongs_there() -> None:
     assert silent == []
 
 
-def test_no_file_is_longer_than_three_hundred_lines() -> None:
-    ours = [*sources(), *(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))]
-    long = [str(path) for path in ours if len((ROOT / path).read_text().splitlines()) > 300]
-    assert long == []
-
-
 def test_no_room_holds_more_than_sixteen_modules() -> None:
     rooms = [path.parent for path in sources()]
     assert sorted({str(room) for room in rooms if rooms.count(room) > 16}) == []

@@ -38,8 +38,8 @@ from inferfleet.plugins.findings import Finding, Step, told
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.profiles.table import profile
 
-# Steps of work that the pods of a deployment on a cluster take, with all that is checked of them.
-_STEPS = 1_000
+# Steps of work that a deployment takes with all that is checked of it, and its pods on a cluster.
+_DECIDED, _MADE = 1_000, 300
 # The Secrets that the pods of a spot read.
 Reads = dict[Spot, list[Reference]]
 
@@ -50,7 +50,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     What still runs and is no longer desired becomes known later: `awaiting.with_leaving` applies it.
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
-    take(_STEPS * (1 + len(documents.deployments)), f"planning stack {documents.settings.stack}")
+    take(_DECIDED * (1 + len(documents.deployments)), f"planning stack {documents.settings.stack}")
     registry = registry or builtin()
     documents = with_levels(documents, lock)
     all_chains = chains(documents, registry)
@@ -106,7 +106,7 @@ def _templates(
     findings: list[Finding] = []
     for placement in planned.placements:
         spot = placement.spot
-        take(_STEPS, f"making pods of {spot.deployment}")
+        take(_MADE, f"making pods of {spot.deployment}")
         created = cloud.clusters.get(spot.cluster)
         made, wrong, more = worked.made.get(spot) or pods(
             documents, spot, chains, created.gpu_pools if created else None

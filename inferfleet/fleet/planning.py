@@ -83,7 +83,7 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
 
 # Steps of work that a plan takes for each deployment and cluster, besides the pools that it tries.
-_STEPS = 100
+_STEPS = 20
 
 
 def with_levels(documents: Documents, lock: Lock) -> Documents:
