@@ -272,11 +272,6 @@ def test_no_file_is_longer_than_three_hundred_lines() -> None:
     assert long == []
 
 
-def test_no_room_holds_more_than_sixteen_modules() -> None:
-    rooms = [path.parent for path in sources()]
-    assert sorted({str(room) for room in rooms if rooms.count(room) > 16}) == []
-
-
 def test_the_house_stays_small_enough_to_know() -> None:
     """At most 560 product modules outside the sandbox, few of them crumbs that are read with a neighbour."""
     product = [path for path in sources() if path.parts[0] != "sandbox" and path.name != "__init__.py"]

@@ -1,0 +1,43 @@
+"""The sandbox knows how many inotify instances the user has left, and says in time that they are too few."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sandbox.inotify import Instances, instances
+from sandbox.problem import SandboxProblem
+
+
+def test_instances_are_counted_by_the_program_that_holds_them() -> None:
+    program = f"holder-{os.getpid()}"  # the name by which it is called, as companions are
+    code = "import ctypes; [ctypes.CDLL(None).inotify_init() for _ in range(3)]; print(flush=True); input()"
+    with subprocess.Popen(
+        [program, "-c", code],
+        executable=sys.executable,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        assert instances().held[program] == 3
+        holder.stdin.close()
+    assert program not in instances().held
+
+
+def test_too_few_are_told_with_who_holds_the_rest_and_what_would_allow_it() -> None:
+    held = {"kube-apiserver": 40, "envoy": 70, "code": 5, "kwok": 4, "istiod": 2, "dropbox": 1, "agent": 1}
+    with pytest.raises(SandboxProblem) as refused:
+        Instances(limit=128, held=held).refuse_too_few(16, "stack local, with clusters east and west,")
+    assert str(refused.value) == (
+        "stack local, with clusters east and west, needs 16 inotify instances, and you have 5 left of 128 "
+        "(fs.inotify.max_user_instances). Held by your programs: envoy 70, kube-apiserver 40, code 5, "
+        "kwok 4, istiod 2, others 2. End some of them, such as other sandboxes by `inferfleet sandbox down`, "
+        "or raise the limit: `sudo sysctl fs.inotify.max_user_instances=139`."
+    )
+
+
+def test_as_many_as_are_left_are_enough() -> None:
+    Instances(limit=128, held={"envoy": 123}).refuse_too_few(5, "cluster east")
