@@ -1,5 +1,7 @@
-"""How much work something is: in calls, of which a slow machine makes as many as a quick one, or in seconds of
-a processor, which say something beside others of the same run alone.
+"""How much work something is, on any machine.
+
+It is counted in calls, of which a slow machine makes as many as a quick one, or in seconds of a processor,
+which say nothing but beside others of the same run.
 """
 
 import sys

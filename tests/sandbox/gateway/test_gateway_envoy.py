@@ -72,7 +72,7 @@ class Gateway:
             return got.status, json.loads(text) if got.status == 200 else text + got.headers.get(REASON, "")
 
     async def until(self, path: str, true: Callable[[tuple[int, Any]], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             while True:
                 try:
                     if true(await self.ask(path)):
