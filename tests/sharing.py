@@ -30,7 +30,7 @@ def group(item: pytest.Item | None) -> str:
 
 
 def share_out(items: list[pytest.Item], folder: Path, *, first: bool) -> None:
-    """Mark the tests below `folder` with their groups, and put them `first` or last, the longest group ahead."""
+    """Mark the tests below a folder with their groups, put them first or last, the longest group first."""
     seconds = _recorded()
     ours = [item for item in items if folder in item.path.parents]
     sharing = {item.path.stem for item in ours if shares(item)}
