@@ -1,10 +1,10 @@
 """What this machine has for end-to-end tests, shared out among all processes that run them.
 
 Each group of them (see tests/sharing.py) takes one part while it runs. A part is what two clusters need, by
-count of those that ran, and there are as many as fit into the inotify instances, the memory and the cores left
-when the tests begin. So any number of processes may run them: those that find no part wait until one is given
-back. A part is a lock on a file, which the kernel releases when its holder ends, however it ends; runs of tests
-beside each other share the files.
+count of those that ran, and there are as many as fit into the inotify instances, the memory and the cores
+left when the tests begin. So any number of processes may run them: those that find no part wait until one
+is given back. A part is a lock on a file, which the kernel releases when its holder ends, however it ends;
+runs of tests beside each other share the files.
 """
 
 import fcntl

@@ -12,7 +12,7 @@ from project import Project
 
 L4 = "NVIDIA L4"
 # Longer than it takes to kill it.
-SECONDS = 120
+SECONDS = 600
 # How many lines an update may print before it is killed; the seed makes failures come again.
 _LINES = random.Random(7)
 MOMENTS = [_LINES.randint(1, 60) for _ in range(2)]
