@@ -16,7 +16,7 @@ def test_answers_are_given_by_their_questions() -> None:
 def test_a_question_that_hangs_is_left_behind() -> None:
     forever = threading.Event()
     asked = Asked({"a": lambda: True, "b": lambda: forever.wait(300)})
-    assert asked.answers(until=time.monotonic() + 0.3) == {"a": True}
+    assert asked.answers(until=time.monotonic() + 3) == {"a": True}
     forever.set()
 
 
