@@ -15,9 +15,9 @@ from sandbox.problem import SandboxProblem
 from sandbox.processes import PROC
 
 LIMIT = "fs.inotify.max_user_instances"
-# What Kubernetes' and Istio's programs of one cluster hold at most, by count of those that ran.
-OF_CLUSTER = 8
-OF_ISTIO = 8
+# Instances of the programs of a cluster, counted while they ran.
+_OF_CLUSTER = {"kube-apiserver": 4, "kube-controller-manager": 4, "envoy": 3}
+_OF_ISTIO = {"istiod": 6}
 # Programs shown, of those that hold most.
 _SHOWN = 5
 
@@ -59,16 +59,21 @@ def instances() -> Instances:
     for entry in os.scandir(PROC):
         try:
             if entry.name.isdigit() and entry.stat().st_uid == os.getuid():
-                count = _held(Path(entry.path, "fd"))
-                held += Counter({_name(Path(entry.path)): count})
+                held += Counter({_name(Path(entry.path)): held_by(int(entry.name))})
         except OSError:  # it has ended meanwhile, or lets nobody look
             continue
     return Instances(int((PROC / "sys" / LIMIT.replace(".", "/")).read_text()), dict(held))
 
 
-def _held(folder: Path) -> int:
+def of_cluster(*, istio: bool = False) -> int:
+    """Return how many the programs of one cluster take, with one Gateway."""
+    return sum(_OF_CLUSTER.values()) + (sum(_OF_ISTIO.values()) if istio else 0)
+
+
+def held_by(pid: int) -> int:
+    """Return how many instances a process holds. Raises OSError when it has ended or is another user's."""
     count = 0
-    for entry in os.scandir(folder):
+    for entry in os.scandir(PROC / str(pid) / "fd"):
         with contextlib.suppress(OSError):  # it has been closed meanwhile
             count += os.readlink(entry.path) == "anon_inode:inotify"
     return count

@@ -266,12 +266,6 @@ def test_every_room_says_what_belongs_there() -> None:
     assert silent == []
 
 
-def test_no_file_is_longer_than_three_hundred_lines() -> None:
-    ours = [*sources(), *(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))]
-    long = [str(path) for path in ours if len((ROOT / path).read_text().splitlines()) > 300]
-    assert long == []
-
-
 def test_the_house_stays_small_enough_to_know() -> None:
     """At most 560 product modules outside the sandbox, few of them crumbs that are read with a neighbour."""
     product = [path for path in sources() if path.parts[0] != "sandbox" and path.name != "__init__.py"]
