@@ -18,12 +18,12 @@ from typing import NamedTuple
 import pytest
 import toolchain
 
-from sandbox.inotify import instances
+from sandbox.inotify import instances, of_cluster
 from sandbox.locking import locked
 from sandbox.places import cache_folder
 
-# What a group takes at most. Its programs wait more than they work.
-INSTANCES, MEBIBYTES, GROUPS_PER_CORE = 30, 3072, 2
+# What two clusters take. Their programs wait more than they work.
+INSTANCES, MEBIBYTES, GROUPS_PER_CORE = 2 * of_cluster(), 3072, 2
 # Seconds that a group waits for a part: longer than all others take together on a slow machine.
 PATIENCE = 6 * 3600
 

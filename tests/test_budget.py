@@ -4,17 +4,16 @@ import threading
 from pathlib import Path
 
 import pytest
-from budget import part, parts
+from budget import INSTANCES, MEBIBYTES, part, parts
 
 
 @pytest.mark.parametrize(
     ("instances", "mebibytes", "cores", "groups"),
     [
-        (120, 24_000, 2, 4),
-        (120, 24_000, 64, 4),
-        (120, 7_000, 64, 2),
-        (1_000, 240_000, 64, 33),
-        (5, 24_000, 2, 1),
+        (10 * INSTANCES, 10 * MEBIBYTES, 2, 4),
+        (5 * INSTANCES - 1, 10 * MEBIBYTES, 64, 4),
+        (10 * INSTANCES, 3 * MEBIBYTES - 1, 64, 2),
+        (5, 10 * MEBIBYTES, 2, 1),
     ],
 )
 def test_what_is_scarcest_says_how_many_groups_run_at_once(
