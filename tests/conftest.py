@@ -53,7 +53,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         # Where xdist does not group, each test would start clusters of its own, and nothing would fail.
         raise pytest.UsageError(f"xdist does not keep together what shares clusters: {loose[0]}")
     # Of several processes, the first.
-    if ours and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0" and not machine(session.config).built:
+    first = os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
+    if ours and first and not (session.config.option.collectonly or machine(session.config).built):
         toolchain.begin()
 
 
