@@ -46,7 +46,7 @@ ATTEMPTS = 3
 START = ["start", "cluster"]
 # A component waits some ten seconds for the API server and then ends, and the API server for etcd. On a busy
 # machine that is not enough: what ended is started again, for so many seconds in all, this often at most.
-READY_SECONDS = 180.0
+READY_SECONDS = 300.0
 STARTS = 12
 # Seconds after which a port that is still taken is another program's.
 PORTS_SECONDS = 5.0

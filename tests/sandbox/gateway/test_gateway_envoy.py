@@ -83,7 +83,7 @@ class Gateway:
             return int(line.removeprefix(f"{name}: "))
 
     async def until(self, path: str, true: Callable[[tuple[int, Any]], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             while True:
                 try:
                     if true(await self.ask(path)):
