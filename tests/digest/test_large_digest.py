@@ -32,7 +32,9 @@ def test_a_change_of_300_clusters_fits_into_a_comment() -> None:
     documents = loaded(_fleet(edited=True), "prod")
     head, planned = counted_calls(lambda: side(documents, base=base))
     stack, comparing = counted_calls(lambda: compared_stack("prod", base, head))
-    text, writing = counted_calls(lambda: markdown(Digest("0" * 40, "1" * 40, "", False, "", (), 0, (), (stack,))))
+    text, writing = counted_calls(
+        lambda: markdown(Digest("0" * 40, "1" * 40, "", False, "", (), 0, (), (stack,)))
+    )
     assert 0.8 * MOST < len(text.encode()) <= MOST
     assert (len(stack.models), len(stack.pools), len(stack.drains)) == (MODELS, CLUSTERS, CLUSTERS // 10)
     assert comparing + writing < planned
