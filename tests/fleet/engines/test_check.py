@@ -135,25 +135,25 @@ UNSTARTED = (
             {"engine": {"args": ["--max-num-seqs=8", "--port", "9000"]}},
             "spec.engine.args[1]",
             "--port is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write engine.port",
         ),
         (
             {"engine": {"args": ["--tensor_parallel_size=2"]}, "topology": {"tensor": 2}},
             "spec.engine.args[0]",
             "--tensor_parallel_size is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write topology.tensor",
         ),
         (
             {"engine": {"args": ["--headless"]}, "topology": {"tensor": 8, "pipeline": 2}},
             "spec.engine.args[0]",
             "--headless is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write workers.balance",
         ),
         (
             {"prefill": {**PREFILL, "args": ["--kv-transfer-config={}"]}},
             "spec.prefill.args[0]",
             "--kv-transfer-config is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write prefill",
         ),
         (
             {"prefill": PREFILL, "engine": {"type": "TensorRT-LLM", "model": None, "image": "trt:1"}},
@@ -213,7 +213,7 @@ def test_what_cannot_be_written_on_the_nodes_of_one_pool_is_told() -> None:
         ("0.33", "vllm/vllm-openai:v0.32.1", True),
         ("0.32", "vllm/vllm-openai:nightly", False),
         ("0.32", "mirror/vllm:7", False),
-        (None, "vllm/vllm-openai:v0.12.0", False),
+        (None, "vllm/vllm-openai:v0.12.0", True),
     ],
 )
 def test_an_image_whose_tag_says_another_version_is_warned_of(
@@ -223,8 +223,8 @@ def test_an_image_whose_tag_says_another_version_is_warned_of(
     warning = (
         "warning",
         "spec.engine.version",
-        f"version is {version}, and image {image!r} has another one in its tag",
-        CHANGE,
+        f"version is {version or '0.32.0 by default'}, and image {image!r} has another one in its tag",
+        f'Write version: "{image.rpartition(":v")[2]}", or another image',
     )
     expected = [warning] if told else []
     of_template = declared(engine=engine, container={"image": image})
