@@ -96,7 +96,7 @@ def test_the_verbs_that_the_guide_names_work(project: OnDisk, verb: str) -> None
 
 def test_without_the_allow_list_the_module_is_not_run(project: OnDisk) -> None:
     settings = (project.root / SETTINGS).read_text()
-    project.write(SETTINGS, settings.replace("zone-spread, version", "other, version"))
+    project.write(SETTINGS, settings.replace("{name: zone-spread}", "{name: other}"))
     project.write("plugins/zone_spread.py", "raise SystemExit('it ran')\n")
     ran = run(project, "inferfleet validate --stack local")
     assert ran.returncode == 1
@@ -104,7 +104,7 @@ def test_without_the_allow_list_the_module_is_not_run(project: OnDisk) -> None:
     line = settings[: settings.index("- name: zone-spread")].count("\n") + 1
     assert (
         f"{SETTINGS}:{line}: plugins[0].name: plugin zone-spread (plugins/zone_spread.py) is not allowed in "
-        "this stack. Review it, and add {name: zone-spread, version: ...} to inferfleet:allowedPlugins"
+        "this stack. Review it, and add {name: zone-spread} to inferfleet:allowedPlugins"
     ) in ran.stderr
 
 
@@ -137,6 +137,8 @@ def test_the_same_plugin_comes_from_a_package(project: OnDisk, tmp_path: Path) -
     )
     site.write(f"{info}/entry_points.txt", points)
     (project.root / "plugins/zone_spread.py").unlink()
+    settings = (project.root / SETTINGS).read_text()
+    project.write(SETTINGS, settings.replace("{name: zone-spread}", "{name: zone-spread, version: 1.0.0}"))
     ran = run(project, "inferfleet plugins --stack local", path=site.root)
     assert (ran.returncode, ran.stderr) == (0, "")
     (origin,) = re.findall(r"# (zone-spread .*)", GUIDE)
