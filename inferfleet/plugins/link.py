@@ -152,7 +152,9 @@ def _registered(link: Link, registry: Registry) -> Plugin | tuple[Problem, ...]:
         return ()  # the registry says why
     if origin := registry.not_allowed.get(name):
         what = f"plugin {name} ({origin}) is not allowed in this stack"
-        next_step = f"Review it, and add {{name: {name}, version: ...}} to inferfleet:allowedPlugins"
+        # A module of the project is reviewed with the settings.
+        version = "" if origin.endswith(".py") else ", version: ..."
+        next_step = f"Review it, and add {{name: {name}{version}}} to inferfleet:allowedPlugins"
         return (link.problem(what, next_step, field="name"),)
     next_step = one_of(name, registry.names, "Registered are")
     return (link.problem(f"plugin {name} is not registered", next_step, field="name"),)

@@ -89,7 +89,7 @@ class _Enforced:
 
         spec = policy.spec
         asked, sizes = self._things(spec.each)
-        take(_COMPILE + _COMPILE * len(spec.cel) // 100, f"compiling policy {name}")
+        take(_COMPILE + 5 * len(spec.cel), f"compiling policy {name}")
         try:
             rule = Rule(spec.each, spec.cel, sizes)
         except InvalidSelector as invalid:

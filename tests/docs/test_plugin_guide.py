@@ -104,7 +104,7 @@ def test_without_the_allow_list_the_module_is_not_run(project: OnDisk) -> None:
     line = settings[: settings.index("- name: zone-spread")].count("\n") + 1
     assert (
         f"{SETTINGS}:{line}: plugins[0].name: plugin zone-spread (plugins/zone_spread.py) is not allowed in "
-        "this stack. Review it, and add {name: zone-spread, version: ...} to inferfleet:allowedPlugins"
+        "this stack. Review it, and add {name: zone-spread} to inferfleet:allowedPlugins"
     ) in ran.stderr
 
 

@@ -166,11 +166,11 @@ def test_what_the_base_breaks_already_is_not_new_wherever_its_lines_are() -> Non
 def test_a_run_is_refused_before_a_policy_takes_it_past_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     made, lock = loaded((*FLEET, policy()), STACK), Lock(stack=STACK)
     planned = desired(made, lock)
-    monkeypatch.setattr(work, "MAX_STEPS", 1_160)
+    monkeypatch.setattr(work, "MAX_STEPS", 1_090)
     with work.counted(), pytest.raises(InvalidDocuments) as raised:
         policy_problems(made, lock, planned, today=DAY)
     assert [problem.what for problem in raised.value.problems] == [
-        "evaluating policy small takes this run past 1,160 steps, the budget of all that one run does"
+        "evaluating policy small takes this run past 1,090 steps, the budget of all that one run does"
     ]
 
 

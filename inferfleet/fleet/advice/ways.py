@@ -76,11 +76,10 @@ class AllWays(Mapping[str, Ways]):
             return
         every = self._needs.get(deployment.partition("/")[0], {})
         for limit, need in self._needs.get(deployment, {}).items():
-            for exceeded in quotas.exceeded(limit, every[limit]):
-                number += 1
-                if number <= _MOST_RAISED:
-                    used = quotas.used(limit)
-                    yield self._raised(deployment, exceeded, used, need, every[limit] - need)
+            exceeded, used = quotas.exceeded(limit, every[limit]), quotas.used(limit)
+            for raised in exceeded[: max(0, _MOST_RAISED - number)]:
+                yield self._raised(deployment, raised, used, need, every[limit] - need)
+            number += len(exceeded)
         if number > _MOST_RAISED:
             yield f"raise {number - _MOST_RAISED:,} more limits of quotas of this namespace"
 

@@ -6,6 +6,7 @@ chosen, on Spot pools that of Spot. Replicas on lost clusters count too, because
 replicas are refused: what runs stays, whatever a quota says.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -203,7 +204,7 @@ class Quotas:
     def exceeded(self, limit: Limit, more: Fraction) -> tuple[Limit, ...]:
         """Return the limits that count the same as one of the lowest and are below what would be used."""
         alike = self.limits.alike[limit.quota.partition("/")[0]][limit.class_name, limit.currency]
-        return tuple(other for other in alike if self.used(limit) + more > other.most)
+        return alike[: bisect_left(alike, self.used(limit) + more, key=lambda other: other.most)]
 
     def problems(self, spots: Iterable[Spot]) -> Iterator[Problem]:
         """Yield a warning for each limit that running replicas exceed, and for classes on whose pools they
