@@ -49,9 +49,9 @@ def updated(project: Project, parallel: int) -> None:
 
 def answering(project: Project, count: int) -> int:
     """Return how many of the models answer a request by a pod of their own."""
+    models = url(project, "east", "ml/deployments")
     names = [f"model-{number:03}" for number in range(count)]
-    answers = {name: ask(url(project, "east", f"ml/deployments/{name}")) for name in names}
-    return sum(answer.status == 200 and answer.pod.startswith(name) for name, answer in answers.items())
+    return sum(ask(f"{models}/{name}").pod.startswith(f"ml/{name}-") for name in names)
 
 
 def held(project: Project) -> str:

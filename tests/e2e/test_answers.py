@@ -13,6 +13,10 @@ from documents import annotated, model, service
 from project import Project
 from reaching import pod_url
 
+from sandbox.inotify import OF_CLUSTER, OF_ISTIO, held_by
+from sandbox.places import StackPlaces
+from sandbox.processes import processes_in
+
 # How often pickers look at engines is their own choice.
 OWN: dict[str, Any] = {"flags": {}}
 # What ends a second time in a row starts again after ten seconds, here and on real nodes.
@@ -162,6 +166,17 @@ def test_a_pod_that_is_not_ready_gets_nothing(answering: Project) -> None:
     answers = [ask(chat) for _ in range(200)]
     assert {one.status for one in answers} == {200}
     assert not loading & {one.pod for one in answers}
+
+
+def test_no_program_holds_more_inotify_instances_than_up_counts_for_it(answering: Project) -> None:
+    clusters = StackPlaces(answering.root, answering.stack).kwok / "clusters"
+    counted = OF_CLUSTER | OF_ISTIO
+    for folder in clusters.iterdir():
+        held: Counter[str] = Counter()
+        for process in processes_in(folder):
+            held[process.program.name] += held_by(process.pid)
+        assert {name: count for name, count in held.items() if count > counted.get(name, 0)} == {}
+        assert held["kube-apiserver"]  # they are counted at all
 
 
 def kill(project: Project, pod: str) -> None:
