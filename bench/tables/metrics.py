@@ -92,7 +92,8 @@ def families() -> list[dict[str, str]]:
     return [
         {"name": family.name, "type": family.type}
         for family in sorted(text_string_to_metric_families(text), key=lambda family: family.name)
-        if family.name.startswith("vllm:")
+        # prometheus_client tells besides of counters and histograms when they began.
+        if family.name.startswith("vllm:") and not family.name.endswith("_created")
     ]
 
 

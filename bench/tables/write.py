@@ -12,7 +12,7 @@ from bench.tables.former import former_flags
 from bench.tables.pickers import NotOffered, picker_table
 
 HERE = Path(__file__).parent
-PROFILES = HERE.parents[1] / "inferfleet" / "profiles"
+ROOT = HERE.parents[1]
 
 
 def asked(python: Path, script: str, *words: str) -> Any:
@@ -43,7 +43,7 @@ def flag_table(python: Path, engine: str) -> dict[str, Any]:
 
 
 def main(router: Path | None) -> None:
-    flags = PROFILES / "flags"
+    flags = ROOT / "inferfleet" / "profiles" / "flags"
     for name, source in (("gie-1.5", None), ("router-0.10", router)):
         try:
             table = picker_table(name, source)
@@ -55,7 +55,8 @@ def main(router: Path | None) -> None:
     for engine, name in (("vLLM", "vLLM-0.32"), ("SGLang", "SGLang-0.5.23")):
         (flags / f"{name}.json").write_text(written(flag_table(python, engine)), encoding="utf-8")
     metrics = {"generated": "make tables", **asked(python, "metrics.py")}
-    (PROFILES / "metrics" / "vLLM-0.32.json").write_text(written(metrics), encoding="utf-8")
+    # What profiles know of them is more: connectors and hardware that no CPU has bring their own.
+    (ROOT / "tests" / "profiles" / "vllm_metrics.json").write_text(written(metrics), encoding="utf-8")
 
 
 if __name__ == "__main__":

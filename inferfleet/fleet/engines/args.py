@@ -3,10 +3,11 @@
 An engine says so itself, but only once a pod has nodes, and they are billed.
 """
 
+import json
 from collections.abc import Sequence
 
 from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import listing, named, nearest, one_of, shown
+from inferfleet.api.wording import named, nearest, one_of, shown
 from inferfleet.profiles.flags.reading import Fault, faults
 from inferfleet.profiles.flags.table import Flag, FlagTable, flags
 
@@ -16,6 +17,7 @@ _TAKES = {
     "size": "a whole number, such as 4096 or 4k",
     "size or auto": "a whole number, such as 4096 or 4k, or auto",
     "JSON": "JSON",
+    "object": "a JSON object",
     "text or JSON": "JSON where it is in braces",
 }
 
@@ -34,6 +36,9 @@ def args_mistakes(engine_type: str, version: str, args: Sequence[str]) -> tuple[
 def _mistake(table: FlagTable, fault: Fault, word: str) -> Mistake:
     engine, at = f"{table.engine} {table.version}", (fault.at,)
     if fault.flag is not None:
+        if (key := _unknown_key(fault.flag, fault.value)) is not None:
+            what = f"{named(key)} is no key of {fault.flag.options[0]} in {engine}, which ends with it"
+            return Mistake(what, one_of(key, fault.flag.keys, "Known keys"), at)
         what = f"{named(fault.value)} is no value of {fault.flag.options[0]} in {engine}, which ends with it"
         return Mistake(what, _right_value(fault.flag, fault.value), at)
     name = (fault.unknown or word).partition("=")[0]
@@ -51,13 +56,18 @@ def _mistake(table: FlagTable, fault: Fault, word: str) -> Mistake:
     return Mistake(what, f"Did you mean {close}?" if close else "Take it out", at)
 
 
+def _unknown_key(flag: Flag, value: str) -> str | None:
+    """Return the first key of an object that the flag does not know, None where something else is wrong."""
+    if not flag.keys:
+        return None
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return None
+    return next((key for key in found if key not in flag.keys), None) if isinstance(found, dict) else None
+
+
 def _right_value(flag: Flag, value: str) -> str:
     if flag.choices:
         return one_of(value, flag.choices, "Choose one of")
-    if flag.kind == "object":
-        return (
-            f"It takes a JSON object with keys of {listing(sorted(flag.keys))}"
-            if flag.keys
-            else "It takes a JSON object"
-        )
     return f"It takes {_TAKES[flag.kind]}"
