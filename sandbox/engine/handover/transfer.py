@@ -96,7 +96,7 @@ def transfer_of(
     if start.engine == "sglang":
         return _sglang(given, layout), []
     if start.engine == "vllm" and (text := given.text(_FLAG)) is not None:
-        return _vllm(start.env, _config(text), layout)
+        return _vllm(start.env, config_of(text), layout)
     return None, []
 
 
@@ -176,7 +176,8 @@ def _connectors(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from _connectors(one)
 
 
-def _config(text: str) -> KVTransferConfig:
+def config_of(text: str) -> KVTransferConfig:
+    """Return what vLLM is told of its transfer. Raises EngineFailure."""
     try:
         return KVTransferConfig.model_validate_json(text)
     except ValidationError as error:
