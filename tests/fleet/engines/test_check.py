@@ -135,25 +135,25 @@ UNSTARTED = (
             {"engine": {"args": ["--max-num-seqs=8", "--port", "9000"]}},
             "spec.engine.args[1]",
             "--port is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write engine.port",
         ),
         (
             {"engine": {"args": ["--tensor_parallel_size=2"]}, "topology": {"tensor": 2}},
             "spec.engine.args[0]",
             "--tensor_parallel_size is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write topology.tensor",
         ),
         (
             {"engine": {"args": ["--headless"]}, "topology": {"tensor": 8, "pipeline": 2}},
             "spec.engine.args[0]",
             "--headless is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write workers.balance",
         ),
         (
             {"prefill": {**PREFILL, "args": ["--kv-transfer-config={}"]}},
             "spec.prefill.args[0]",
             "--kv-transfer-config is a flag that inferfleet writes",
-            "Remove it, and write the field that it follows from",
+            "Remove it, and write prefill",
         ),
         (
             {"prefill": PREFILL, "engine": {"type": "TensorRT-LLM", "model": None, "image": "trt:1"}},
@@ -213,7 +213,8 @@ def test_what_cannot_be_written_on_the_nodes_of_one_pool_is_told() -> None:
         ("0.33", "vllm/vllm-openai:v0.32.1", True),
         ("0.32", "vllm/vllm-openai:nightly", False),
         ("0.32", "mirror/vllm:7", False),
-        (None, "vllm/vllm-openai:v0.12.0", False),
+        (None, "vllm/vllm-openai:v0.32.0", False),
+        (None, "vllm/vllm-openai:v0.12.0", True),
     ],
 )
 def test_an_image_whose_tag_says_another_version_is_warned_of(
@@ -223,13 +224,41 @@ def test_an_image_whose_tag_says_another_version_is_warned_of(
     warning = (
         "warning",
         "spec.engine.version",
-        f"version is {version}, and image {image!r} has another one in its tag",
-        CHANGE,
+        f"version is {version or '0.32.0 by default'}, and image {image!r} has another one in its tag",
+        f'Write version: "{image.rpartition(":v")[2]}", or another image',
     )
     expected = [warning] if told else []
     of_template = declared(engine=engine, container={"image": image})
     assert _said(of_template, Images()) == expected
     assert _said(declared(engine=engine), Images(engine={"vLLM": image}), Images()) == expected
+
+
+def test_of_an_image_with_a_command_of_its_own_no_version_is_expected() -> None:
+    document = declared(container={**OWN, "image": "vllm/vllm-openai:v0.12.0"})
+    assert _said(document, Images()) == []
+
+
+def test_args_that_would_end_the_engine_are_warned_of() -> None:
+    assert _said(declared(engine={"args": ["--seed=1", "--max-num-sqs=8"]})) == [
+        (
+            "warning",
+            "spec.engine.args[1]",
+            "'--max-num-sqs' is no flag of vLLM 0.32.0, which ends with it",
+            "Did you mean --max-num-seqs?",
+        )
+    ]
+
+
+def test_a_template_for_followers_that_no_worker_has_is_warned_of() -> None:
+    template = {"template": {"spec": {"containers": [{"name": "engine"}]}}}
+    assert _said(declared(workers={"entry": template, "follower": template})) == [
+        (
+            "warning",
+            "spec.workers.follower",
+            "workers have one pod by their topology, so follower.template is for none",
+            "Remove it, or raise the topology",
+        )
+    ]
 
 
 def test_a_role_with_an_engine_of_its_own_is_told_at_its_own_field() -> None:
