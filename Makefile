@@ -35,8 +35,9 @@ destroy: .venv/ready
 down: .venv/ready
 	@$(BIN)/inferfleet sandbox down --stack $(STACK)
 
-# All tests; the end-to-end ones build the toolchain where no cache has it. They wait more than they work, so
-# several processes take less time than one; tests/sharing.py shares them out.
+# All tests; where no cache has the toolchain, it is built beside those that need none. End-to-end tests wait more
+# than they work, so several processes take less time than one: tests/sharing.py shares the tests out, and
+# tests/budget.py what the machine has.
 test: .venv/ready
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 

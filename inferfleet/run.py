@@ -12,6 +12,7 @@ from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import load_stack
 from inferfleet.api.loading.stack_files import keys_in_repository, read_capacity, read_lock
 from inferfleet.api.problems import cluster_problem, of_severity
+from inferfleet.api.work import counted
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.awaiting import with_leaving, with_numbers, without_kinds
@@ -57,6 +58,7 @@ class Prepared:
             write_text(self.lock_file, self.lock_text)
 
 
+@counted()
 def prepare(
     root: Path,
     stack: str,

@@ -19,6 +19,7 @@ from sandbox.gcp import access, lifecycle
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.store import Store
 from sandbox.gcp.store import clusters as clusters_of_cloud
+from sandbox.inotify import instances, of_cluster
 from sandbox.istio import control_plane
 from sandbox.locking import locked
 from sandbox.lws import installation
@@ -56,6 +57,7 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
     with locked(places.lock, waiting=_waiting(places, progress)), owner_only():
         places.folder.mkdir(parents=True, exist_ok=True)
         _refuse_old_state(places, plans)
+        _refuse_too_few_instances(places, plans, documents)
         lifecycle.refuse_busy(places)
         why = obstacle()
         before = _made_without_network(places, plans)
@@ -182,6 +184,24 @@ def _refuse_old_state(places: StackPlaces, plans: Iterable[ClusterPlan]) -> None
             f"{', '.join(without_data)}. "
             f"Run `inferfleet sandbox down --stack {places.stack}` first: it removes both."
         )
+
+
+def _refuse_too_few_instances(
+    places: StackPlaces, plans: Iterable[ClusterPlan], documents: Documents
+) -> None:
+    """Raise SandboxProblem where too few inotify instances are left for the clusters that do not run yet.
+
+    Those of the simulated cloud are counted too, though an update starts them.
+    """
+    starting = [plan for plan in plans if KwokCluster(places, plan.name).condition() != "running"]
+    of_cloud = sum(document.spec.cluster.source == "GKE" for document in documents.clusters.values())
+    of_cloud -= sum(
+        KwokCluster(places, kwok_name(record.id)).condition() == "running"
+        for record in clusters_of_cloud(Store(places.cloud).read())
+    )
+    needs = [of_cluster(istio=plan.wants_istio) for plan in starting] + [of_cluster()] * max(0, of_cloud)
+    what = f"to start {len(needs)} {'cluster' if len(needs) == 1 else 'clusters'}, stack {places.stack}"
+    instances().refuse_too_few(sum(needs), what)
 
 
 def _remove_leftovers(places: StackPlaces, plans: Iterable[ClusterPlan], progress: Progress) -> None:

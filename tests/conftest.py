@@ -1,9 +1,13 @@
 """Settings and options that all tests share."""
 
+import os
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
+import toolchain
+from budget import machine
 from hypothesis import HealthCheck, settings
 from sharing import record, share_out
 
@@ -26,21 +30,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Every process that runs tests knows what the first one saw."""
+    node.workerinput["machine"] = tuple(machine(node.config))
+
+
 # First, because xdist reads the groups right after.
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if END_TO_END in item.path.parents:
-            item.add_marker(pytest.mark.e2e)
-    share_out(items, END_TO_END)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ours = [item for item in items if END_TO_END in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.e2e)
+    if ours:
+        share_out(items, END_TO_END, first=machine(config).built)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Where xdist does not group, each test would start clusters of its own, and nothing would fail."""
-    if getattr(session.config.option, "loadgroup", False):
-        ours = [item for item in session.items if END_TO_END in item.path.parents]
-        if loose := [item.nodeid for item in ours if "@" not in item.nodeid]:
-            raise pytest.UsageError(f"xdist does not keep together what shares clusters: {loose[0]}")
+    ours = [item for item in session.items if END_TO_END in item.path.parents]
+    loose = [item.nodeid for item in ours if "@" not in item.nodeid]
+    if getattr(session.config.option, "loadgroup", False) and loose:
+        # Where xdist does not group, each test would start clusters of its own, and nothing would fail.
+        raise pytest.UsageError(f"xdist does not keep together what shares clusters: {loose[0]}")
+    # Of several processes, the first.
+    first = os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
+    if ours and first and not (session.config.option.collectonly or machine(session.config).built):
+        toolchain.begin()
 
 
 class _Told:
@@ -70,6 +85,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    toolchain.end()
     # With several processes, the one that collects their reports; a worker has `workerinput`.
     if session.config.getoption("--record-durations") and not hasattr(session.config, "workerinput"):
         record(DURATIONS)

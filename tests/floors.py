@@ -12,6 +12,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet", "inferfleet.profiles", "inferfleet.starting"),
     ("inferfleet.api.wording",),
     ("inferfleet.api.problems",),
+    ("inferfleet.api.work",),
     ("inferfleet.api.kinds.quantity", "inferfleet.api.kinds.containers"),
     ("inferfleet.api.pods",),
     ("inferfleet.api.yaml", "inferfleet.api.kinds"),
@@ -77,6 +78,7 @@ PURE = {
     "binascii",
     "collections",
     "contextlib",
+    "contextvars",
     "copy",
     "dataclasses",
     "datetime",
@@ -108,7 +110,7 @@ OUTSIDE = {
     # Reads lists of words, and raises where it would end the program.
     "inferfleet.profiles": {"argparse"},
     "inferfleet.api.documents": {"os.path"},
-    "inferfleet.api.loading": {"ast", "inspect", "os", "stat", "sys", "tempfile"},
+    "inferfleet.api.loading": {"ast", "fcntl", "glob", "inspect", "os", "stat", "sys", "tempfile"},
     "inferfleet.fleet.advice": {"heapq"},
     "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.

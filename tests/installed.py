@@ -19,7 +19,7 @@ def wheel_in(folder: Path) -> Path:
     (folder / "tools.txt").write_text("\n".join(pinned) + "\n")
     constraint = f"--build-constraint={folder / 'tools.txt'}"
     words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", constraint, "-w", folder, ROOT]
-    subprocess.run(words, env=CLEAN, check=True, timeout=300)
+    subprocess.run(words, env=CLEAN, check=True, timeout=600)
     (made,) = folder.glob("*.whl")
     return made
 
@@ -34,5 +34,5 @@ def install(wheel: Path, into: Path) -> Path:
     (site / "pip").symlink_to(pinned / "pip")
     programs = into / "bin"
     words = [sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", "--no-deps"]
-    subprocess.run([*words, wheel], env=CLEAN, check=True, timeout=120)
+    subprocess.run([*words, wheel], env=CLEAN, check=True, timeout=600)
     return programs

@@ -2,7 +2,8 @@
 
 Every file of them stays in one process (an xdist group). The files whose tests use the shared clusters form
 a few groups that take equally long; each process that runs one has clusters of its own. The longest group
-begins first. `make durations` runs all tests and writes how long each file took to tests/durations.json.
+begins first. All of them stand before the other tests, or behind them while the toolchain is still built.
+`make durations` runs all tests and writes how long each file took to tests/durations.json.
 """
 
 import json
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 RECORD = Path(__file__).with_name("durations.json")
-# Two clusters each: more groups would need more memory than a small machine has.
+# Each starts two clusters, which takes half a minute.
 SHARED_GROUPS = 2
 SHARED_FIXTURE = "sandboxed"
 
@@ -22,8 +23,14 @@ def shares(item: pytest.Item | None) -> bool:
     return SHARED_FIXTURE in getattr(item, "fixturenames", ())
 
 
-def share_out(items: list[pytest.Item], folder: Path) -> None:
-    """Mark the tests below `folder` with their groups, and put them first, the longest group first."""
+def group(item: pytest.Item | None) -> str:
+    """The group of a test, "" for one that belongs to none."""
+    marker = item.get_closest_marker("xdist_group") if item else None
+    return str(marker.args[0]) if marker else ""
+
+
+def share_out(items: list[pytest.Item], folder: Path, *, first: bool) -> None:
+    """Mark the tests below a folder with their groups, put them first or last, the longest group first."""
     seconds = _recorded()
     ours = [item for item in items if folder in item.path.parents]
     sharing = {item.path.stem for item in ours if shares(item)}
@@ -34,7 +41,8 @@ def share_out(items: list[pytest.Item], folder: Path) -> None:
     for item in ours:
         item.add_marker(pytest.mark.xdist_group(group_of[item.path.stem]))
     turn = {file: (-length[group], group, -seconds.get(file, 0.0)) for file, group in group_of.items()}
-    items.sort(key=lambda item: (0, *turn[item.path.stem]) if folder in item.path.parents else (1,))
+    others = 1 if first else -1
+    items.sort(key=lambda item: (0, *turn[item.path.stem]) if folder in item.path.parents else (others,))
 
 
 def record(durations: dict[str, float]) -> None:

@@ -31,7 +31,7 @@ def east() -> Iterator[FakeCluster]:
     cluster.close()
 
 
-def _told(hook: ReadyHook, east: FakeCluster, *, seconds: float = 20, **kubeconfigs: str) -> Told:
+def _told(hook: ReadyHook, east: FakeCluster, *, seconds: float = 300, **kubeconfigs: str) -> Told:
     texts = kubeconfigs or {"east": east.kubeconfig}
     return asyncio.run(_tell(hook, texts, seconds))
 
@@ -152,7 +152,7 @@ def test_what_a_hook_does_wrong_names_plugin_pods_and_link(east: FakeCluster, do
 def test_a_hook_that_never_returns_fails_after_its_time_and_gives_the_output_back(east: FakeCluster) -> None:
     end = threading.Event()
     streams = sys.stdout, sys.stderr
-    told = _told(hook_of(lambda ready, config: str(end.wait(30))), east, seconds=0.2)
+    told = _told(hook_of(lambda ready, config: str(end.wait(300))), east, seconds=0.2)
     assert (sys.stdout, sys.stderr) == streams
     end.set()
     assert told.failure is not None

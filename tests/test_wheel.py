@@ -20,7 +20,7 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *words: str | Path) -> str:
     done = subprocess.run(
-        words, cwd=folder, env=CLEAN, capture_output=True, text=True, check=False, timeout=120
+        words, cwd=folder, env=CLEAN, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

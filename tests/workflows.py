@@ -56,7 +56,7 @@ class Clone:
     def run(self, *words: str, **more: str) -> Any:
         environment = self.environment | more
         return subprocess.run(
-            words, cwd=self.root, env=environment, capture_output=True, text=True, timeout=60
+            words, cwd=self.root, env=environment, capture_output=True, text=True, timeout=600
         )
 
     def step(self, file: str, job: str, name: str, **more: str) -> Any:

@@ -7,11 +7,15 @@
 own parser takes the line, else why it does not.
 """
 
+import argparse
 import json
 import sys
 
 from real import refusal
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     lines: list[list[str]] = json.load(sys.stdin)
     print(json.dumps([refusal(engine, words) for engine, *words in lines], indent=1))

@@ -1,14 +1,20 @@
 """How messages name things: paths of fields, shortened text, the known name closest to a mistyped one."""
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable
 from difflib import get_close_matches
+from functools import lru_cache
+from itertools import chain, islice
 from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_][-A-Za-z0-9_]{0,62}")
 # What a CI system takes for a command in what a job prints: `::set-output ...` at the beginning of a line on
 # GitHub, `##[...]` on GitHub and `##vso[...]` on Azure anywhere.
 _COMMAND = re.compile(r"^( *)::|##(?=\[|vso\[)")
+
+# Names that a mistyped one is compared with letter by letter, and those that are counted to find them.
+_COMPARED, _LOOKED_UP = 30, 3_000
 
 
 def one_line(text: str) -> str:
@@ -70,18 +76,42 @@ def named(value: Any) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name closest to the word, in upper or lower case, or None."""
+    folded, by_pair = _index(frozenset(known))
+    wanted = _fold(word)
+    likely: Iterable[str] = folded
+    if len(folded) > _COMPARED:
+        # The rarest pairs of letters say most, and those that many names have would take too long.
+        lists = sorted((by_pair[pair] for pair in _pairs(wanted) if pair in by_pair), key=len)
+        shared = Counter(islice(chain.from_iterable(lists), _LOOKED_UP))
+        likely = [name for name, _ in shared.most_common(_COMPARED)]
+    close = get_close_matches(wanted, likely, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+@lru_cache(maxsize=16)
+def _index(known: frozenset[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return names by how they are compared, and these by the pairs of letters that they have."""
     folded: dict[str, str] = {}
     for name in sorted(known):
         folded.setdefault(_fold(name), name)
-    close = get_close_matches(_fold(word[:100]), folded, n=1, cutoff=0.6)
-    return folded[close[0]] if close else None
+    by_pair: dict[str, list[str]] = {}
+    for name in folded if len(folded) > _COMPARED else ():
+        for pair in sorted(_pairs(name)):
+            by_pair.setdefault(pair, []).append(name)
+    return folded, by_pair
+
+
+def _pairs(name: str) -> set[str]:
+    ends = f" {name} "
+    return {ends[at : at + 2] for at in range(len(ends) - 1)}
 
 
 def one_of(word: str, known: Iterable[str], introduction: str) -> str:
     """Return the next step for a mistyped name: the closest known one, or all after `introduction`."""
-    names = sorted(known)
-    if (close := nearest(word, names)) is not None:
+    known = frozenset(known)
+    if (close := nearest(word, known)) is not None:
         return f"Did you mean {shown(close)}?"
+    names = sorted(known)
     return f"{introduction}: {listing(names)}" if names else "Remove it"
 
 
@@ -93,7 +123,7 @@ def listing(names: Iterable[str], most: int = 30) -> str:
 
 
 def _fold(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
+    return name[:100].lower().replace("_", "").replace("-", "")
 
 
 def nearest_parent(path: str, known: Container[str]) -> str:

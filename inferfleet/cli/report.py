@@ -12,6 +12,7 @@ import typer
 
 from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, of_severity
 from inferfleet.api.wording import shown
+from inferfleet.api.work import counted
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_json, print_line
 
@@ -69,7 +70,8 @@ def reporting(*, as_json: bool = False) -> Iterator[Report]:
     report = Report()
     try:
         try:
-            yield report
+            with counted():
+                yield report
         except InvalidDocuments as invalid:
             report.problems += invalid.problems
         except (OSError, UnicodeDecodeError, typer.BadParameter) as error:

@@ -6,6 +6,7 @@ from itertools import chain
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
+from inferfleet.api.work import take
 from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
 from inferfleet.desired.clusters import Site, connection, definitions, picker_of
@@ -37,6 +38,8 @@ from inferfleet.plugins.findings import Finding, Step, told
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.profiles.table import picker
 
+# Steps of work that a deployment takes with all that is checked of it, and its pods on a cluster.
+_DECIDED, _MADE = 1_000, 300
 # The Secrets that the pods of a spot read.
 Reads = dict[Spot, list[Reference]]
 
@@ -47,6 +50,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     What still runs and is no longer desired becomes known later: `awaiting.with_leaving` applies it.
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
+    take(_DECIDED * (1 + len(documents.deployments)), f"planning stack {documents.settings.stack}")
     registry = registry or builtin()
     all_chains = chains(documents, registry)
     worked = worked_out(documents, lock, all_chains)
@@ -101,6 +105,7 @@ def _templates(
     findings: list[Finding] = []
     for placement in planned.placements:
         spot = placement.spot
+        take(_MADE, f"making pods of {spot.deployment}")
         created = cloud.clusters.get(spot.cluster)
         made, wrong, more = worked.made.get(spot) or pods(
             documents, spot, chains, created.gpu_pools if created else None

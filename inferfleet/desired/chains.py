@@ -63,7 +63,7 @@ def chains(documents: Documents, registry: Registry) -> Chains:
         **{("deployment", key): document.spec.plugins for key, document in documents.deployments.items()},
     }
     links = {}
-    problems = [*registry.unusable.values()]
+    problems = [*registry.unusable.values(), *registry.remarks]
     roles = {key: roles_of(deployment) for key, deployment in documents.deployments.items()}
     every = tuple(sorted({DECODE, *(role for of_deployment in roles.values() for role in of_deployment)}))
     for (origin, key), specs in written.items():

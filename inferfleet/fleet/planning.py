@@ -57,6 +57,7 @@ from dataclasses import replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.serving.scaling import ReplicaRange
 from inferfleet.api.problems import in_reading_order
+from inferfleet.api.work import take
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.misplaced import placement_problems
 from inferfleet.fleet.advice.runners_up import RunnersUp
@@ -80,6 +81,9 @@ from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
 
+# Steps of work that a plan takes for each deployment and cluster, besides the pools that it tries.
+_STEPS = 20
+
 
 def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Plan:
     """Return what runs where, what has no place and why, and every problem with it.
@@ -89,6 +93,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     Replicas of the lock whose cluster or pool has no document any more are an error and are in the new lock
     only, so that nothing forgets them. The plan is pure: it reads no file and asks no cluster.
     """
+    take(_STEPS * (1 + len(documents.deployments) + len(documents.clusters)), "planning")
     selectors = Selectors()
     demands = demands or written(documents)
     suitability = Suitability(documents, selectors, demands)

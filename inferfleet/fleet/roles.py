@@ -9,7 +9,7 @@ from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.proxy import ENGINE_PORT
-from inferfleet.profiles.table import engine_version, is_of_profile, picker
+from inferfleet.profiles.table import is_of_profile, picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -144,11 +144,11 @@ def _at_version(image: str, version: str) -> str:
 
 
 def version_of(deployment: ModelDeployment, role: str) -> str | None:
-    """Return the version of a role's engine: the declared one, else that of the profiles; None for a type of
-    which they have none.
+    """Return the version of a role's engine: the declared one, else that of the profiles' images; None for a
+    type of which they have none.
     """
     engine_ = engine_of(deployment, role)
-    return engine_.version or engine_version(engine_.type)
+    return engine_.version or engine(engine_.type).oldest
 
 
 def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:

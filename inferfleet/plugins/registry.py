@@ -52,7 +52,7 @@ class Registry:
 
     `origins` says where plugins come from that are not built in, and `not_allowed` where those are that were
     found and not imported, because the settings do not name them. `unusable` has plugins that the settings
-    name and that cannot be used, with the reason.
+    name and that cannot be used, with the reason. `remarks` are warnings about how plugins were imported.
 
     Raises ValueError for a plugin that `mistakes_of` finds something wrong with, and for a name twice.
     """
@@ -61,6 +61,7 @@ class Registry:
     origins: Mapping[str, str] = field(default_factory=dict)
     not_allowed: Mapping[str, str] = field(default_factory=dict)
     unusable: Mapping[str, Problem] = field(default_factory=dict)
+    remarks: tuple[Problem, ...] = ()
 
     def __post_init__(self) -> None:
         for plugin in self.plugins:

@@ -7,12 +7,13 @@ of the policy. It stands at the line of the thing, or at that of the policy wher
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.policy.policy import Policy, Waiver
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import shown
+from inferfleet.api.work import take
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.selectors.source import InvalidSelector
@@ -20,24 +21,135 @@ from inferfleet.policy.held import Before
 from inferfleet.policy.things import Thing
 
 if TYPE_CHECKING:
+    from inferfleet.fleet.selectors.cost import Size
     from inferfleet.policy.gathered import Gathered
 
 _CEL = "spec.cel"
 # An exception is for a while: whoever needs it longer is reviewed again.
 MOST_DAYS = 180
-# Things of one policy that are told one by one.
-MOST_TOLD = 50
-# What all evaluations may cost together, in units of selectors, and what each takes besides.
-# The dearest units known take 0.3 microseconds, so all of them some ten seconds.
-MAX_TOTAL_COST, _EACH = 40_000_000, 200
+# Things of one policy that are told one by one, and what breaks all policies together.
+MOST_TOLD, MOST_BROKEN = 50, 1_000
+# Of what a waiver lets off, and of waivers that ended, so many are named.
+_NAMED = 3
+# Steps that an evaluation takes besides what its condition costs, and that it takes to compile one. Of the
+# units that conditions cost, the dearest take a third of a step.
+_EACH, _COMPILE, _UNITS = 30, 1_000, 3
 
 
 @dataclass
-class _Used:
-    """The waivers that something was let off by or that ended, and what evaluations cost so far."""
+class _Exceptions:
+    """The waivers of one policy for one thing (or for all): the first that holds today, and those that ended.
 
-    waivers: set[str] = field(default_factory=set)
-    cost: int = 0
+    `off` is what they let off, `told` the beginning of that in words.
+    """
+
+    waivers: list[tuple[str, Waiver]] = field(default_factory=list)
+    holding: tuple[str, Waiver] | None = None
+    ended: list[tuple[str, Waiver]] = field(default_factory=list)
+    used: bool = False
+    off: int = 0
+    told: list[str] = field(default_factory=list)
+
+
+class _Asked(NamedTuple):
+    """A thing with the variables that conditions have of it."""
+
+    thing: Thing
+    variables: dict[str, Any]
+
+
+class _Enforced:
+    """What policies say of a stack on a day."""
+
+    def __init__(self, documents: Documents, gathered: "Gathered", today: date) -> None:
+        self._documents, self._gathered = documents, gathered
+        self._exceptions: dict[tuple[str, str | None], _Exceptions] = {}
+        for key, waiver in documents.waivers.items():
+            named = (waiver.spec.policy, waiver.spec.of)
+            exceptions = self._exceptions.setdefault(named, _Exceptions())
+            exceptions.waivers.append((key, waiver))
+            if today > waiver.spec.last_day:
+                exceptions.ended.append((key, waiver))
+            elif exceptions.holding is None:
+                exceptions.holding = (key, waiver)
+        self._asked: dict[str, tuple[list[_Asked], dict[str, Size]]] = {}
+        self._broken = 0
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what breaks policies and is not let off."""
+        for name, policy in self._documents.policies.items():
+            if self._broken > MOST_BROKEN:
+                what = f"there are more than {MOST_BROKEN:,} problems; policies from {name} on were not asked"
+                yield Problem(what, "Fix those first", _CEL, kind="Policy", key=name)
+                return
+            yield from self._of_policy(name, policy)
+
+    def _of_policy(self, name: str, policy: Policy) -> Iterator[Problem]:
+        from inferfleet.policy.rules import Rule
+
+        spec = policy.spec
+        asked, sizes = self._things(spec.each)
+        take(_COMPILE + _COMPILE * len(spec.cel) // 100, f"compiling policy {name}")
+        try:
+            rule = Rule(spec.each, spec.cel, sizes)
+        except InvalidSelector as invalid:
+            yield _invalid(self._documents, name, policy, invalid)
+            return
+        take(len(asked) * (rule.cost // _UNITS + _EACH), f"evaluating policy {name}")
+        told = 0
+        for thing, variables in asked:
+            objection = rule.objection(variables)
+            if objection is None or self._let_off(name, thing):
+                continue
+            told += 1
+            if told <= MOST_TOLD:
+                objection = objection or rule.values(thing.fact, self._gathered.stack)
+                ended = [waiver for of in self._of(name, thing) for waiver in of.ended]
+                yield _broken(self._documents, name, policy, thing, objection, ended)
+        self._broken += min(told, MOST_TOLD)
+        if told > MOST_TOLD:
+            what = f"{told - MOST_TOLD:,} more break policy {name}"
+            yield Problem(what, "Change those above first", _CEL, None, "Policy", name, _severity(policy))
+
+    def _things(self, each: str) -> "tuple[list[_Asked], dict[str, Size]]":
+        from inferfleet.fleet.selectors.cost import largest
+        from inferfleet.policy.typed import message, size
+
+        if each not in self._asked:
+            things: tuple[Thing, ...] = getattr(self._gathered, each)
+            stack = self._gathered.stack
+            of_stack = message(stack)
+            asked = [_Asked(thing, {each: message(thing.fact), "stack": of_stack}) for thing in things]
+            sizes = {"stack": size(stack)}
+            if (most := largest(size(thing.fact) for thing in things)) is not None:
+                sizes[each] = most
+            self._asked[each] = asked, sizes
+        return self._asked[each]
+
+    def _of(self, policy: str, thing: Thing) -> list[_Exceptions]:
+        named = ((policy, thing.name), (policy, None))
+        return [self._exceptions[name] for name in named if name in self._exceptions]
+
+    def _let_off(self, policy: str, thing: Thing) -> bool:
+        """Return whether a waiver lets the thing off, and count it there."""
+        exceptions = self._of(policy, thing)
+        for of in exceptions:
+            of.used = True
+        holding = [of for of in exceptions if of.holding]
+        if holding:
+            first = min(holding, key=lambda of: of.holding or ())
+            first.off += 1
+            first.told += [thing.said] if first.off <= _NAMED else []
+        return bool(holding)
+
+    def waivers(self, today: date) -> Iterator[Problem]:
+        """Yield what waivers let off, which hold too long, which ended, and which let nothing off."""
+        last = today + timedelta(days=MOST_DAYS)
+        for of in self._exceptions.values():
+            if of.off and of.holding:
+                yield _off(*of.holding, of)
+            for key, waiver in of.waivers:
+                yield from _odd(key, waiver, today, last, used=of.used)
 
 
 def policy_problems(
@@ -53,50 +165,8 @@ def policy_problems(
     from inferfleet.policy.gathered import Gathered
 
     before = before or Before(documents, lock.placements, desired.plan.demands)
-    gathered = Gathered(documents, lock, desired, before)
-    used = _Used()
-    problems: list[Problem] = []
-    for name, policy in documents.policies.items():
-        problems += _of_policy(documents, name, policy, gathered, today, used)
-    return (*problems, *_of_waivers(documents, today, used.waivers))
-
-
-def _of_policy(
-    documents: Documents, name: str, policy: Policy, gathered: "Gathered", today: date, used: _Used
-) -> Iterator[Problem]:
-    from inferfleet.policy.rules import Rule
-
-    try:
-        rule = Rule(policy.spec.each, policy.spec.cel)
-    except InvalidSelector as invalid:
-        yield _invalid(documents, name, policy, invalid)
-        return
-    things: tuple[Thing, ...] = getattr(gathered, policy.spec.each)
-    used.cost += len(things) * (rule.cost + _EACH)
-    if used.cost > MAX_TOTAL_COST:
-        what = f"the policies up to {name} cost more than {MAX_TOTAL_COST:,} units, so it is not evaluated"
-        yield Problem(what, "Write fewer policies, or shorter ones", _CEL, kind="Policy", key=name)
-        return
-    told = 0
-    for thing in things:
-        objection = rule.objection(thing.fact, gathered.stack)
-        if objection is None:
-            continue
-        waivers = [
-            (key, waiver)
-            for key, waiver in documents.waivers.items()
-            if waiver.spec.policy == name and waiver.spec.of in (None, thing.name)
-        ]
-        used.waivers.update(key for key, _ in waivers)
-        if holding := [(key, waiver) for key, waiver in waivers if today <= waiver.spec.last_day]:
-            yield _let_off(thing, name, *holding[0])
-            continue
-        told += 1
-        if told <= MOST_TOLD:
-            yield _broken(documents, name, policy, thing, objection, waivers)
-    if told > MOST_TOLD:
-        what = f"{told - MOST_TOLD:,} more break policy {name}"
-        yield Problem(what, "Change those above first", _CEL, None, "Policy", name, _severity(policy))
+    enforced = _Enforced(documents, Gathered(documents, lock, desired, before), today)
+    return (*enforced.problems(), *enforced.waivers(today))
 
 
 def _broken(
@@ -112,7 +182,7 @@ def _broken(
     line = f" ({where})" if where else ""
     folder = " from the same folder" if ("Policy", name) in documents.of_all_stacks else ""
     values = f" ({objection})" if objection else ""
-    over = "".join(f"; waiver {key} of it ended on {waiver.spec.until}" for key, waiver in ended)
+    over = "".join(f"; waiver {key} of it ended on {waiver.spec.until}" for key, waiver in ended[:_NAMED])
     kind, key, path = (thing.kind, thing.key, thing.path) if thing.kind else ("Policy", name, _CEL)
     return Problem(
         f"{thing.said} breaks policy {name}: {policy.spec.message.rstrip('.')}{values}{over}",
@@ -129,12 +199,14 @@ def _severity(policy: Policy) -> Severity:
     return "error" if policy.spec.enforce == "Refuse" else "warning"
 
 
-def _let_off(thing: Thing, name: str, key: str, waiver: Waiver) -> Problem:
+def _off(key: str, waiver: Waiver, of: _Exceptions) -> Problem:
     reason = waiver.spec.reason.rstrip(".")
+    more = f" and {of.off - len(of.told):,} more" if of.off > len(of.told) else ""
+    breaks, them = ("breaks", "it") if of.off == 1 else ("break", "them")
     return Problem(
-        f"{thing.said} breaks policy {name}, and waiver {key} lets it off until {waiver.spec.until}: "
-        f"{reason}",
-        "Change it before that day",
+        f"{', '.join(of.told)}{more} {breaks} policy {waiver.spec.policy}, and waiver {key} lets {them} off "
+        f"until {waiver.spec.until}: {reason}",
+        f"Change {them} before that day",
         "spec.until",
         kind="Waiver",
         key=key,
@@ -142,17 +214,12 @@ def _let_off(thing: Thing, name: str, key: str, waiver: Waiver) -> Problem:
     )
 
 
-def _of_waivers(documents: Documents, today: date, used: set[str]) -> Iterator[Problem]:
-    """Yield which waivers hold too long, which ended, and which let nothing off."""
-    last = today + timedelta(days=MOST_DAYS)
-    for key, waiver in documents.waivers.items():
-        if waiver.spec.last_day > last:
-            # The day of today is in the next step, so that the problem is the same tomorrow.
-            what = f"waiver {key} holds until {waiver.spec.until}, which is more than {MOST_DAYS} days ahead"
-            yield Problem(what, f"Write {last} or an earlier day", "spec.until", None, "Waiver", key)
-            continue
-        if key in used:
-            continue
+def _odd(key: str, waiver: Waiver, today: date, last: date, *, used: bool) -> Iterator[Problem]:
+    if waiver.spec.last_day > last:
+        # The day of today is in the next step, so that the problem is the same tomorrow.
+        what = f"waiver {key} holds until {waiver.spec.until}, which is more than {MOST_DAYS} days ahead"
+        yield Problem(what, f"Write {last} or an earlier day", "spec.until", None, "Waiver", key)
+    elif not used:
         ended = today > waiver.spec.last_day
         of = f", which {shown(waiver.spec.of)!r} does not break" if waiver.spec.of else ""
         nothing = f"lets nothing off policy {waiver.spec.policy}{of}"

@@ -1,19 +1,22 @@
 """Conditions of policies: CEL, compiled once with the types of what they are asked of, and evaluated.
 
-The library bounds the loops of one evaluation to 10,000 steps, and its regular expressions take time in
-proportion to their text. What texts can grow to is bounded before, as for selectors.
+The library bounds the loops of one evaluation to 10,000 steps. What an evaluation can cost is bounded before,
+as for selectors, by the sizes of what it is asked of.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inferfleet.api.wording import nearest, shown
-from inferfleet.fleet.selectors.limits import MAX_BYTES, MAX_COST, Unusable
+from inferfleet.fleet.selectors.limits import BUDGET, MAX_BYTES, MAX_COST, Unusable
 from inferfleet.fleet.selectors.source import InvalidSelector, Source
 from inferfleet.policy.facts import TYPES, Stack
-from inferfleet.policy.typed import field_names, full_name, message, pool
+from inferfleet.policy.typed import field_names, full_name, pool
+
+if TYPE_CHECKING:
+    from inferfleet.fleet.selectors.cost import Size
 
 _EXTENSIONS = """
 name: inferfleet
@@ -30,6 +33,8 @@ _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \||\nERROR: |\s
 _VARIABLE = re.compile(r"undeclared reference to '\.?(\w+)")
 _FIELD = re.compile(r"undefined field '(\w+)'")
 _NUMBERS = re.compile(r"applied to '\((double, int|int, double)\)'")
+# What matches in place of the library's function, by names that nobody can write.
+_MATCHES, _OF_TEXT, _CALLED = "@matches", "@matches_of_text", "@matches_called"
 _GUIDE = "Write it like the examples in docs/guides/rules.md"
 # What an evaluation fails with, by what the library says.
 _NO_KEY = 'a map in it lacks a key; ask for it as in labels[?"tier"].orValue("")'
@@ -38,7 +43,8 @@ _NO_KEY = 'a map in it lacks a key; ask for it as in labels[?"tier"].orValue("")
 class Rule:
     """A condition about one kind of thing. Raises InvalidSelector where it cannot be asked of any."""
 
-    def __init__(self, each: str, cel: str) -> None:
+    def __init__(self, each: str, cel: str, sizes: "Mapping[str, Size]") -> None:
+        """Compile the condition, for variables of these sizes."""
         if len(cel.encode(errors="replace")) > MAX_BYTES:
             raise InvalidSelector(f"the condition is longer than {MAX_BYTES:,} bytes", "Make it shorter")
         if not cel.strip():
@@ -50,7 +56,7 @@ class Rule:
             self._program = _environment(each).compile(cel)
         except (RuntimeError, ValueError) as error:
             raise _refused(str(error), source, each) from None
-        self.cost = _cost(self._program)
+        self.cost, self._program = _counted(self._program, each, sizes)
         if self.cost > MAX_COST:
             what = f"the condition can cost more than {MAX_COST:,} units"
             raise InvalidSelector(what, "Use shorter lists and texts, and fewer loops in loops")
@@ -59,15 +65,16 @@ class Rule:
             what = f"the condition gives {kind.lower()}, not true or false"
             raise InvalidSelector(what, "Compare it with something, such as with ==")
 
-    def objection(self, fact: Any, stack: Stack) -> str | None:
-        """Return why the condition does not hold of a fact, with the values of what it names, or None."""
+    def objection(self, variables: Mapping[str, Any]) -> str | None:
+        """Return why the condition has no value, "" where it is false, and None where it is true."""
+        BUDGET.refill()
         try:
-            value = self._program.eval(data={self._each: message(fact), "stack": message(stack)})
+            value = self._program.eval(data=variables)
             kind, result = value.type().name(), value.value()
         except (RuntimeError, TypeError, ValueError, MemoryError) as error:
             kind, result = "ERROR", error
         if kind == "BOOL":
-            return None if result else self._values(fact, stack)
+            return None if result else ""
         why = "it gives no true or false"
         if kind == "ERROR":
             said = str(result)
@@ -77,7 +84,8 @@ class Rule:
             why = Unusable.said(said) or (_NO_KEY if "Key not found" in said else failed(said))
         return f"the condition cannot be evaluated: {why}"
 
-    def _values(self, fact: Any, stack: Stack) -> str:
+    def values(self, fact: Any, stack: Stack) -> str:
+        """Return the values of what the condition names, for a message."""
         told = []
         for path in self._paths:
             value: Any = {self._each: fact, "stack": stack}
@@ -88,22 +96,35 @@ class Rule:
             if isinstance(value, str | int):
                 told.append(f"{'.'.join(path)} is {shown(str(value)) or 'empty'}")
             elif isinstance(value, tuple) and all(isinstance(entry, str) for entry in value):
-                told.append(f"{'.'.join(path)} is {shown(', '.join(value), 80) or 'empty'}")
+                told.append(f"{'.'.join(path)} is {shown(', '.join(value[:80]), 80) or 'empty'}")
         return ", ".join(told)
 
 
-def _cost(program: Any) -> int:
-    """Return what a condition can cost: the library bounds loops, and texts double when they are joined."""
+def _counted(program: Any, each: str, sizes: "Mapping[str, Size]") -> tuple[int, Any]:
+    """Return what a condition can cost, and a program of it whose regular expressions are compiled once.
+
+    The library bounds loops, but texts double when they are joined, and it compiles a regular expression of
+    whatever size each time that it is asked.
+    """
     from google.protobuf.message import DecodeError
 
     from inferfleet.fleet.selectors import cost
-    from inferfleet.fleet.selectors.tree import Tree
+    from inferfleet.fleet.selectors.tree import Tree, parts
     from inferfleet.fleet.selectors.wording import TOO_DEEP
 
     try:
-        return cost.most(Tree(program.serialize()))
+        tree = Tree(program.serialize())
     except DecodeError:
         raise InvalidSelector(*TOO_DEEP) from None
+    most = cost.most(tree, sizes)
+    inside = [tree.root]
+    while inside:
+        part = inside.pop()
+        inside += parts(part)
+        if part.HasField("call_expr") and part.call_expr.function == "matches":
+            part.call_expr.function = _MATCHES
+            tree.refer(part, _OF_TEXT if part.call_expr.HasField("target") else _CALLED)
+    return most, _environment(each).deserialize(tree.serialized())
 
 
 def _snake(name: str) -> str:
@@ -130,15 +151,22 @@ def _environment(each: str) -> Any:
     """Return the environment that compiles conditions of one kind."""
     from cel_expr_python import cel
 
+    from inferfleet.fleet.selectors.texts import matches
+
     of_any = cel.Type.List(cel.Type.DYN)
     total = cel.Overload(
         "sum_of_list", return_type=cel.Type.DYN, parameters=[of_any], is_member=True, impl=_total
     )
+    texts = [cel.Type.STRING, cel.Type.STRING]
+    matching = [
+        cel.Overload(name, return_type=cel.Type.BOOL, parameters=texts, is_member=member, impl=matches)
+        for name, member in ((_OF_TEXT, True), (_CALLED, False))
+    ]
     return cel.NewEnv(
         descriptor_pool=pool(),
         config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
         variables={each: cel.Type(full_name(TYPES[each])), "stack": cel.Type(full_name(Stack))},
-        functions=[cel.FunctionDecl("sum", [total])],
+        functions=[cel.FunctionDecl("sum", [total]), cel.FunctionDecl(_MATCHES, matching)],
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
 
+from inferfleet.fleet.selectors.cost import Size, largest
 from inferfleet.policy.facts import TYPES, Stack
 
 _PACKAGE = "inferfleet"
@@ -48,9 +49,10 @@ def pool() -> Any:
 
 def message(fact: Any) -> Any:
     """Return the message of a fact."""
-    made = _class(full_name(type(fact)))()
-    for field in fields(fact):
-        name, value = to_camel(field.name), getattr(fact, field.name)
+    kind: Any = type(fact)
+    made = _class(full_name(kind))()
+    for field, name in _named(kind):
+        value = getattr(fact, field)
         if is_dataclass(value):
             getattr(made, name).CopyFrom(message(value))
         elif isinstance(value, Mapping):
@@ -60,6 +62,30 @@ def message(fact: Any) -> Any:
         else:
             setattr(made, name, value)
     return made
+
+
+def size(value: Any) -> Size:
+    """Return how large a fact or a value of one is, with its fields."""
+    if isinstance(value, str):
+        return Size(len(value), len(value))
+    if isinstance(value, Mapping):
+        entries = [size(text) for entry in value.items() for text in entry]
+    elif isinstance(value, tuple):
+        entries = [size(entry) for entry in value]
+    elif is_dataclass(value):
+        kind: Any = type(value)
+        of = {name: size(getattr(value, field)) for field, name in _named(kind)}
+        return Size(len(of), sum(field.weight for field in of.values()), fields=of)
+    else:
+        return Size(1, 1)
+    weight = len(entries) + sum(entry.weight for entry in entries)
+    return Size(len(entries), weight, largest(entries))
+
+
+@cache
+def _named(fact: Any) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a type, each with its name in conditions."""
+    return tuple((field.name, to_camel(field.name)) for field in fields(fact))
 
 
 @cache

@@ -27,7 +27,8 @@ class EngineDefaults:
     put something out, which a busy one may do late. `paths` are those that routes expose: OpenAI's API, and
     the engine's own for inference.
 
-    `oldest` is the version from which on command lines are written, None where any is taken.
+    `oldest` is the version from which on command lines are written, and that of the profiles' images; None
+    where any is taken.
     """
 
     port: int

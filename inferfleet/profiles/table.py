@@ -1,6 +1,5 @@
 """The table of profiles: which versions of the serving software a cluster or deployment may name."""
 
-from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.releases.gie_1_5 import GIE_1_5
 from inferfleet.profiles.releases.router_0_10 import ROUTER_0_10
@@ -24,12 +23,6 @@ def names() -> tuple[str, ...]:
 def profile(name: str) -> Profile:
     """Return the profile of this name. Raises KeyError for a name that is not in `names()`."""
     return _PROFILES[name]
-
-
-def engine_version(engine_type: str) -> str | None:
-    """Return the version of the engine image that all profiles have for a type, None where they have none."""
-    image = _PROFILES[DEFAULT].engine_images.get(engine_type)
-    return reference_of(image).tag.removeprefix("v") if image else None
 
 
 def is_of_profile(image: str) -> bool:

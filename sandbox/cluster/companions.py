@@ -41,7 +41,7 @@ GATEWAY = Companion("gateway", "sandbox.gateway")
 # The link in a cluster's folder to the folder with the programs of the toolchain.
 _TOOLCHAIN = "toolchain"
 # Seconds that the network may take to begin.
-_NETWORK_SECONDS = 20.0
+_NETWORK_SECONDS = 300.0
 # Seconds that killed processes may take to end: one that the kernel holds, on a disk for instance, stays.
 _END_SECONDS = 20.0
 

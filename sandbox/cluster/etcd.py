@@ -66,7 +66,7 @@ def _command(program: Path, data: Path, *, client: str, peer: str) -> list[str]:
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 300
     while True:
         try:
             _call(port, "maintenance/status", {})

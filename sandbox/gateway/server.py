@@ -73,8 +73,10 @@ async def _apply(
         obstacles = {port: await _obstacle(proxy.address, port) for port in proxy.hosts}
         hosts = {port: proxy.hosts[port] for port, why in obstacles.items() if not why}
         process = processes[key(proxy.gateway)]
-        files = envoy.files(process.folder, proxy.address, hosts=hosts, backends=proxy.backends)
-        process.configure(files, bootstrap=envoy.bootstrap(process.folder, key(proxy.gateway)))
+        configuration = envoy.configuration(
+            process.folder, proxy.address, hosts=hosts, backends=proxy.backends
+        )
+        process.configure(configuration, bootstrap=envoy.bootstrap(process.folder, key(proxy.gateway)))
         for port, why in obstacles.items():
             answers = not why and await _answers(proxy.address, port)
             ports[proxy.address, port] = "" if answers else why or statuses.SILENT

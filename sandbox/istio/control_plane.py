@@ -33,7 +33,7 @@ CLUSTER_ID = "Kubernetes"
 _FOLDER, _MESH = "istio", "mesh"
 _HTTP_PORT = 8080
 # Seconds it may take to start: it first lists what it watches.
-_START_SECONDS = 60.0
+_START_SECONDS = 300.0
 # Of these it needs none, but Python does on some systems, by which it enters the network.
 _KEPT = ("HOME", "LD_LIBRARY_PATH", "TMPDIR")
 _ENVIRONMENT = {

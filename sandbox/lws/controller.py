@@ -21,7 +21,7 @@ FOLDER, CONFIG = "lws", "config.yaml"
 # The names under which the controller looks for its certificate in that folder.
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 # Seconds it may take to start: it first lists what it watches.
-_START_SECONDS = 60.0
+_START_SECONDS = 300.0
 
 
 def installed(cluster: KwokCluster) -> bool:

@@ -131,6 +131,26 @@ def test_nothing_in_a_message_acts() -> None:
     assert not re.search(r"@\w|://\w|www\.\w|GH-\d|!\d", text)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("costs $a+b$ or $`x`$", r"costs &#36;a+b&#36; or &#36;\`x\`&#36;"),
+        (":rocket: :a_b: at 10:30", r":<!-- -->rocket: :<!-- -->a\_b: at 10:30"),
+        ("org/repo#2 and #3", r"org/repo\#<!-- -->2 and \#<!-- -->3"),
+        ("0123456789abcdef is 1234567", "012345<!-- -->6789ab<!-- -->cdef is 123456<!-- -->7"),
+        ("$1 %2 ~3 &4", r"&#36;<!-- -->1 %<!-- -->2 \~<!-- -->3 \&<!-- -->4"),
+    ],
+)
+def test_formulas_emoji_issues_and_commits_stay_text(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def test_a_stack_with_a_bar_in_its_name_keeps_its_row() -> None:
+    (row,) = [line for line in markdown(_digest(_stack("a|b"))).splitlines() if line.startswith("| `")]
+    assert row.startswith("| `a\\|b` | ")
+    assert len(re.findall(r"(?<!\\)\|", row)) == 10
+
+
 def test_a_message_is_shortened_and_a_name_is_code() -> None:
     assert len(plain("a" * 5_000)) == LONGEST == len(code("a" * 5_000)) - 2
     assert code("a`b\nc") == "`ab\\nc`"

@@ -89,6 +89,16 @@ def test_the_project_names_itself_and_no_template(tmp_path: Path) -> None:
             },
             None,
         ),
+        (
+            "0.1.0",
+            {"url": "https://TOKEN@host/o/r.git", "vcs_info": {"vcs": "git", "commit_id": "c" * 40}},
+            "inferfleet==0.1.0",
+        ),
+        (
+            "0.1.1.dev2+g1234",
+            {"url": "https://TOKEN@host/o/r.git", "vcs_info": {"vcs": "git", "commit_id": "c" * 40}},
+            None,
+        ),
     ],
 )
 def test_the_project_requires_a_release_or_the_commit_that_runs(
@@ -193,3 +203,10 @@ def test_the_readme_installs_the_sandbox_from_where_the_project_has_inferfleet(
 
 def test_the_version_is_printed_and_nothing_else_is_done() -> None:
     assert run("--version") == Ran(0, f"inferfleet {version('inferfleet')}\n", "")
+
+
+@pytest.mark.parametrize("name", [".", "..", "-x", ""])
+def test_a_name_that_is_a_folder_of_every_place_is_none_of_a_project(tmp_path: Path, name: str) -> None:
+    ran = run("new", str(tmp_path), f"--name={name}")
+    assert (ran.code, list(tmp_path.iterdir())) == (1, [])
+    assert "is no name of a project" in ran.err

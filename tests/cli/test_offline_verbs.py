@@ -38,7 +38,7 @@ def test_a_verb_without_credentials_opens_no_kubeconfig(project: Project, verb: 
         env=os.environ | {"PYTHONPATH": str(ROOT), "KUBECONFIG": str(project.root / "east.kubeconfig")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     assert json.loads(ran.stderr.splitlines()[-1]) == [0, []]

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from inferfleet.profiles.metrics.table import metrics_of
-from known_metrics import KNOWN, SGLANG, VLLM
+from known_metrics import KNOWN
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "guides" / "monitoring-dashboard.json"
 DASHBOARD: dict[str, Any] = json.loads(FILE.read_text())
@@ -58,15 +56,3 @@ def test_panels_have_places_of_their_own() -> None:
         assert at["x"] + at["w"] <= 24
         taken |= cells
     assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
-
-
-@pytest.mark.parametrize(("kind", "asked"), [("vLLM", VLLM), ("SGLang", SGLANG)])
-def test_metrics_of_engines_are_those_of_the_table(kind: str, asked: dict[str, str]) -> None:
-    known = metrics_of(kind)
-    assert known is not None
-    types = {
-        **dict.fromkeys(known.gauges, "gauge"),
-        **{f"{name}_total": "counter" for name in known.counters},
-        **dict.fromkeys(known.histograms, "histogram"),
-    }
-    assert {name: types.get(name) for name in asked} == asked

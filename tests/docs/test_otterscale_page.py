@@ -116,9 +116,11 @@ def _without_revision(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def leaves(value: Any, at: str = "") -> Leaves:
-    """Values by their paths; entries of lists by their names, where all have one, and flags of the proxy."""
+    """Values by their paths; entries of lists by their names, where all have one, and flags of programs."""
     if at.endswith("[routing-proxy].args"):
         value = _flags(value)
+    elif at.endswith("[engine].args"):
+        value = {"model": value[0]} | _flags(value[1:])
     if isinstance(value, dict) and value:
         found: Leaves = {}
         for key, inner in value.items():

@@ -60,7 +60,7 @@ def looked(stack: str, google: FakeGoogle, texts: dict[str, str] | None = None) 
         type(addresses)(
             addresses.container, addresses.compute, addresses.quotas, google.address, google.address
         ),
-        seconds=20,
+        seconds=300,
     )
 
 

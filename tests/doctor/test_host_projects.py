@@ -24,7 +24,7 @@ def looked(google: FakeGoogle, folder: Path, *, network: str = SHARED) -> dict[s
     addresses = type(addresses)(
         addresses.container, addresses.compute, addresses.quotas, google.address, google.address
     )
-    checks = project_checks(needs, ProjectApi(addresses, GoogleLogin(), seconds=5))
+    checks = project_checks(needs, ProjectApi(addresses, GoogleLogin(), seconds=300))
     return {check.what: check for check in checks if check.of == "host project acme-net"}
 
 

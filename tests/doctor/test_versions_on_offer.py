@@ -27,7 +27,7 @@ def checked(google: FakeGoogle, version: str | None) -> tuple[Check, ...]:
         {"channel": "REGULAR", "validVersions": OFFERED},
     ]
     google.clusters.setdefault(CONFIG, (200, {"channels": channels}))
-    return version_check(cluster, PLAN, ContainerApi(google.address), seconds=5)
+    return version_check(cluster, PLAN, ContainerApi(google.address), seconds=300)
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.35.4", "1.35.4-gke.1000000"])

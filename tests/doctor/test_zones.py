@@ -16,7 +16,7 @@ PROJECT = "/compute/v1/projects/acme-ml"
 
 
 def looked(google: FakeGoogle, *pools: dict[str, Any], **gke: Any) -> tuple[Check, ...]:
-    compute = ComputeApi(at(google), GoogleLogin(), seconds=10)
+    compute = ComputeApi(at(google), GoogleLogin(), seconds=300)
     return zone_checks(made(clouds(cluster("east", *pools, **gke))), compute)
 
 

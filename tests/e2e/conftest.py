@@ -1,23 +1,38 @@
-"""Sandboxes with a real Pulumi engine: two clusters for most tests, and one for what takes minutes."""
+"""Sandboxes with a real Pulumi engine, for the tests that need no other clusters than two with a few GPUs."""
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-import refused
+import toolchain
+from budget import machine, part
 from documents import east, west
 from project import Project
-from refused import Course, course
 from sandboxes import running
-from sharing import shares
+from sharing import group, shares
 
 from sandbox.orphans.sweep import sweep
 
 STACK = "e2e"
-# The sandbox that stands now, if any.
-SHARED = ExitStack()
+# The sandbox that stands now, if any, and the part of the machine that the group of tests has.
+SHARED, PART = ExitStack(), ExitStack()
+# The group that has it.
+HOLDER: list[str] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Around all that is measured: a group that waits for its part takes no longer for it."""
+    if [group(item)] != HOLDER:
+        PART.close()
+        PART.enter_context(part(machine(item.config).parts))
+        HOLDER[:] = [group(item)]
+    try:
+        return (yield)
+    finally:
+        if group(nextitem) != group(item):
+            PART.close()
+            HOLDER.clear()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -28,37 +43,19 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         SHARED.close()
 
 
-def _waits(item: pytest.Item) -> bool:
-    return "going" in getattr(item, "fixturenames", ())
-
-
 @pytest.fixture(scope="session")
 def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     yield SHARED.enter_context(running(tmp_path_factory.mktemp("fleet"), STACK, east(), west()))
     SHARED.close()
 
 
-@pytest.fixture(scope="session")
-def going(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[Course]]:
-    """What goes on in a sandbox of its own beside the other tests, because it takes minutes of waiting."""
-    with (
-        running(tmp_path_factory.mktemp("refused"), refused.STACK, refused.cluster()) as project,
-        ThreadPoolExecutor(1) as background,
-    ):
-        yield background.submit(course, project)
-
-
 @pytest.fixture(scope="session", autouse=True)
-def _swept() -> None:
-    """What an interrupted run has left is ended, should its watcher have been killed with it."""
+def _begun() -> None:
+    """The toolchain is there, and what an interrupted run has left is ended, should its watcher have been
+    killed with it.
+    """
+    toolchain.wait()
     sweep(dry_run=False, say=print)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _begins_first(request: pytest.FixtureRequest) -> None:
-    """In one process the others run meanwhile; of several, only the one that waits for it begins it."""
-    if "PYTEST_XDIST_WORKER" not in os.environ and any(_waits(item) for item in request.session.items):
-        request.getfixturevalue("going")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def refused(project: Project, cluster: str, pods: Iterable[dict[str, Any]]) -> i
 def _refused(project: Project, cluster: str, pod: dict[str, Any]) -> int:
     [port] = [port for container in pod["spec"]["containers"] for port in container.get("ports", ())][:1]
     way = pod_url(project, cluster, pod, port["containerPort"])
-    with _open(f"{way}/metrics", timeout=10) as answer:
+    with _open(f"{way}/metrics", timeout=300) as answer:
         lines = answer.read().decode().splitlines()
     name = "sandbox_kv_transfers_refused_total"
     return sum(int(float(line.rpartition(" ")[2])) for line in lines if line.startswith(name))

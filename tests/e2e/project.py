@@ -131,7 +131,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=600,
+            timeout=3600,
         )
 
     def state(self) -> list[str]:

@@ -50,7 +50,7 @@ def config_dump(project: Project, cluster: str, proxy: str) -> str:
     [pod] = (folder / "pods").glob(f"{proxy.replace('/', '_')}_*")
     opened = os.open(pod, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        connection = HTTPConnection("envoy", timeout=10)
+        connection = HTTPConnection("envoy", timeout=300)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.connect(f"/proc/self/fd/{opened}/{ADMIN}")
         connection.request("GET", "/config_dump?include_eds")

@@ -32,7 +32,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         'Container image "docker.io/example/epp:v9" is not in the sandbox',
     ),
 }
-LOADING = 40
+# Seconds: long after an update that does not wait for it, and before one gives pickers up.
+LOADING = 90
 
 
 def slow(version: str) -> dict[str, Any]:

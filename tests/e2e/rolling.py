@@ -97,7 +97,7 @@ def clients(
                 going_on(lambda at=at: ask(at, prompt(), tokens=tokens, stream=True), clients=streams)
             )
             seen.questions[name] = all_of_them.enter_context(
-                going_on(lambda at=at: ask(at, prompt(), tokens=5, patience=30))
+                going_on(lambda at=at: ask(at, prompt(), tokens=5, patience=300))
             )
         until("all answer", lambda: all(seen.questions.values()))
         seen.look()

@@ -21,7 +21,7 @@ class Target(NamedTuple):
     def scrape(self, token: str | None = None) -> tuple[int, str]:
         """Return status and body, asked with the token of the target or another one."""
         sent, where = self.token if token is None else token, urlparse(self.url)
-        connection = HTTPConnection(where.hostname or "", where.port, timeout=20)
+        connection = HTTPConnection(where.hostname or "", where.port, timeout=300)
         try:
             connection.request("GET", where.path, headers={"authorization": f"Bearer {sent}"} if sent else {})
             answer = connection.getresponse()

@@ -119,7 +119,7 @@ def unknown(definitions: Path, standing: Project) -> Run:
 def scraped(unknown: Run, definitions: Path, standing: Project) -> Run:
     """The same update once somebody has installed the operator's definitions."""
     standing.kubectl("east", "create", "-f", str(definitions))
-    standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=60s", "-f", str(definitions))
+    standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=600s", "-f", str(definitions))
     return standing.up()
 
 

@@ -237,9 +237,9 @@ def test_a_node_gives_its_one_channel_to_one_pod_of_a_compute_domain(fleet: Proj
         "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": "r1-channel"}}},
     }
     create(fleet, domain, channel_pod("first"))
-    fleet.kubectl("east", "wait", "--for=condition=Ready", "pod/first", "--timeout=60s")
+    fleet.kubectl("east", "wait", "--for=condition=Ready", "pod/first", "--timeout=600s")
     create(fleet, channel_pod("second"))
-    fleet.kubectl("east", "wait", "--for=condition=PodScheduled=false", "pod/second", "--timeout=60s")
+    fleet.kubectl("east", "wait", "--for=condition=PodScheduled=false", "pod/second", "--timeout=600s")
     fleet.kubectl("east", "delete", "pod/first", "pod/second", "computedomain/r1")
 
 

@@ -31,7 +31,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     crds = build(SCHEDULERS, store(), count="1/1", progress=Progress()) / "crds"
     with running(root, STACK, *documents().values()) as project:
         project.kubectl("east", "create", "-f", str(crds))
-        project.kubectl("east", "wait", "--for=condition=Established", "--timeout=60s", "-f", str(crds))
+        project.kubectl("east", "wait", "--for=condition=Established", "--timeout=600s", "-f", str(crds))
         project.kubectl("east", "create", "namespace", "ml")
         file = root / "queues.yaml"
         file.write_text(yaml.safe_dump_all(queues()))

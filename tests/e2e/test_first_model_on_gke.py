@@ -88,7 +88,7 @@ def test_the_commands_of_the_page_end_with_an_answer_and_leave_nothing(tmp_path:
             capture_output=True,
             text=True,
             check=False,
-            timeout=900,
+            timeout=3600,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         places = StackPlaces(project, "prod")

@@ -9,6 +9,7 @@ from documents import Document, model
 from gke_fleet import Fleet, fleet, gke, l4
 from project import Run
 
+from inferfleet.manifests.workload import SKIP_AWAIT
 from inferfleet.profiles.gke import CONSUMED_REQUEST
 from sandbox.gcp import faults
 
@@ -105,7 +106,10 @@ def test_a_queued_pool_has_nodes_for_the_request_of_a_workload_and_no_update_wai
     assert [done.operations[f"{kind} {name}"] for kind in ("PodTemplate", "ProvisioningRequest")] == (
         ["create", "create"]
     )
-    assert done.seconds[workload] < WAIT
+    [asked] = [
+        each for each in one.items("far", "deployments") if each["metadata"]["name"] == "asked-decode-q"
+    ]
+    assert asked["metadata"]["annotations"][SKIP_AWAIT] == "true"
     until("both nodes are there, and both pods", lambda: len(_placed(one)) == 2 == len(one.nodes("far", "q")))
     assert _placed(one) == {node["metadata"]["name"] for node in one.nodes("far", "q")}
 

@@ -23,9 +23,10 @@ from sandboxes import running
 # Every gateway does these: pytest runs them on what `answering` is here.
 from test_answers import (
     models,
-    test_a_killed_engine_is_avoided_within_seconds_and_comes_back,
+    test_a_killed_engine_is_avoided_and_comes_back,
     test_a_route_of_a_namespace_that_is_not_the_stacks_is_not_taken,
     test_killed_pickers_fail_as_their_pools_say_and_come_back,
+    test_no_program_holds_more_inotify_instances_than_up_counts_for_it,
     test_two_thousand_requests_are_split_by_the_weights,
 )
 from test_broken_parts import BENT, bent
@@ -33,11 +34,12 @@ from test_broken_parts import BENT, bent
 from sandbox.network.obstacles import obstacle
 
 __all__ = [
-    "test_a_killed_engine_is_avoided_within_seconds_and_comes_back",
+    "test_a_killed_engine_is_avoided_and_comes_back",
     "test_a_path_is_handed_on_without_the_prefix_of_its_route",
     "test_a_route_at_the_root_answers_under_the_engine_s_own_paths",
     "test_a_route_of_a_namespace_that_is_not_the_stacks_is_not_taken",
     "test_killed_pickers_fail_as_their_pools_say_and_come_back",
+    "test_no_program_holds_more_inotify_instances_than_up_counts_for_it",
     "test_other_paths_of_an_engine_are_reached_where_its_route_lists_them",
     "test_two_thousand_requests_are_split_by_the_weights",
 ]

@@ -21,7 +21,7 @@ from sandbox.processes import processes_in
 from sandbox.verbs.chat import Answer, SandboxProblem, chat
 
 STACK, CLUSTER = "groups", "east"
-SECONDS = 180.0
+SECONDS = 600.0
 SET = "leaderworkerset.sigs.k8s.io/name"
 
 Pods = dict[str, dict[str, Any]]

@@ -34,7 +34,7 @@ def server(standing: Project) -> Iterator[ApiServer]:
     """The API server of the eastern cluster, with Google's definitions of networks."""
     folder = build(GKE_NETWORKS, store(), count="1/1", progress=Progress()) / "crds"
     standing.kubectl("east", "create", "-f", str(folder))
-    standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=60s", "-f", str(folder))
+    standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=600s", "-f", str(folder))
     yield ApiServer(standing.root / ".sandbox" / standing.stack / "east.kubeconfig")
     standing.kubectl("east", "delete", "-f", str(folder))
 

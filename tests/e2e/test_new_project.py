@@ -62,7 +62,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
         "GITHUB_REPOSITORY": "acme/fleet",
         "ASKED": str(root / "asked"),
     }
-    subprocess.run(["inferfleet", "new", project], env=environment, check=True, timeout=60)
+    subprocess.run(["inferfleet", "new", project], env=environment, check=True, timeout=600)
     _, begin, *_ = _FENCE.findall((project / "README.md").read_text())
     claim(StackPlaces(project, "local"), os.getpid())
     try:
@@ -154,5 +154,5 @@ def bash(commands: str, project: Path, environment: dict[str, str]) -> subproces
         capture_output=True,
         text=True,
         check=False,
-        timeout=1800,
+        timeout=3600,
     )

@@ -12,48 +12,33 @@ from killing import update
 from prefilled import apart
 from project import Project, Run
 from rolling import Pod, Seen, clients, converged, leads_to, of, revisions, tell
-
-from inferfleet.fleet.names import DEPLOYMENT, REVISION, ROLE
+from sandboxes import running
 
 STACK, CLUSTER = "apart", "east"
 H100 = "NVIDIA H100 80GB HBM3"
-A100 = "NVIDIA A100-SXM4-40GB"
 # Streams of 20 seconds: tokens, and how many of them a pod makes in a second.
 TOKENS, SPEED = 200, 10
-STORED = {
-    "kv_connector": "ExampleConnector",
-    "kv_role": "kv_both",
-    "kv_connector_extra_config": {"shared_storage_path": "/mnt/kv/$(INFERFLEET_REVISION)"},
-}
 MIRROR = "mirror.example.com/llm-d/llm-d-routing-sidecar:v0.7.1"
 BESIDE = "gets a new set of pods beside the old one"
 AFTER = "there is no room for it beside the old one"
 
 BEFORE: dict[str, dict[str, Any]] = {
     "toggled": {"prefill": None, "decode": 2},
-    "ratio": {"decode": 2},
     "image": {},
-    "connector": {},
-    "decider": {"tokens": 64},
     # Its pods are replaced one after the other, each once its streams have ended: these are half as long.
     "proxy": {"decode": 2, "speed": 2 * SPEED},
     "tight": {"tensor": 4, "gpu": H100},
-    "spare": {"tensor": 2, "gpu": A100, "rollout": "Surge"},
 }
 LOADING = {"startup": "8s"}
 # Longer than an update goes on once the pods before them have ended.
 LOADING_ALONE = {"startup": "25s"}
 EDITS: dict[str, dict[str, Any]] = {
     "toggled": {},
-    "ratio": {"prefill": 2},
     "image": {"image": "v0.33.0"},
-    "connector": {"connector": "SharedStorage", "args": (f"--kv-transfer-config={json.dumps(STORED)}",)},
-    "decider": {"tokens": 128},
     "proxy": {**BEFORE["proxy"], "proxy": MIRROR},
     "tight": {**BEFORE["tight"], "image": "v0.33.0", "annotations": LOADING_ALONE},
-    "spare": {**BEFORE["spare"], "image": "v0.33.0"},
 }
-ANOTHER_SET = {"toggled", "image", "connector", "spare"}
+ANOTHER_SET = {"toggled", "image"}
 
 
 def models(documents: Mapping[str, Mapping[str, Any]]) -> list[Document]:
@@ -76,26 +61,20 @@ class Course:
 
 @dataclass
 class Mended:
-    """What happened in two updates that failed and in the one after them; `meanwhile` are the pods then."""
+    """What happened in an update that failed and in the one after it; `meanwhile` are the pods between."""
 
     seen: Seen
     before: dict[str, Pod]
-    failed: tuple[Run, Run]
-    meanwhile: tuple[dict[str, Pod], dict[str, Pod]]
+    failed: Run
+    meanwhile: dict[str, Pod]
     last: Run
     after: dict[str, Pod]
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """Pods of eight deployments; `tight` fills its pool, and `spare` keeps half of its pool free."""
-    from sandboxes import running
-
-    pools = {
-        "l4": ("nvidia-l4-4x", 6),
-        "h100": ("nvidia-h100-80gb-8x", 1),
-        "a100": ("nvidia-a100-40gb-8x", 1),
-    }
+    """Pods of four deployments, of which `tight` fills its pool."""
+    pools = {"l4": ("nvidia-l4-4x", 6), "h100": ("nvidia-h100-80gb-8x", 1)}
     nodes = cluster(CLUSTER, stack=STACK, pools=pools)
     with running(tmp_path_factory.mktemp(STACK), STACK, nodes, *models(BEFORE)) as project:
         project.begin(clusters=[nodes], models=models(BEFORE))
@@ -172,20 +151,6 @@ def test_the_old_set_ends_after_the_route_has_left_it(course: Course, name: str)
     assert made < moved < ended
 
 
-def test_another_ratio_lets_pods_come_and_go_and_the_others_stay(course: Course) -> None:
-    before, after = course.before, course.after
-    assert of(before, "ratio", "prefill") < of(after, "ratio", "prefill")
-    assert of(before, "ratio", "decode") > of(after, "ratio", "decode")
-    assert (len(of(after, "ratio", "prefill")), len(of(after, "ratio", "decode"))) == (2, 1)
-
-
-def test_another_decider_changes_the_picker_alone(course: Course) -> None:
-    assert of(course.before, "decider") == of(course.after, "decider")
-    changed = {name for name in course.first.operations if f" {CLUSTER}/ml/decider" in name}
-    [revision] = revisions(course.after, "decider")
-    assert changed == {f"Deployment {CLUSTER}/ml/decider-{revision}-epp"}
-
-
 def test_another_proxy_rolls_decode_pods_where_they_are(course: Course) -> None:
     before, after = course.before, course.after
     assert of(before, "proxy", "prefill") == of(after, "proxy", "prefill")
@@ -204,14 +169,6 @@ def test_without_room_for_both_sets_the_announced_gap_comes_and_the_next_update_
     assert AFTER not in course.second.output
 
 
-def test_surge_keeps_room_for_a_second_set(fleet: Project, course: Course) -> None:
-    more = apart("more", tensor=2, gpu=A100, prefill=None)
-    fleet.write("more", more)
-    told = json.loads(fleet.cli("plan", "--stack", STACK, "--json").stdout)
-    (fleet.documents / "more.yaml").unlink()
-    assert [one["deployment"] for one in told["unplaced"]] == ["ml/more"]
-
-
 BROKEN = {
     "grace": 10,
     "engine": {"startup": "10s"},
@@ -222,36 +179,31 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def mended(fleet: Project, course: Course) -> Mended:
-    """Two updates to an image with which no engine starts, and one to a good image."""
+    """An update to an image with which no engine starts, and one to a good image."""
     with clients(fleet, CLUSTER, ("image", "toggled"), tokens=50) as seen:
         before = seen.look()
-        fleet.write("models", *models(EDITS | {"image": BROKEN}))
-        # Half a minute for each update, where a real one waits for a large image for longer.
+        fleet.write("models", *models(EDITS | {"image": BROKEN, "toggled": BEFORE["toggled"]}))
+        # Half a minute for the update, where a real one waits for a large image for longer.
         with fleet.with_code("import inferfleet.manifests.workload as budgets\nbudgets.IMAGE_PULL = 5\n"):
-            plain = fleet.up()
-            after_plain = seen.look()
-            fleet.write("models", *models(EDITS | {"image": BROKEN, "toggled": BEFORE["toggled"]}))
-            on_error = fleet.up("--continue-on-error")
-        after_on_error = seen.look()
+            failed = fleet.up("--continue-on-error")
+        meanwhile = seen.look()
         fleet.write("models", *models(EDITS | {"image": {"image": "v0.35.0"}, "toggled": BEFORE["toggled"]}))
         last = fleet.up()
         after = seen.look()
     tell(seen)
-    return Mended(seen, before, (plain, on_error), (after_plain, after_on_error), last, after)
+    return Mended(seen, before, failed, meanwhile, last, after)
 
 
 def test_a_new_set_that_never_is_ready_leaves_the_old_one_as_it_is(mended: Mended) -> None:
-    for run, now in zip(mended.failed, mended.meanwhile, strict=True):
-        assert run.code != 0
-        assert of(now, "image") == of(mended.before, "image")
-        assert "Traceback" not in run.output
+    assert mended.failed.code != 0
+    assert of(mended.meanwhile, "image") == of(mended.before, "image")
+    assert "Traceback" not in mended.failed.output
 
 
 def test_what_is_ready_beside_a_set_that_failed_serves_and_nothing_is_deleted(mended: Mended) -> None:
-    _, on_error = mended.failed
-    assert on_error.operations[f"HTTPRoute {CLUSTER}/ml/toggled"] == "update"
-    assert "delete" not in on_error.operations.values()
-    assert revisions(mended.meanwhile[1], "toggled") > {""}
+    assert mended.failed.operations[f"HTTPRoute {CLUSTER}/ml/toggled"] == "update"
+    assert "delete" not in mended.failed.operations.values()
+    assert revisions(mended.meanwhile, "toggled") > {""}
 
 
 def test_the_update_with_the_mended_document_ends_both_other_sets(mended: Mended, fleet: Project) -> None:
@@ -271,14 +223,14 @@ def test_an_update_killed_while_sets_change_is_finished_by_the_next(fleet: Proje
         before = seen.look()
         [old] = revisions(before, "image")
         fleet.write("models", *models(documents))
-        for moment, holds in (
-            ("both sets are there", lambda: len(_sets(fleet)) == 2),
-            ("the route has left the old set", lambda: not leads_to(fleet, CLUSTER, "image", old)),
-        ):
-            with update(fleet):
-                until(moment, holds, every=0.1)
-            recovered = fleet.cli("recover", "--yes")
-            assert recovered.returncode == 0, recovered.stdout + recovered.stderr
+        with update(fleet):
+            until(
+                "the route has left the old set",
+                lambda: not leads_to(fleet, CLUSTER, "image", old),
+                every=0.1,
+            )
+        recovered = fleet.cli("recover", "--yes")
+        assert recovered.returncode == 0, recovered.stdout + recovered.stderr
         done = fleet.up()
         assert done.code == 0, done.output
         after = seen.look()
@@ -287,8 +239,3 @@ def test_an_update_killed_while_sets_change_is_finished_by_the_next(fleet: Proje
     assert of(before, "image").isdisjoint(of(after, "image"))
     assert len(of(after, "image")) == 2
     converged(fleet, CLUSTER)
-
-
-def _sets(project: Project) -> set[str]:
-    listed = project.items(CLUSTER, "deployments", "-l", f"{DEPLOYMENT}=image,{ROLE}=decode")
-    return {one["spec"]["template"]["metadata"]["labels"][REVISION] for one in listed}

@@ -43,7 +43,7 @@ def queues(standing: Project) -> Iterator[Project]:
     """The fleet with the kinds of both schedulers on its eastern cluster."""
     folder = build(SCHEDULERS, store(), count="1/1", progress=Progress()) / "crds"
     standing.kubectl("east", "create", "-f", str(folder))
-    standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=60s", "-f", str(folder))
+    standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=600s", "-f", str(folder))
     yield standing
     # The objects of a stack go before their kinds do.
     left = standing.destroy()

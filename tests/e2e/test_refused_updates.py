@@ -150,7 +150,7 @@ def test_an_update_that_was_interrupted_goes_on_with_the_same_command(project: P
             os.killpg(going.pid, signal.SIGINT)
             break
     rest = going.stdout.read()
-    assert going.wait(timeout=120) != 0, rest
+    assert going.wait(timeout=600) != 0, rest
     assert "Traceback" not in rest
     done = project.up()
     assert done.code == 0, done.output

@@ -40,7 +40,7 @@ def sidecar(program: Path, *args: str, **variables: str) -> Iterator[str]:
     with subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as process:
         try:
             url = f"http://{DECODE}:8000"
-            until = time.monotonic() + 30
+            until = time.monotonic() + 300
             while _status(f"{url}/health") != 200:
                 assert time.monotonic() < until
                 assert process.poll() is None
@@ -51,7 +51,7 @@ def sidecar(program: Path, *args: str, **variables: str) -> Iterator[str]:
 
 def _status(url: str) -> int:
     try:
-        with _open(url, timeout=10) as response:
+        with _open(url, timeout=300) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -103,7 +103,7 @@ def ask(
     asked = {"model": "qwen", "messages": [{"role": "user", "content": text}], "stream": stream, **body}
     request.data = json.dumps(asked).encode()
     try:
-        with _open(request, timeout=60) as response:
+        with _open(request, timeout=300) as response:
             headers, said = response.headers, response.read().decode()
             pods = headers.get("x-inference-pod", ""), headers.get("x-inference-prefill-pod", "")
             return response.status, *pods, said
@@ -114,7 +114,7 @@ def ask(
 def counts(address: str, *, rank: int = 0) -> tuple[int, int, int]:
     """Prompts computed by an engine, had from another one, and refused."""
     port = (8200 if address == DECODE else 8000) + rank
-    with _open(f"http://{address}:{port}/metrics", timeout=10) as response:
+    with _open(f"http://{address}:{port}/metrics", timeout=300) as response:
         lines = response.read().decode().splitlines()
     names = ("sandbox_prefills_total", "sandbox_kv_transfers_total", "sandbox_kv_transfers_refused_total")
     values = dict(line.rsplit(" ", 1) for line in lines if line.startswith("sandbox_"))

@@ -59,7 +59,7 @@ class FakeCluster:
 
             def do_GET(self) -> None:
                 if fake.hang:
-                    fake._open.wait(30)
+                    fake._open.wait(300)
                     return
                 fake.asked.append((self.path, self.headers["Accept"]))
                 fake.credentials.add(self.headers["Authorization"])

@@ -62,7 +62,7 @@ class FakeGoogle:
 
             def do_GET(self) -> None:
                 if fake.hang:
-                    fake._open.wait(30)
+                    fake._open.wait(300)
                     return
                 fake.asked.append((self.path, self.headers["Authorization"]))
                 if fake.disabled is not None and ":batchGet?" in self.path:

@@ -27,7 +27,7 @@ def desired_on(*objects: dict[str, Any], gateway: str | None = None, **more: Any
     return Desired("prod", (cluster,), Plan(), frozenset(), ())
 
 
-def look(google: FakeGoogle, desired: Desired, *, seconds: float = 5) -> Observation:
+def look(google: FakeGoogle, desired: Desired, *, seconds: float = 300) -> Observation:
     return observe(desired, {}, container_api=google.address, seconds=seconds)
 
 

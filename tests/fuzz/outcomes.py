@@ -27,8 +27,8 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.reach.kubeconfig import read_kubeconfigs
 from inferfleet.reach.repository import Repository
 
-# Seconds that an input may take.
-LIMIT = 10.0
+# Seconds after which an input counts as one that never ends.
+LIMIT = 300.0
 LONGEST_LINE = 2_500
 # Words of the libraries that we use, which mean nothing to whoever writes documents.
 LIBRARY_WORDS = re.compile(

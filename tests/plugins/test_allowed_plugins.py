@@ -40,7 +40,7 @@ def project(tmp_path: Path) -> OnDisk:
     return made
 
 
-def settings(*allowed: tuple[str, str], plugins: tuple[str, ...] = ()) -> Settings:
+def settings(*allowed: tuple[str, str | None], plugins: tuple[str, ...] = ()) -> Settings:
     return Settings(
         stack="prod",
         allowed_plugins=tuple(AllowedPlugin(name=name, version=version) for name, version in allowed),
@@ -48,11 +48,11 @@ def settings(*allowed: tuple[str, str], plugins: tuple[str, ...] = ()) -> Settin
     )
 
 
-def found(project: OnDisk, *allowed: tuple[str, str]) -> Registry:
+def found(project: OnDisk, *allowed: tuple[str, str | None]) -> Registry:
     return found_plugins(settings(*allowed), project.root, wanted=frozenset())
 
 
-def refused(project: OnDisk, *allowed: tuple[str, str]) -> list[str]:
+def refused(project: OnDisk, *allowed: tuple[str, str | None]) -> list[str]:
     return [str(problem) for problem in found(project, *allowed).unusable.values()]
 
 
@@ -98,7 +98,6 @@ class Odd(Config):
     def __get_pydantic_json_schema__(*_): raise KeyError("odd")
 def edit"""
 IMPORT = "cannot be imported: "
-WROTE = "wrote 'hello' while it was imported"
 
 
 @pytest.mark.parametrize(
@@ -107,13 +106,9 @@ WROTE = "wrote 'hello' while it was imported"
         ("import nothing_of_that_name", 1, f"{IMPORT}ModuleNotFoundError: No module named 'nothing_of"),
         ("\n\ndef edit(:\n", 3, "is no Python: invalid syntax"),
         ("\nimport sys\nsys.exit(3)", 3, f"{IMPORT}ended the program with sys.exit(3) (at my_plugin.py:3)"),
-        (f"{GOOD}\nprint('hello')", 11, f"{IMPORT}printed 'hello' (at my_plugin.py:11)"),
-        (f"{GOOD}\nimport os\nos.write(2, b'hello')", 1, WROTE),
-        (f"{GOOD}\nimport os\nos.system('echo hello')", 1, WROTE),
         (GOOD.replace("PLUGIN", "MINE"), 1, "has no PLUGIN. End the module with PLUGIN = Plugin(...)"),
         ("PLUGIN = 5", 1, "is of type int, but must be a Plugin of inferfleet.plugins.api"),
         (GOOD.replace('"my-plugin"', '"yours"'), 1, "is called 'yours' in its code, and my-plugin where"),
-        (GOOD.replace("1.2.0", "1.3.0"), 1, "is version 1.3.0, and the stack allows 1.2.0. Review it"),
         (
             "from pydantic import BaseModel as Config\n" + GOOD.replace("import Config, ", "import "),
             1,
@@ -161,6 +156,45 @@ def test_whatever_goes_wrong_in_an_import_is_a_problem_with_file_and_line(
     wanted = f"{name}:{line}: allowedPlugins[0]: plugin my-plugin ({name}) {said}"
     assert problem[: len(wanted)] == wanted
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("print('hello')", "printed 'hello' (at my_plugin.py:11)"),
+        ("import os; os.write(2, b'hello')", "wrote 'hello'"),
+        ("import os; os.system('echo hello')", "wrote 'hello'"),
+    ],
+)
+def test_what_a_plugin_writes_while_it_is_imported_is_a_warning_and_in_no_output(
+    project: OnDisk, capfd: pytest.CaptureFixture[str], line: str, said: str
+) -> None:
+    in_folder(project, "my_plugin", f"{GOOD}\n{line}")
+    registry = found(project, ("my-plugin", "1.2.0"))
+    assert (registry.unusable, registry.get("my-plugin") is not None) == ({}, True)
+    assert [(remark.severity, remark.path, remark.what) for remark in registry.remarks] == [
+        (
+            "warning",
+            "allowedPlugins[0]",
+            f"plugin my-plugin (plugins/my_plugin.py) {said} while it was imported, which is not shown",
+        )
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_module_of_the_project_needs_no_version_and_a_package_does(
+    project: OnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_folder(project, "mine", GOOD.replace("my-plugin", "mine").replace("1.2.0", "1.3.0"))
+    site = OnDisk(tmp_path / "site")
+    site.write("acme_one.py", GOOD)
+    as_package(site.root, monkeypatch, {"my-plugin": "acme_one:PLUGIN"})
+    registry = found(project, ("mine", None), ("my-plugin", None))
+    assert registry.get("mine") is not None
+    assert [problem.what for problem in registry.unusable.values()] == [
+        "plugin my-plugin (acme-plugins 1.2.0, acme_one:PLUGIN) is version 1.2.0, and the stack allows no "
+        "version of it"
+    ]
 
 
 def test_an_entry_point_that_leads_nowhere_names_no_line_of_the_importer(

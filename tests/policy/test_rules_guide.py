@@ -31,7 +31,7 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_each_policy_of_the_guide_can_be_asked(name: str) -> None:
     spec = WRITTEN[name]["spec"]
-    Rule(spec["each"], spec["cel"])
+    Rule(spec["each"], spec["cel"], {})
 
 
 def test_a_pool_of_prod_is_not_replaced_says_everyone() -> None:

@@ -8,6 +8,7 @@ from digested import loaded
 from documents import API, Document
 from small_sides import STACK, head, head_with_lock, l4, model, place, standing
 
+from inferfleet.api import work
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
@@ -15,6 +16,9 @@ from inferfleet.digest.compare import compared_stack
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.policy import enforce
 from inferfleet.policy.enforce import policy_problems
+from inferfleet.policy.facts import Team
+from inferfleet.policy.rules import Rule
+from inferfleet.policy.typed import size
 
 DAY = date(2026, 11, 23)
 
@@ -131,7 +135,7 @@ def test_a_condition_that_cannot_be_asked_is_refused_at_its_place(cel: str, what
     ("cel", "why"),
     [
         ("1 / (model.gpus - 1) == 0", "it divides by zero"),
-        ('model.name.matches("(")', "a text in it is not a regular expression"),
+        ('model.name.matches("(")', "'(' is not a regular expression (RE2), or it is too large"),
         (
             'model.labels["tier"] == "a"',
             'a map in it lacks a key; ask for it as in labels[?"tier"].orValue("")',
@@ -159,9 +163,42 @@ def test_what_the_base_breaks_already_is_not_new_wherever_its_lines_are() -> Non
     assert (problem.severity, problem.new) == ("error", False)
 
 
-def test_policies_that_cost_too_much_together_are_refused_and_not_evaluated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(enforce, "MAX_TOTAL_COST", 50)
-    what = "the policies up to small cost more than 50 units, so it is not evaluated"
-    assert told(*FLEET, policy()) == [("error", "Policy", what)]
+def test_a_run_is_refused_before_a_policy_takes_it_past_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, lock = loaded((*FLEET, policy()), STACK), Lock(stack=STACK)
+    planned = desired(made, lock)
+    monkeypatch.setattr(work, "MAX_STEPS", 1_160)
+    with work.counted(), pytest.raises(InvalidDocuments) as raised:
+        policy_problems(made, lock, planned, today=DAY)
+    assert [problem.what for problem in raised.value.problems] == [
+        "evaluating policy small takes this run past 1,160 steps, the budget of all that one run does"
+    ]
+
+
+def test_a_condition_costs_by_the_size_of_what_it_is_asked_of() -> None:
+    teams = [Team(name, 1, 1, 1, 1.0, 1.0) for name in ("a", "a" * 60)]
+    cel = "team.name.split('').exists(letter, team.name.contains(letter))"
+    small, large = (Rule("team", cel, {"team": size(team)}).cost for team in teams)
+    assert small * 10 < large
+
+
+def test_a_waiver_of_many_things_is_told_once() -> None:
+    models = [model(name=f"m{number}") for number in range(5)]
+    assert told(l4(), place("east", 2), *models, policy(), waiver("2026-12-31", of=None)) == [
+        (
+            "notice",
+            "Waiver",
+            "model ml/m0, model ml/m1, model ml/m2 and 2 more break policy small, and waiver w lets them off "
+            "until 2026-12-31: until the next round",
+        )
+    ]
+
+
+def test_after_a_thousand_broken_policies_no_more_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enforce, "MOST_BROKEN", 1)
+    rules = [policy() | {"metadata": {"name": f"p{number}"}} for number in range(3)]
+    said = told(*FLEET, *rules)
+    assert [(severity, what) for severity, _, what in said] == [
+        ("error", "model ml/qwen breaks policy p0: models are small (model.gpus is 1)"),
+        ("error", "model ml/qwen breaks policy p1: models are small (model.gpus is 1)"),
+        ("error", "there are more than 1 problems; policies from p2 on were not asked"),
+    ]

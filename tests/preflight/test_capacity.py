@@ -14,11 +14,11 @@ FITS = (200, {"specificReservation": {"count": "1"}})
 PLENTY = limits(GPUS_ALL_REGIONS=(99, 0), CPUS_ALL_REGIONS=(99, 0))
 
 
-def warned(google: FakeGoogle, folder: Path, *, seconds: float = 5) -> list[str]:
+def warned(google: FakeGoogle, folder: Path, *, seconds: float = 300) -> list[str]:
     return [f"{one.path}: {one.what}" for one in problems(google, folder, seconds=seconds)]
 
 
-def problems(google: FakeGoogle, folder: Path, *, seconds: float = 5) -> tuple[Problem, ...]:
+def problems(google: FakeGoogle, folder: Path, *, seconds: float = 300) -> tuple[Problem, ...]:
     documents = written(folder)
     found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
     assert {one.severity for one in found} <= {"warning"}
@@ -77,7 +77,7 @@ def test_of_newer_gpus_the_limit_of_their_family_is_asked(google: FakeGoogle, tm
     path = "/v1/projects/acme-ml/locations/global/services/compute.googleapis.com/quotaInfos/"
     google.clusters |= {REGION: limits(), PROJECT: PLENTY}
     google.clusters[f"{path}GPUS-PER-GPU-FAMILY-per-project-region"] = 200, {"dimensionsInfos": [family]}
-    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=5)
+    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
     assert [one.what for one in found] == [
         "quota GPUS_PER_GPU_FAMILY of NVIDIA_H100_MEGA of project acme-ml in us-east5 is 0; pool east/h100 "
         "takes 8 more"
@@ -139,7 +139,7 @@ def test_an_existing_network_without_a_subnetwork_for_proxies_is_told(
     documents = written(tmp_path, gke=NETWORK)
     google.clusters |= {REGION: limits(), PROJECT: PLENTY, RESERVATION: FITS}
     google.clusters[PROXIES] = 200, {"items": subnetworks}
-    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=5)
+    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
     told = [(one.severity, one.path, one.what, one.next_step) for one in found]
     assert told == (
         [

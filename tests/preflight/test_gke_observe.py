@@ -89,15 +89,15 @@ def test_a_pool_whose_own_name_looks_like_a_hash_keeps_it(google: FakeGoogle, st
 def test_only_clusters_that_answer_have_a_uid_and_one_to_come_is_no_problem(
     google: FakeGoogle, standing: Start
 ) -> None:
-    assert identify(desired_on(), {}, container_api=google.address, seconds=5) == ({}, {})
+    assert identify(desired_on(), {}, container_api=google.address, seconds=300) == ({}, {})
     standing()
-    assert identify(desired_on(), {}, container_api=google.address, seconds=5) == ({"east": "uid-1"}, {})
+    assert identify(desired_on(), {}, container_api=google.address, seconds=300) == ({"east": "uid-1"}, {})
 
 
 def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_there_yet(
     google: FakeGoogle, standing: Start
 ) -> None:
-    assert read(desired_on(), {}, container_api=google.address, seconds=5) == {
+    assert read(desired_on(), {}, container_api=google.address, seconds=300) == {
         "east": east_problem(
             f"not there yet: Google Cloud has no cluster {NAME}",
             "`pulumi up` creates it",
@@ -105,4 +105,4 @@ def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_t
         )
     }
     standing()
-    assert read(desired_on(), {}, container_api=google.address, seconds=5) == {"east": Seen()}
+    assert read(desired_on(), {}, container_api=google.address, seconds=300) == {"east": Seen()}

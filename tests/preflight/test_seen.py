@@ -278,12 +278,12 @@ def test_a_quota_says_how_many_nodes_a_pool_may_have(
     google.clusters |= {REGION: answer}
     _, cloud = decided(written(tmp_path))
     there = {("east", "l4"): 2}
-    given, problems = allowed([cloud], there, google=at(google), until=time.monotonic() + 5)
+    given, problems = allowed([cloud], there, google=at(google), until=time.monotonic() + 300)
     assert (given.get(("east", "l4")), problems) == (most, ())
 
 
 def test_a_named_reservation_says_how_many_nodes_a_pool_may_have(google: FakeGoogle, tmp_path: Path) -> None:
     google.clusters |= {RESERVATION: (200, {"specificReservation": {"count": "5", "inUseCount": "2"}})}
     _, cloud = decided(written(tmp_path))
-    given, _ = allowed([cloud], {("east", "h100"): 2}, google=at(google), until=time.monotonic() + 5)
+    given, _ = allowed([cloud], {("east", "h100"): 2}, google=at(google), until=time.monotonic() + 300)
     assert given == {("east", "h100"): 5}

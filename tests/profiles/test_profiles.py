@@ -105,3 +105,11 @@ def test_engines_are_reached_where_their_servers_listen() -> None:
         "Triton": (8000, "/v2/health/ready", "/metrics", "triton-tensorrt-llm"),
         "Other": (8000, None, "/metrics", "vllm"),
     }
+
+
+def test_every_profile_has_engines_of_the_version_that_commands_are_written_for() -> None:
+    for name in names():
+        for kind, image in profile(name).engine_images.items():
+            oldest = engine(kind).oldest
+            assert oldest is not None
+            assert f"{image.rpartition(':v')[2]}.".startswith(f"{oldest}.")

@@ -22,7 +22,7 @@ EAST = Connection("east", "existing/east", "active")
 
 
 def _connect(**user: Any) -> Api:
-    return connect(EAST, yaml.safe_dump(kubeconfig("https://127.0.0.1:1", **user)), seconds=5)
+    return connect(EAST, yaml.safe_dump(kubeconfig("https://127.0.0.1:1", **user)), seconds=300)
 
 
 def _header(api: Api) -> str:
@@ -71,7 +71,7 @@ def test_credentials_follow_no_redirect(cluster: Callable[..., FakeCluster], tls
     fake.redirect = f"{elsewhere.address}/api/v1/namespaces/kube-system"
     config = kubeconfig(fake.address, token="hunter2")
     config["clusters"][0]["cluster"]["certificate-authority-data"] = tls.ca
-    api = connect(EAST, yaml.safe_dump(config), seconds=5)
+    api = connect(EAST, yaml.safe_dump(config), seconds=300)
     with pytest.raises(RefusedError) as refused:
         api.get("/api/v1/namespaces/kube-system")
     assert (refused.value.status, elsewhere.asked, fake.credentials) == (307, [], {"Bearer hunter2"})
@@ -85,13 +85,13 @@ def test_a_cluster_behind_a_proxy_is_asked_through_it(cluster: Callable[..., Fak
     proxy = cluster()
     config = kubeconfig("http://east.example.com")
     config["clusters"][0]["cluster"]["proxy-url"] = f"http://{proxy.host}"
-    api = connect(EAST, yaml.safe_dump(config), seconds=5)
+    api = connect(EAST, yaml.safe_dump(config), seconds=300)
     with pytest.raises(RefusedError):
         api.get("/version")
     assert [path for path, _ in proxy.asked] == ["http://east.example.com/version"]
     config["clusters"][0]["cluster"]["proxy-url"] = "socks5://127.0.0.1:1"
     with pytest.raises(KubeconfigError):
-        connect(EAST, yaml.safe_dump(config), seconds=5)
+        connect(EAST, yaml.safe_dump(config), seconds=300)
 
 
 def test_the_token_of_an_oidc_provider_is_used_as_it_is_and_never_renewed_here() -> None:
@@ -113,7 +113,7 @@ def test_a_token_that_is_shown_by_accident_is_not_readable() -> None:
 
 def test_a_server_that_only_hangs_up_is_told_in_our_words() -> None:
     listener = Listener()
-    api = connect(EAST, yaml.safe_dump(kubeconfig(f"http://{listener.host}")), seconds=5)
+    api = connect(EAST, yaml.safe_dump(kubeconfig(f"http://{listener.host}")), seconds=300)
     with pytest.raises(NoAnswerError) as failed:
         api.get("/version")
     listener.close()
@@ -126,7 +126,7 @@ def test_a_server_that_asks_for_a_later_try_gets_one_in_time(
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
     fake = cluster(busy=2)
-    api = connect(EAST, fake.kubeconfig, seconds=5)
+    api = connect(EAST, fake.kubeconfig, seconds=300)
     assert api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"] == "uid-1"
     assert waited == [1, 1]
     fake.busy = 20

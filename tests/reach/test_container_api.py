@@ -19,10 +19,10 @@ LOGIN = (
 
 
 def ask(google: FakeGoogle, **plan: Any) -> ControlPlane | None:
-    return ContainerApi(f"{google.address}/").control_plane(replace(PLAN, **plan), seconds=5)
+    return ContainerApi(f"{google.address}/").control_plane(replace(PLAN, **plan), seconds=300)
 
 
-def refusal(address: str, seconds: float = 5) -> tuple[str, str]:
+def refusal(address: str, seconds: float = 300) -> tuple[str, str]:
     with pytest.raises(CloudError) as raised:
         ContainerApi(address).control_plane(PLAN, seconds=seconds)
     return raised.value.what, raised.value.next_step
@@ -207,9 +207,9 @@ def test_a_server_of_credentials_that_is_gone_is_told(
 def test_node_pools_come_with_googles_words(google: FakeGoogle) -> None:
     pools = [{"name": "l4", "status": "ERROR", "statusMessage": "stock-out"}, {"name": "system"}, {}, "?"]
     google.clusters[PATH] = 200, running("34.1.2.3", ca="Q0E=", nodePools=pools)
-    pools = ContainerApi(google.address).node_pools(PLAN, seconds=5)
+    pools = ContainerApi(google.address).node_pools(PLAN, seconds=300)
     assert pools == (NodePool("l4", "ERROR", "stock-out"), NodePool("system", "", ""))
 
 
 def test_a_cluster_that_is_not_there_has_no_node_pools(google: FakeGoogle) -> None:
-    assert ContainerApi(google.address).node_pools(PLAN, seconds=5) == ()
+    assert ContainerApi(google.address).node_pools(PLAN, seconds=300) == ()

@@ -30,7 +30,7 @@ class _Client:
 
 
 def _follow(client: Any) -> list[Any]:
-    return list(Api(client, "east", time.monotonic() + 60).follow("/api/v1/pods", query={}, seconds=2))
+    return list(Api(client, "east", time.monotonic() + 300).follow("/api/v1/pods", query={}, seconds=2))
 
 
 def _lines(*events: tuple[str, dict[str, Any]]) -> bytes:

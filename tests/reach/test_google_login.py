@@ -17,7 +17,7 @@ def test_a_thread_asks_over_the_connection_that_it_has(
     login = GoogleLogin()
 
     def ask(_: int = 0) -> int:
-        return login.get(f"{google.address}{PATH}", of="the Container API", seconds=10)[0]
+        return login.get(f"{google.address}{PATH}", of="the Container API", seconds=300)[0]
 
     assert ([ask(), ask(), ask()], google.connections) == ([404] * 3, 1)
     with ThreadPoolExecutor(1) as other:

@@ -31,7 +31,7 @@ def look(
     texts = {"east": kubeconfig} if kubeconfig else {}
     unread = {} if kubeconfig else {"east": Problem("no kubeconfig", "Name one")}
     of = tuple(StackResource(resource) for resource in resources)
-    return presence(of, desired, texts, unread, container_api=google, seconds=5)
+    return presence(of, desired, texts, unread, container_api=google, seconds=300)
 
 
 def on_cluster(labels: dict[str, str], *managers: str) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_a_cluster_without_a_document_leaves_it_open() -> None:
         {},
         {},
         container_api="http://127.0.0.1:9",
-        seconds=5,
+        seconds=300,
     )
     step = "Put its document back, with `state: abandoned` if it is to be given up"
     assert known == {ON_A: Problem("cluster 'east' has no document any more", step)}

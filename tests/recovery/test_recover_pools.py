@@ -19,7 +19,7 @@ def pool(status: str) -> Values:
 
 def look(google: FakeGoogle, known: State, **cluster: object) -> list[BrokenPool | Problem]:
     desired = desired_on(**cluster)
-    return list(broken_pools(desired, known, stack="prod", container_api=google.address, seconds=5))
+    return list(broken_pools(desired, known, stack="prod", container_api=google.address, seconds=300))
 
 
 def test_a_broken_pool_comes_with_the_command_that_takes_it_away(google: FakeGoogle) -> None:

@@ -43,7 +43,7 @@ class Process:
     def close(self) -> int:
         assert self._process.stdin
         self._process.stdin.close()
-        code = self._process.wait(timeout=20)
+        code = self._process.wait(timeout=300)
         assert self._process.stdout
         self._process.stdout.close()
         return code

@@ -80,11 +80,11 @@ def test_the_salt_stays_in_until_the_last_of_several_commands_ends(files: tuple[
     def other() -> None:
         with salted(settings, kept):
             inside.set()
-            leave.wait(30)
+            leave.wait(300)
 
     thread = threading.Thread(target=other)
     thread.start()
-    assert inside.wait(30)
+    assert inside.wait(300)
     with salted(settings, kept):
         pass
     assert salt_in(settings) == "v1:own"

@@ -12,6 +12,7 @@ from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.names import DEPLOYMENT
 from inferfleet.profiles.engines import engine as engine_defaults
+from sandbox.agent.environment import expanded
 from sandbox.engine.protocol import Start
 
 ROOT = Path(__file__).parent.parent.parent
@@ -121,23 +122,22 @@ def shape(deployment: str) -> Shape:
 
 def part_of(deployment: str, index: int) -> Start:
     """How the engine starts in the pod of this index of a worker, with what its LeaderWorkerSet adds."""
-    document = documents().deployments[f"frontier/{deployment}"]
-    workers, engine_ = document.spec.workers, document.spec.engine
-    template = workers.entry_template if index == 0 else workers.of("Follower") or workers.entry_template
-    container = engine({"spec": template.spec})
+    parts = templates(workload(deployment)[1])
+    container = engine(parts[0] if index == 0 else parts[-1])
     pods, gpus, _ = SHAPES[deployment]
-    env = {one["name"]: one["value"] for one in container.get("env", []) if "value" in one}
     group = {"LWS_LEADER_ADDRESS": "leader", "LWS_GROUP_SIZE": str(pods), "LWS_WORKER_INDEX": str(index)}
-    defaults = engine_defaults(engine_.type)
+    variables = [one for one in container.get("env", []) if "value" in one]
+    env = {one["name"]: expanded([one["value"]], group)[0] for one in variables}
     return Start(
         id=f"uid-{index}",
         name=f"frontier/{deployment}-{index}",
         address="127.1.0.2",
-        port=engine_.port or defaults.port,
-        engine=defaults.label,
-        args=(*container.get("command", []), *container.get("args", [])),
+        port=engine(parts[0])["ports"][0]["containerPort"],
+        engine=engine_defaults(documents().deployments[f"frontier/{deployment}"].spec.engine.type).label,
+        args=tuple(expanded([*container.get("command", []), *container.get("args", [])], env | group)),
         env=env | group,
         gpus=gpus,
+        image=container["image"],
     )
 
 

@@ -43,10 +43,10 @@ POD_FIELDS: tuple[tuple[str, Any, str], ...] = (
     ("engine.readinessProbe.periodSeconds", 5, _PATCH),
 )
 PORTS = {"decode": 8200, "prefill": 8000}
-# Flags of the guide that both have with this value; its tensor sizes are 4 of decode and 1 of prefill.
+# Flags of the guide that both have with this value.
 FLAGS = {
     "decode": {"--block-size": "128", "--port": "8200"},
-    "prefill": {"--block-size": "128", "--tensor-parallel-size": "1"},
+    "prefill": {"--block-size": "128", "--port": "8000"},
 }
 PROXY_FIELDS: tuple[tuple[str, Any], ...] = (
     ("name", "routing-proxy"),
@@ -62,6 +62,8 @@ OTHERWISE: tuple[tuple[str, str, Any, Any], ...] = (
     ("decode", "workload.spec.replicas", 2, 3),
     ("prefill", "workload.spec.replicas", 8, 5),
     ("decode", "--tensor-parallel-size", "4", "2"),
+    # The default.
+    ("prefill", "--tensor-parallel-size", "1", None),
     ("decode", "engine.resources.limits[nvidia.com/gpu]", "4", "2"),
     ("decode", "engine.resources.requests.cpu", "16", "8"),
     ("decode", "engine.resources.requests.memory", "64Gi", "96Gi"),
@@ -72,7 +74,7 @@ OTHERWISE: tuple[tuple[str, str, Any, Any], ...] = (
         "decode",
         "--kv-transfer-config",
         '{"kv_connector":"NixlConnector", "kv_role":"kv_both"}',
-        '{"kv_connector":"NixlConnector","kv_role":"kv_consumer","kv_load_failure_policy":"recompute"}',
+        '{"kv_connector":"NixlConnector","kv_load_failure_policy":"recompute","kv_role":"kv_consumer"}',
     ),
     (
         "prefill",
@@ -81,8 +83,8 @@ OTHERWISE: tuple[tuple[str, str, Any, Any], ...] = (
         '{"kv_connector":"NixlConnector","kv_role":"kv_producer"}',
     ),
     # The version that the documents of this project are true of.
-    ("decode", "engine.image", "docker.io/vllm/vllm-openai:v0.19.1", "docker.io/vllm/vllm-openai:v0.30.0"),
-    ("prefill", "engine.image", "docker.io/vllm/vllm-openai:v0.19.1", "docker.io/vllm/vllm-openai:v0.30.0"),
+    ("decode", "engine.image", "docker.io/vllm/vllm-openai:v0.19.1", "docker.io/vllm/vllm-openai:v0.32.0"),
+    ("prefill", "engine.image", "docker.io/vllm/vllm-openai:v0.19.1", "docker.io/vllm/vllm-openai:v0.32.0"),
     # vLLM opens its port once the model is loaded, and /health asks for no key.
     ("decode", "engine.startupProbe.httpGet.path", "/v1/models", "/health"),
     ("decode", "engine.readinessProbe.httpGet.path", "/v1/models", "/health"),

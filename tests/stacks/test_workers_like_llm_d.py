@@ -18,8 +18,6 @@ from typing import Any
 import pytest
 from rendered_frontier import at, engine, objects, part_of, templates, workload
 
-from sandbox.engine.command.arguments import command_line
-
 DEPLOYMENT = "deepseek-r1"
 _SET, _DECODE, _NETWORK, _ROUTER = (
     "disaggregatedset.yaml",
@@ -63,14 +61,11 @@ POD_FIELDS: tuple[tuple[str, Any, str], ...] = (
 # The command as it runs in a follower. The guide's variables are MAX_TOKENS 256, DP_SIZE_LOCAL 8, TP_SIZE 1.
 FLAGS: tuple[tuple[str, str | None], ...] = (
     ("--enable-expert-parallel", None),
-    ("--tensor-parallel-size", "1"),
     ("--max-num-batched-tokens", "256"),
     ("--max-num-seqs", "256"),
     ("--data-parallel-size", "16"),
     ("--data-parallel-size-local", "8"),
     ("--data-parallel-address", "leader"),
-    ("--data-parallel-rpc-port", "5555"),
-    ("--data-parallel-start-rank", "8"),
     ("--data-parallel-multi-port-external-lb", None),
     ("--enable-dbo", None),
     ("--dbo-decode-token-threshold", "32"),
@@ -86,7 +81,7 @@ NOT_THERE = (
     "engine.imagePullPolicy",  # the image has a version, which does not change under its name
     "engine.securityContext.runAsUser",  # root, which is what the image runs as
     "engine.env[HF_TOKEN]",  # the model is open to all
-    "engine.env[DP_SIZE_LOCAL]",  # written out in the command, so that the topology can be compared with it
+    "engine.env[DP_SIZE_LOCAL]",  # in the command, which is written from the topology
     "engine.env[TP_SIZE]",
     "engine.env[MAX_TOKENS]",
     "engine.env[VLLM_NIXL_SIDE_CHANNEL_HOST]",  # for KV caches that move from prefill to decode
@@ -98,7 +93,7 @@ NOT_THERE = (
 # What both have, with another value: theirs, ours.
 OTHERWISE: tuple[tuple[str, Any, Any], ...] = (
     # The version that the documents of this project are true of; the image is the same.
-    ("engine.image", "docker.io/vllm/vllm-openai:v0.27.1", "docker.io/vllm/vllm-openai:v0.30.0"),
+    ("engine.image", "docker.io/vllm/vllm-openai:v0.27.1", "docker.io/vllm/vllm-openai:v0.32.0"),
     # 90 minutes instead of 45, because nothing keeps the weights on the node.
     ("engine.startupProbe.periodSeconds", 1, 10),
     ("engine.startupProbe.failureThreshold", 2700, 540),
@@ -109,22 +104,29 @@ OTHERWISE: tuple[tuple[str, Any, Any], ...] = (
 )
 OTHER_FLAGS: tuple[tuple[str, Any, Any], ...] = (
     # 8200 to 8207 behind the sidecar's 8000 to 8007.
-    ("--port", "8200", None),
+    ("--port", "8200", "8000"),
+    # The default.
+    ("--tensor-parallel-size", "1", "missing"),
+    # vLLM infers it from --node-rank where copies have ports of their own.
+    ("--data-parallel-start-rank", "8", "missing"),
+    ("--node-rank", "missing", "1"),
+    # The default, 29550.
+    ("--data-parallel-rpc-port", "5555", "missing"),
     # The default, 9256.
-    ("--data-parallel-supervisor-port", "8208", None),
+    ("--data-parallel-supervisor-port", "8208", "missing"),
     # Moves KV caches from prefill to decode.
-    ("--kv_transfer_config", '{"kv_connector":"NixlConnector","kv_role":"kv_both"}', None),
+    ("--kv_transfer_config", '{"kv_connector":"NixlConnector","kv_role":"kv_both"}', "missing"),
 )
 
 
 def flags(index: int) -> dict[str, str | None]:
-    """The flags of the engine in the pod of this index, as its shell would give them."""
-    start = part_of(DEPLOYMENT, index)
-    words = command_line(start.args, start.env)
+    """The flags of the engine in the pod of this index."""
+    words = part_of(DEPLOYMENT, index).args
     found: dict[str, str | None] = {}
     for word, following in zip(words, (*words[1:], "--"), strict=True):
+        name, equals, value = word.partition("=")
         if word.startswith("--"):
-            found[word] = None if following.startswith("--") else following
+            found[name] = value if equals else None if following.startswith("--") else following
     return found
 
 
@@ -159,7 +161,7 @@ def test_what_we_have_otherwise_is_as_is_said_here(path: str, theirs: Any, ours:
 
 @pytest.mark.parametrize(("flag", "theirs", "ours"), OTHER_FLAGS, ids=lambda value: str(value)[:40])
 def test_flags_that_we_have_otherwise_are_as_is_said_here(flag: str, theirs: str, ours: str | None) -> None:
-    assert flags(1).get(flag) == ours != theirs
+    assert flags(1).get(flag, "missing") == ours != theirs
 
 
 @pytest.mark.parametrize("path", NOT_THERE)
@@ -179,7 +181,7 @@ def test_no_probe_or_port_touches_the_port_on_which_copies_meet() -> None:
     for template in templates(workload(DEPLOYMENT)[1]):
         container = engine(template)
         ports = [one["containerPort"] for one in container["ports"]]
-        assert 5555 not in ports
-        assert "5555" not in str(
+        assert 29550 not in ports
+        assert "29550" not in str(
             [container.get(f"{kind}Probe") for kind in ("startup", "readiness", "liveness")]
         )

@@ -28,7 +28,7 @@ def test_fixed_pools_have_the_size_of_their_groups_in_all_zones(google: FakeGoog
     google.clusters |= {
         f"{GROUPS}/{zone}/instanceGroupManagers/g": (200, {"targetSize": 2}) for zone in ZONES
     }
-    assert read_cloud(desired, google=at(google), seconds=5) == {
+    assert read_cloud(desired, google=at(google), seconds=300) == {
         "east": InCloud(answer(cloud), {cloud.pools["l4"]: 4})
     }
 
@@ -38,13 +38,13 @@ def test_sizes_that_may_not_be_read_are_left_out(google: FakeGoogle, tmp_path: P
     google.clusters[path_of(cloud)] = 200, answer(cloud)
     refused = error(403, "PERMISSION_DENIED", "no.")
     google.clusters[f"{GROUPS}/us-east5-a/instanceGroupManagers/g"] = 403, refused
-    assert read_cloud(desired, google=at(google), seconds=5) == {"east": InCloud(answer(cloud))}
+    assert read_cloud(desired, google=at(google), seconds=300) == {"east": InCloud(answer(cloud))}
 
 
 def test_a_cluster_that_is_not_there_or_not_told_is_left_out(google: FakeGoogle, tmp_path: Path) -> None:
     desired, cloud = decided(written(tmp_path))
-    assert read_cloud(desired, google=at(google), seconds=5) == {}
+    assert read_cloud(desired, google=at(google), seconds=300) == {}
     google.clusters[path_of(cloud)] = 403, error(403, "PERMISSION_DENIED", "no.")
-    assert read_cloud(desired, google=at(google), seconds=5) == {}
+    assert read_cloud(desired, google=at(google), seconds=300) == {}
     google.hang = True
     assert read_cloud(desired, google=at(google), seconds=0.3) == {}

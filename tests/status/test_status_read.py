@@ -20,7 +20,7 @@ def look(
     connection = Connection("east", "existing/east", state, config_key="east", uid=more.pop("uid", None))
     components = (Component("ServingStack", "east", tuple(KubeObject("n", wanted) for wanted in objects)),)
     desired = Desired("prod", (DesiredCluster(connection, components, **more),), Plan(), frozenset(), ())
-    return read(desired, {"east": fake.kubeconfig}, seconds=5)
+    return read(desired, {"east": fake.kubeconfig}, seconds=300)
 
 
 def test_objects_of_this_stack_and_pods_of_engines_and_pickers_are_read(cluster: Start) -> None:

@@ -26,9 +26,11 @@ class AllowedPlugin(Model):
 
     name: Annotated[str, Written(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", "the name of a plugin", 63)]
     """Name of the plugin: of its module in the folder `plugins`, with `-` for `_`, or of its entry point."""
-    version: Annotated[str, Written(r"[0-9A-Za-z]([-+._0-9A-Za-z]*[0-9A-Za-z])?", "a version", 64)]
-    """Version of the plugin that was reviewed, such as `"1.2.0"`: that in its module, or of its package.
-    Another one is refused.
+    version: Annotated[str, Written(r"[0-9A-Za-z]([-+._0-9A-Za-z]*[0-9A-Za-z])?", "a version", 64)] | None = (
+        None
+    )
+    """Version of the plugin's package that was reviewed, such as `"1.2.0"`: another one is refused. A module
+    in the folder `plugins` needs none, because it is reviewed with the project.
     """
 
 

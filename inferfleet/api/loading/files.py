@@ -1,6 +1,8 @@
 """Files: find and read those with documents; read and write a whole text file."""
 
 import contextlib
+import fcntl
+import glob
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -212,11 +214,28 @@ def write_text(path: Path, text: str) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def _remove_killed(path: Path) -> None:
+    """Remove what writes that were killed have left beside a file."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Who begins to write has an empty file before it is locked.
+                if os.fstat(descriptor).st_size:
+                    os.unlink(left)
+            finally:
+                os.close(descriptor)
+
+
 def _write(path: Path, text: str) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    _remove_killed(path)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
+            # As long as somebody writes it, nobody else takes it for what a killed write has left.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             stream.write(text.encode())
             stream.flush()
             os.fchmod(stream.fileno(), mode)

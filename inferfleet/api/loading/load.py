@@ -24,6 +24,7 @@ from inferfleet.api.loading.size import oversize
 from inferfleet.api.loading.stack_files import CATALOGUE
 from inferfleet.api.loading.validation import MOST_PROBLEMS, validated_but_for_links
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
+from inferfleet.api.work import take
 from inferfleet.api.yaml.budget import Budget
 
 _CHAIN = ("spec", "plugins")
@@ -73,7 +74,7 @@ def load(
     own = _but_for(own, classes)
     # A stack may have its own documents in that folder.
     shared_alone = _but_for(shared, classes | own)
-    budget = Budget()
+    budget, steps = Budget(), 0
     for file, border in (classes | own | shared_alone).items():
         sources, unread = read(file, base, border, budget)
         problems += unread
@@ -86,9 +87,11 @@ def load(
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
+        take(budget.steps - steps, f"reading {file.name}")
+        steps = budget.steps
         if budget.spent:
             break
-    problems += dangling(collection, catalogue)
+    problems += islice(dangling(collection, catalogue), MOST_PROBLEMS)
     if collection.complete:
         problems += astray(edits, collection.by_name)
     if errors := of_severity(problems, "error"):

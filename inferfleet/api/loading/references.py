@@ -17,7 +17,8 @@ def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem
     While something could not be read, no class is reported as missing: it may be there. `catalogue` is the
     folder that the classes of all stacks should be in.
     """
-    classes = collection.keys("InferenceClass")
+    classes = frozenset(collection.keys("InferenceClass"))
+    policies = frozenset(collection.keys("Policy"))
     for (kind, cluster), collected in collection.by_name.items():
         if kind == "InferenceCluster":
             data = collected.source.text.data
@@ -33,11 +34,13 @@ def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem
             unknown = _limited(collected.source.text.data, classes, catalogue)
             yield from collected.source.located(unknown, kind=kind, key=cluster)
         elif kind == "Waiver" and collection.complete:
-            unknown = _waived(cluster, collected, collection)
+            unknown = _waived(cluster, collected, collection, policies)
             yield from collected.source.located(unknown, kind=kind, key=cluster)
 
 
-def _waived(waiver: str, collected: Collected, collection: Collection) -> Iterator[Problem]:
+def _waived(
+    waiver: str, collected: Collected, collection: Collection, policies: frozenset[str]
+) -> Iterator[Problem]:
     """Yield a problem for the policy of a waiver where there is none of that name, or where it is one of all
     stacks and the waiver is of a single one: whoever edits a stack must not end what holds for all.
     """
@@ -46,7 +49,6 @@ def _waived(waiver: str, collected: Collected, collection: Collection) -> Iterat
         return
     policy = collection.by_name.get(("Policy", wanted))
     if policy is None:
-        policies = collection.keys("Policy")
         what = f"waiver {waiver} is of policy {shown(wanted)!r}, which does not exist"
         step = one_of(wanted, policies, "Known policies") if policies else "Remove the waiver"
         yield Problem(what, step, "spec.policy")
@@ -63,7 +65,7 @@ def _profile(whose: str, data: Any, *path: str) -> Iterator[Problem]:
         yield Problem(what, one_of(wanted, names(), "Known profiles"), path_of(("spec", *path)))
 
 
-def _classes(cluster: str, data: Any, classes: set[str], catalogue: Path | None) -> Iterator[Problem]:
+def _classes(cluster: str, data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
     pools = _at(data, "spec", "nodePools")
     for index, pool in enumerate(pools if isinstance(pools, list) else ()):
         wanted, name = _at(pool, "className"), _at(pool, "name")
@@ -75,7 +77,7 @@ def _classes(cluster: str, data: Any, classes: set[str], catalogue: Path | None)
             yield Problem(what, next_step, path)
 
 
-def _limited(data: Any, classes: set[str], catalogue: Path | None) -> Iterator[Problem]:
+def _limited(data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
     """Yield a problem for each class that a quota limits and that does not exist."""
     limits = _at(data, "spec", "gpusByClass")
     for wanted in limits if isinstance(limits, dict) else ():

@@ -114,6 +114,11 @@ def _no_folder(files: StackFiles) -> Problem | None:
     if not is_inside(files.documents, files.root):
         what = f"{name} is outside of the project {files.root}"
         return Problem(what, f"Move it into the project, or {another}", "documents")
+    real = Path(os.path.realpath(files.documents)).relative_to(os.path.realpath(files.root))
+    if any(part.startswith(".") for part in (*Path(files.folder or "").parts, *real.parts)):
+        return Problem(
+            f"{name} is hidden, because of a '.' before a name", f"Rename it, or {another}", "documents"
+        )
     if not os.path.exists(files.documents):  # pathlib raises on names that no file can have
         return Problem(f"{name} does not exist", f"Create it, or {another}", "documents")
     if not os.path.isdir(files.documents):

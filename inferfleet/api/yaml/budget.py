@@ -38,6 +38,11 @@ class Budget:
     bytes: int = 0
     spent: bool = False
 
+    @property
+    def steps(self) -> int:
+        """Return the steps of work that reading and checking has taken, for the budget of a whole run."""
+        return self.written * 10 + self.values * 20 + (self.characters + self.bytes) // 20
+
     def file(self, size: int) -> None:
         """Count the bytes of a file. Raises Unreadable when there are too many."""
         self.bytes += size

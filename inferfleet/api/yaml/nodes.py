@@ -61,13 +61,19 @@ def nodes(text: str, budget: Budget) -> Iterator[YamlNode]:
 def _line_numbers(text: str) -> list[int] | None:
     """Return the line of an editor for each line of the parser, or None where they are the same.
 
-    The parser begins a line after NEL, LS and PS too (YAML 1.1); editors and version control do not.
+    The parser begins a line after NEL, LS and PS too (YAML 1.1), and two after CR CR LF; editors and version
+    control do not.
     """
-    if text.isascii() or not re.search("[\x85\u2028\u2029]", text):
+    if "\r\r" not in text and (text.isascii() or not re.search("[\x85\u2028\u2029]", text)):
         return None
     numbers = [1]
-    for end in re.finditer("\r\n|[\n\r\x85\u2028\u2029]", text):
-        numbers.append(numbers[-1] + (end[0] not in "\x85\u2028\u2029"))
+    for end in re.finditer("\r+\n?|[\n\x85\u2028\u2029]", text):
+        ends = end[0]
+        if ends[0] == "\r" and ends[-1] == "\n":
+            numbers += [numbers[-1]] * (len(ends) - 2)
+        elif ends[0] == "\r":
+            numbers += range(numbers[-1] + 1, numbers[-1] + len(ends))
+        numbers.append(numbers[-1] + (ends[0] not in "\x85\u2028\u2029"))
     return numbers
 
 

@@ -23,7 +23,7 @@ _INT = re.compile(r"[-+]?[0-9]+")
 _BASED = re.compile(r"0(?:o([0-7]+)|x([0-9a-fA-F]+))")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("null", "bool", "int", "float", "str")}
+_TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("null", "bool", "int", "float", "str", "timestamp")}
 
 
 def scalar(text: str, *, plain: bool, tag: str | None) -> Scalar:
@@ -35,7 +35,8 @@ def scalar(text: str, *, plain: bool, tag: str | None) -> Scalar:
     wanted = _TAGS.get(tag)
     if wanted is None:
         raise unsupported(tag)
-    if wanted == "str":
+    # Tools that write YAML 1.1 tag dates that they quote.
+    if wanted in ("str", "timestamp"):
         return _text(text)
     value = _plain(text)
     if wanted == "float" and type(value) is int:

@@ -26,7 +26,7 @@ Name = Annotated[
 Description = Annotated[str, typer.Option("--description", help="What the project is, in one line.")]
 
 # Pulumi's rule for names of projects; commands would take one that begins with '-' for an option.
-_NAME = re.compile(r"(?!-)[A-Za-z0-9_.-]{1,100}")
+_NAME = re.compile(r"(?!-|\.\.?$)[A-Za-z0-9_.-]{1,100}")
 # What a package index can have. Commits after a tag have versions with `.dev` and a label behind `+`, and
 # folders without history 0.0.0 (pyproject.toml).
 _RELEASE = re.compile(r"(?!0\.0\.0$)\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?")
@@ -78,7 +78,7 @@ def project_files(project: str, description: str) -> dict[str, str]:
     if not _NAME.fullmatch(project):
         what = (
             f"{shown(project)!r} is no name of a project: at most 100 letters, digits, '.', '_' and '-', "
-            "which does not come first"
+            "which does not come first, and more than dots"
         )
         raise InvalidDocuments([Problem(what, "Name it: --name fleet")])
     if not _is_plain(description):
@@ -113,9 +113,15 @@ def requirement_of(version: str, origin: str | None) -> str | None:
     """
     direct = json.loads(origin) if origin else {}
     commit = direct.get("vcs_info", {})
-    if commit.get("vcs") == "git" and urlsplit(direct["url"]).password is None:
+    if commit.get("vcs") == "git" and not _has_credentials(direct["url"]):
         return f"inferfleet @ git+{direct['url']}@{commit['commit_id']}"
     return f"inferfleet=={version}" if _RELEASE.fullmatch(version) else None
+
+
+def _has_credentials(url: str) -> bool:
+    """Return whether an address has a password, or a name that may be a token: that of ssh is none."""
+    parts = urlsplit(url)
+    return parts.password is not None or (parts.username is not None and parts.scheme != "ssh")
 
 
 def _is_plain(text: str) -> bool:

@@ -23,7 +23,7 @@ def plugins(stack: StackName = None, as_json: AsJson = False) -> None:
         documents, root = _documents(stack)
         registry = found_plugins(documents.settings, root, outside=outside_plugins())
         report.values |= as_values(registry)
-        report.problems += documents.located(registry.unusable.values())
+        report.problems += documents.located([*registry.unusable.values(), *registry.remarks])
         if not as_json:
             show(registry)
 

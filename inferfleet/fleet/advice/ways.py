@@ -21,6 +21,9 @@ from inferfleet.fleet.placement.sizes import counted
 from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.spot import Spot
 
+# Limits of quotas that are told one by one.
+_MOST_RAISED = 5
+
 
 class AllWays(Mapping[str, Ways]):
     """By deployment that lacks replicas, what would place them. It is worked out when somebody asks."""
@@ -68,40 +71,49 @@ class AllWays(Mapping[str, Ways]):
                     )
 
     def _quotas(self, deployment: str) -> Iterator[str]:
-        quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
-        if quotas is None or namespace not in quotas.limits or deployment not in self._unlimited:
+        quotas, number = self._ledger.quotas, 0
+        if quotas is None:
             return
-        there = [name for name in self._unlimited if name.partition("/")[0] == namespace]
-        for place, limit in enumerate(quotas.limits[namespace]):
-            needs = {
-                name: sum(
-                    (
-                        number * quotas.amounts(spot)[place][1]
-                        for spot, number in self._unlimited[name].items()
-                    ),
-                    Fraction(0),
-                )
-                for name in there
-            }
-            every = sum(needs.values(), Fraction(0))
-            if needs[deployment] and limit.used + every > limit.most:
-                yield self._raised(deployment, limit, needs[deployment], every - needs[deployment])
+        every = self._needs.get(deployment.partition("/")[0], {})
+        for limit, need in self._needs.get(deployment, {}).items():
+            for exceeded in quotas.exceeded(limit, every[limit]):
+                number += 1
+                if number <= _MOST_RAISED:
+                    used = quotas.used(limit)
+                    yield self._raised(deployment, exceeded, used, need, every[limit] - need)
+        if number > _MOST_RAISED:
+            yield f"raise {number - _MOST_RAISED:,} more limits of quotas of this namespace"
 
-    def _raised(self, deployment: str, limit: Limit, need: Fraction, more: Fraction) -> str:
+    def _raised(self, deployment: str, limit: Limit, used: Fraction, need: Fraction, more: Fraction) -> str:
         number = self._missing[deployment]
         replicas = f"{counted(number, 'replica')} without a place need{'s' if number == 1 else ''}"
         others = f", others without a place {limit.told(more)}" if more else ""
         return (
-            f"raise {limit.name} from {limit.told(limit.most)} to {limit.told(limit.used + need + more)}: "
-            f"{limit.told(limit.used)} used, {replicas} {limit.told(need)}{others}"
+            f"raise {limit.name} from {limit.told(limit.most)} to {limit.told(used + need + more)}: "
+            f"{limit.told(used)} used, {replicas} {limit.told(need)}{others}"
         )
+
+    @cached_property
+    def _needs(self) -> dict[str, dict[Limit, Fraction]]:
+        """Return what missing replicas count for limits of quotas, by deployment and in each namespace."""
+        needs: dict[str, dict[Limit, Fraction]] = {}
+        quotas = self._ledger.quotas
+        if quotas is None:
+            return needs
+        for name, spots in self._unlimited.items():
+            for spot, number in spots.items():
+                for limit, each in quotas.limits.amounts(spot):
+                    for key in (name, name.partition("/")[0]) if each else ():
+                        of = needs.setdefault(key, {})
+                        of[limit] = of.get(limit, Fraction(0)) + number * each
+        return needs
 
     @cached_property
     def _unlimited(self) -> dict[str, dict[Spot, int]]:
         """Return where missing replicas of namespaces with quotas would be, were there no quotas."""
         growing = self._growing(limited=False)
         found = {}
-        namespaces = self._ledger.quotas.limits if self._ledger.quotas else {}
+        namespaces = self._ledger.quotas.limits.alike if self._ledger.quotas else {}
         for name, number in self._missing.items():
             if name.partition("/")[0] not in namespaces:
                 continue

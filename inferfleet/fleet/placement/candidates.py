@@ -7,9 +7,9 @@ chooses its pool by these; the others choose theirs on the same cluster in the s
 """
 
 from collections.abc import Mapping
-from fractions import Fraction
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.revision import revision
 from inferfleet.fleet.placement.ledger import Ledger
@@ -25,6 +25,8 @@ from inferfleet.fleet.spot import Spot
 
 # Pools that are tried for the roles of one replica on one cluster.
 _TRIES = 200
+# Steps of work that trying one takes.
+_STEPS = 10
 
 
 class Candidates:
@@ -93,6 +95,7 @@ class Candidates:
         self, wanted: Wanted, room: Room, replicas: int = 1, *, leaving: Spot | None = None
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
+        take(_STEPS, f"placing {wanted.deployment}")
         first, key = wanted.roles[0], room.key
         if room.offer not in wanted.offers[first] or not self._order.suits(wanted, first, room):
             return None
@@ -122,17 +125,14 @@ class Candidates:
     def affordable(self, deployment: str) -> bool:
         """Return whether quotas leave enough for one more replica where it counts least."""
         quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
-        for limit in quotas.limits.get(namespace, ()) if quotas else ():
-            least = Fraction(0)
-            for role, offers in self.wanted(deployment).offers.items():
-                nodes = {name: self._rooms.of_offer[name][0].node.gpus for name in offers}
-                unedited = self._demands.unedited
-                each = [limit.amount(name, unedited(deployment, role, gpus)) for name, gpus in nodes.items()]
-                least += min(each, default=Fraction(0))
-            # What adds nothing to a limit may come where that is exceeded.
-            if least and limit.used + least > limit.most:
-                return False
-        return True
+        if quotas is None or namespace not in quotas.limits.alike:
+            return True
+        unedited, of_offer = self._demands.unedited, self._rooms.of_offer
+        roles = (
+            {name: unedited(deployment, role, of_offer[name][0].node.gpus) for name in offers}
+            for role, offers in self.wanted(deployment).offers.items()
+        )
+        return quotas.affordable(namespace, roles)
 
     def _allowed(self, spot: Spot, replicas: int, leaving: Spot | None) -> bool:
         """Return whether quotas allow more replicas on a spot."""
@@ -180,6 +180,7 @@ class Candidates:
             role = open_roles[index]
             for room in self._order.near(wanted, role, cluster, replicas):
                 tries -= 1
+                take(_STEPS, f"placing {wanted.deployment}")
                 if tries < 0:
                     return None
                 if any(spot.pool(role) == room.key[1] for spot in others):

@@ -9,7 +9,7 @@ from inferfleet.fleet.placement.held_back import HeldBack, Shortage
 from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.rooms import More, Room, Rooms
-from inferfleet.fleet.shapes import Demands, PoolKey
+from inferfleet.fleet.shapes import Demands, PoolKey, RoleKey
 from inferfleet.fleet.spot import Spot
 
 
@@ -152,12 +152,14 @@ class Ledger:
     def kept_free(self, pool: PoolKey) -> Counter[str]:
         """Return for how many pods each deployment on the pool keeps room there for rollouts."""
         # Spots may share the workload of a role, which has such room once.
-        spare = {(more.role, more.demand.spare) for more in self._mores(pool) if more.demand.spare}
+        spare: dict[RoleKey, int] = {}
         pods: Counter[str] = Counter()
         for more in self._mores(pool):
+            if more.demand.spare:
+                spare[more.role] = more.demand.spare
             if more.demand.sets > 1:
                 pods[more.role[0]] += more.replicas * more.demand.pods * (more.demand.sets - 1)
-        for (deployment, _), number in spare:
+        for (deployment, _), number in spare.items():
             pods[deployment] += number
         return pods
 

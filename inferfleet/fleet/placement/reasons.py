@@ -30,7 +30,7 @@ class Reasons(Mapping[str, tuple[Reason, ...]]):
     """
 
     def __init__(self, deployments: Iterable[str], why: "Why") -> None:
-        self._deployments = tuple(sorted(deployments))
+        self._deployments = dict.fromkeys(sorted(deployments))
         self._why = why
 
     def __getitem__(self, deployment: str) -> tuple[Reason, ...]:
@@ -41,6 +41,10 @@ class Reasons(Mapping[str, tuple[Reason, ...]]):
             for reason in self._why.not_there(deployment)
             if not self._why.runs_there(deployment, reason)
         )
+
+    def __contains__(self, deployment: object) -> bool:
+        # Without it a Mapping works the value out to say so.
+        return deployment in self._deployments
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._deployments)
@@ -104,9 +108,8 @@ class Why:
         roles = roles_of(self._documents.deployments[deployment])
         found: list[Reason] = []
         for cluster, document in sorted(self._documents.clusters.items()):
-            objection = self._suitability.cluster_objection(deployment, cluster)
-            if objection:
-                found.append(self._of_cluster(deployment, cluster, objection))
+            if objections := self._suitability.cluster_objections(deployment, cluster):
+                found.append(self._of_cluster(deployment, cluster, objections))
                 continue
             pools = [pool.name for pool in document.spec.node_pools]
             against = {
@@ -124,11 +127,11 @@ class Why:
             ]
         return tuple(sorted(found))
 
-    def _of_cluster(self, deployment: str, cluster: str, objection: Objection) -> Reason:
+    def _of_cluster(self, deployment: str, cluster: str, objections: list[Objection]) -> Reason:
         """Return why a whole cluster takes no replicas, and where that is its state alone, what it has."""
-        document, state = self._documents.clusters[cluster], objection.why
-        alone = len(self._suitability.cluster_objections(deployment, cluster)) == 1
-        if not alone or state not in ("cordoned", "drained"):
+        document, objection = self._documents.clusters[cluster], strongest(objections) or objections[0]
+        state = objection.why
+        if len(objections) > 1 or state not in ("cordoned", "drained"):
             return Reason(cluster, "", objection.why, objection.short or objection.why)
         by_role = [
             {

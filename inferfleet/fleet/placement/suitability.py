@@ -69,7 +69,7 @@ class Suitability:
                 for name, cluster in self._documents.clusters.items()
                 if cluster.spec.state == "active"
                 and spec.cluster_selector.matches(cluster.metadata.labels)
-                and not ((cluster.spec.taints or engines) and self.cluster_objection(deployment, name))
+                and not ((cluster.spec.taints or engines) and self.cluster_objections(deployment, name))
             )
         return self._by_selector[asked]
 
@@ -93,10 +93,6 @@ class Suitability:
             else:
                 objections.append(Objection(Consequence.IMPOSSIBLE, f"has no pool for role {role}"))
         return strongest(objections)
-
-    def cluster_objection(self, deployment: str, cluster: str) -> Objection | None:
-        """Return the strongest objection that holds for all pools of the cluster, or None."""
-        return strongest(self.cluster_objections(deployment, cluster))
 
     def cluster_objections(self, deployment: str, name: str) -> list[Objection]:
         """Return all that a cluster as a whole has against a deployment, its state first."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.lock.capacity import Seen
@@ -9,7 +10,7 @@ from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.held_back import HeldBack
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Placing
-from inferfleet.fleet.placement.policy.quotas import Quotas
+from inferfleet.fleet.placement.policy.quotas import Limits, Quotas
 from inferfleet.fleet.placement.rooms import Rooms
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.shapes import Demands, PoolKey
@@ -41,13 +42,17 @@ class Task:
     targets: dict[str, int]
     valid: list[str]
 
+    @cached_property
+    def _limits(self) -> Limits:
+        return Limits(self.documents, self.demands)
+
     def ledger(self, replicas: Mapping[Spot, int], more: Mapping[PoolKey, int] | None = None) -> Ledger:
         """Return a ledger of the clusters that can be changed with these replicas, and with what was seen to
         keep new ones away.
 
         Quotas count the fixed replicas too. Pools in `more` have so many nodes more.
         """
-        quotas = Quotas(self.documents, self.demands) if self.documents.quotas else None
+        quotas = Quotas(self._limits, self.demands) if self.documents.quotas else None
         rooms, held_back = (
             Rooms(self.documents, changeable(self.documents)),
             HeldBack(self.documents, self.seen),

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.wording import listing, shown
+from inferfleet.api.work import take
 from inferfleet.fleet.selectors.devices import View, view
 from inferfleet.fleet.selectors.limits import (
     BUDGET,
@@ -135,6 +136,7 @@ class Selectors:
 
     def _evaluated(self, program: "_Program", seen: View) -> str | None:
         self._cost += program.cost + 1
+        take(program.cost // 3 + 10, "evaluating selectors")
         if len(self._verdicts) >= MAX_EVALUATIONS or self._cost > MAX_TOTAL_COST:
             what = "the stack has more different selectors than are evaluated on its classes"
             raise InvalidSelector(what, "Use the same selectors in more deployments")

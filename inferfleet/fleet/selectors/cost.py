@@ -5,7 +5,10 @@ that Kubernetes allows. Where the CEL library here takes more than the API serve
 and calls Python, the estimate is higher: an expression that passes has bounds of time and memory too.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from types import MappingProxyType
 from typing import Any
 
 from inferfleet.fleet.selectors.environment import FUNCTIONS, HIDDEN
@@ -20,11 +23,14 @@ _CALL = 20
 
 @dataclass(frozen=True)
 class Size:
-    """The most that a value can hold: items or characters, those of all that is in it, and one item."""
+    """The most that a value can hold: items or characters, those of all that is in it, and one item, or its
+    fields by name.
+    """
 
     length: int
     weight: int
     item: "Size | None" = None
+    fields: "Mapping[str, Size]" = field(default_factory=dict)
 
     def plus(self, other: "Size") -> "Size":
         """Return the size of both values in one."""
@@ -39,11 +45,20 @@ def _size(length: int, weight: int, item: Size | None = None) -> Size:
     return Size(min(length, _MOST), min(weight, _MOST), item)
 
 
+def largest(sizes: Iterable[Size]) -> Size | None:
+    """Return a size that holds any of these, None for none."""
+    return reduce(_larger, sizes, None)
+
+
 def _larger(left: Size | None, right: Size | None) -> Size | None:
     if left is None or right is None:
         return left or right
     item = _larger(left.item, right.item)
-    return Size(max(left.length, right.length), max(left.weight, right.weight), item)
+    fields = {
+        name: _larger(left.fields.get(name), right.fields.get(name)) or _ONE
+        for name in {**left.fields, **right.fields}
+    }
+    return Size(max(left.length, right.length), max(left.weight, right.weight), item, fields)
 
 
 _ONE = Size(1, 1)
@@ -62,9 +77,9 @@ _VARIABLES = {
 _SMALL = ("bool", "int", "uint", "double", "duration", "timestamp", "type")
 
 
-def most(tree: Tree) -> int:
-    """Return the most that an evaluation of the expression costs."""
-    return _Estimate(tree).of(tree.root, {})[0]
+def most(tree: Tree, variables: Mapping[str, Size] = MappingProxyType({})) -> int:
+    """Return the most that an evaluation of the expression costs, with variables of these sizes."""
+    return _Estimate(tree).of(tree.root, dict(variables))[0]
 
 
 class _Estimate:
@@ -92,7 +107,7 @@ class _Estimate:
             if full := _VARIABLES.get(self._tree.name(part)):
                 return 2, full
             cost, size = self.of(part.select_expr.operand, scope)
-            return cost + 1, size.of_item()
+            return cost + 1, size.fields.get(part.select_expr.field) or size.of_item()
         if which == "list_expr":
             return self._list(part, scope)
         if which == "struct_expr":

@@ -10,8 +10,11 @@ from typing import Any
 import re2
 
 from inferfleet.api.wording import shown
+from inferfleet.api.work import count
 from inferfleet.fleet.selectors.limits import BUDGET, PATTERN_BYTES, Unusable
 
+# Steps of work that a regular expression takes, whose size is limited.
+_STEPS = 1_000
 _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 _ASCII_UPPER = {code + 32: code for code in range(65, 91)}
 
@@ -127,6 +130,8 @@ def _compiled(pattern: str) -> Any:
 
 @lru_cache(maxsize=512)
 def _compile(pattern: str) -> Any:
+    # Inside of an evaluation, which takes no exceptions but its own.
+    count(_STEPS)
     options = re2.Options()
     # Else the C++ library writes about a wrong pattern to standard error.
     options.log_errors = False

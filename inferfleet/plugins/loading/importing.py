@@ -9,7 +9,7 @@ from typing import Any
 
 from inferfleet.api.loading.border import Refused, read_regular
 from inferfleet.api.loading.schema import config_schema
-from inferfleet.plugins.calling import call, shortened
+from inferfleet.plugins.calling import listened, shortened
 from inferfleet.plugins.contract import Plugin, PluginError
 from inferfleet.plugins.loading.candidates import Candidate
 from inferfleet.plugins.loading.quiet import output_caught
@@ -27,41 +27,41 @@ class Refusal(Exception):  # noqa: N818 (it says what happened to the plugin)
         super().__init__(f"{what}. {next_step}")
 
 
-def imported(candidate: Candidate, root: Path | None, *, allowed: str) -> Plugin:
-    """Return the plugin, of the version that is allowed. Raises Refusal."""
-    _same_version(candidate.version, candidate, allowed)
-    plugin = _loaded(candidate, root)
+def imported(candidate: Candidate, root: Path | None, *, allowed: str | None) -> tuple[Plugin, str]:
+    """Return the plugin, a package's of the version that is allowed, and what it wrote meanwhile.
+
+    Raises Refusal.
+    """
+    if candidate.entry_point is not None and candidate.version != allowed:
+        what = f"is version {candidate.version}, and the stack allows {allowed or 'no version of it'}"
+        step = f"Review it, and write version: {candidate.version!r} in inferfleet:allowedPlugins"
+        raise Refusal(what, step)
+    wrote: list[str] = []
+    plugin = _loaded(candidate, root, wrote)
     if plugin.name != candidate.name:
         what = f"is called {plugin.name!r:.70} in its code, and {candidate.name} where it was found"
         raise Refusal(what, "Give it one name")
     file = str(candidate.file or "")
     # What a plugin is made of may be objects with code of their own, which runs when they are looked at.
-    for mistake in _run(lambda: (*mistakes_of(plugin), *wrong_defaults(plugin)), file=file):
+    for mistake in _run(lambda: (*mistakes_of(plugin), *wrong_defaults(plugin)), wrote, file=file):
         raise Refusal(f"cannot be registered: {mistake}", line=_line(mistake, file))
     # Types of a config may describe themselves, by code that runs when `plugins` and `schema` ask for it.
-    _run(lambda: config_schema(plugin.config), file=file)
+    _run(lambda: config_schema(plugin.config), wrote, file=file)
     if candidate.version is not None and plugin.version != candidate.version:
         what = f"says that it is version {plugin.version}, but its package is {candidate.version}"
         raise Refusal(what, "Give the plugin the version of its package")
-    _same_version(plugin.version, candidate, allowed)
-    return plugin
+    return plugin, next(iter(wrote), "")
 
 
-def _same_version(version: str | None, candidate: Candidate, allowed: str) -> None:
-    if version is not None and version != allowed:
-        what = f"is version {version}, and the stack allows {allowed}"
-        raise Refusal(what, f"Review it, and write version: {version!r} in inferfleet:allowedPlugins")
-
-
-def _loaded(candidate: Candidate, root: Path | None) -> Plugin:
+def _loaded(candidate: Candidate, root: Path | None, wrote: list[str]) -> Plugin:
     point = candidate.entry_point
     if point is not None:
-        plugin = _run(point.load, file="")
+        plugin = _run(point.load, wrote, file="")
     else:
         file = candidate.file
         if file is None or root is None:
             raise Refusal("is in no file")
-        module = _module(file, root)
+        module = _module(file, root, wrote)
         if not hasattr(module, _NAME):
             raise Refusal(f"has no {_NAME}", f"End the module with {_NAME} = Plugin(...)")
         plugin = getattr(module, _NAME)
@@ -70,7 +70,7 @@ def _loaded(candidate: Candidate, root: Path | None) -> Plugin:
     return plugin
 
 
-def _module(file: Path, root: Path) -> ModuleType:
+def _module(file: Path, root: Path, wrote: list[str]) -> ModuleType:
     """Run the module, under a name that no other project or version of it has in this process."""
     try:
         source = read_regular(file, root)
@@ -82,7 +82,7 @@ def _module(file: Path, root: Path) -> ModuleType:
     # Pydantic looks the types of a config up there.
     sys.modules[module.__name__] = module
     try:
-        _run(lambda: exec(_compiled(source, file), module.__dict__), file=str(file))
+        _run(lambda: exec(_compiled(source, file), module.__dict__), wrote, file=str(file))
     except Refusal:
         del sys.modules[module.__name__]
         raise
@@ -98,15 +98,18 @@ def _compiled(source: bytes, file: Path) -> Any:
         raise Refusal(what, line=line) from None
 
 
-def _run(function: Callable[[], Any], *, file: str) -> Any:
-    """Return what the function returns, after a run without output. Raises Refusal."""
+def _run(function: Callable[[], Any], wrote: list[str], *, file: str) -> Any:
+    """Return what the function returns, and add the beginning of what it wrote, which reaches no output.
+
+    Raises Refusal.
+    """
     with output_caught() as caught:
         try:
-            result = call(function, file=file)
+            result, printed = listened(function, file=file)
         except PluginError as error:
             raise _refusal(error, file) from error
-    if caught.text:
-        raise Refusal(f"wrote {caught.text!r} while it was imported", "Remove that: it spoils the output")
+    if said := printed or (caught.text and f"wrote {caught.text!r}"):
+        wrote.append(said)
     return result
 
 

@@ -110,6 +110,7 @@ def found_plugins(
             for candidate in candidates
             if candidate.name not in allowed and candidate.name not in registry.names
         },
+        remarks=tuple(made.remark for made in loaded if made.remark),
         unusable={made.name: made.problem for made in loaded if made.problem},
     )
 
@@ -120,6 +121,7 @@ class _Loaded:
     origin: str = ""
     plugin: Plugin | None = None
     problem: Problem | None = None
+    remark: Problem | None = None
 
 
 def _loaded(
@@ -160,12 +162,22 @@ def _loaded(
         step = f"Make it one module, {candidate.origin}.py, or install it as a package with an entry point"
         return refused(f"is the folder {candidate.origin}, and a plugin there is one module", step)
     try:
-        plugin = imported(candidate, root, allowed=allowed.version)
+        plugin, wrote = imported(candidate, root, allowed=allowed.version)
     except Refusal as refusal:
         # A module of the project has its own line; of a package, the line in the settings says which one.
         where = Where(candidate.origin, refusal.line) if candidate.file else None
         return refused(f"({candidate.origin}) {refusal.what}", refusal.next_step, where, candidate.origin)
-    return _Loaded(allowed.name, candidate.origin, plugin)
+    remark = None
+    if wrote:
+        remark = Problem(
+            f"plugin {allowed.name} ({candidate.origin}) {wrote} while it was imported, which is not shown",
+            "Remove that from the plugin, or raise PluginError where something is wrong",
+            f"allowedPlugins[{place}]",
+            kind="Settings",
+            key=settings.stack,
+            severity="warning",
+        )
+    return _Loaded(allowed.name, candidate.origin, plugin, remark=remark)
 
 
 def _named(documents: Documents) -> frozenset[str]:

@@ -41,15 +41,12 @@ def faults(table: FlagTable, words: Sequence[str]) -> tuple[Fault, ...]:
     """Return what the engine refuses of words that stand behind its program and model, in their order."""
     found: list[Fault] = []
     placed = list(enumerate(words))
-    if table.underscores:
-        placed = [(at, _dashed(word)) for at, word in placed]
-    if table.joined_level:
-        placed = list(_apart(placed))
-    if table.dotted:
-        try:
-            placed = list(_nested(placed))
-        except _Refused as refused:
-            found.append(Fault(len(words) - 1, str(refused)))
+    try:
+        placed, entries = rewritten(table, words)
+    except Refused as refused:
+        found.append(Fault(len(words) - 1, str(refused)))
+    else:
+        placed += [(entry.at, word) for entry in entries for word in (entry.flag, json.dumps(entry.value))]
     parser = _parser(table)
     for piece in _pieces(placed):
         found += _refused(parser, piece)
@@ -57,6 +54,28 @@ def faults(table: FlagTable, words: Sequence[str]) -> tuple[Fault, ...]:
 
 
 Placed = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Entries of a flag's JSON that were given by their path, in an object. They stand behind all words."""
+
+    at: int
+    flag: str
+    value: dict[str, Any]
+
+
+def rewritten(table: FlagTable, words: Iterable[str]) -> tuple[list[Placed], list[Entry]]:
+    """Return the words with their places as the engine hands them to argparse, and entries of JSON.
+
+    Raises Refused for an entry without a value.
+    """
+    placed = list(enumerate(words))
+    if table.underscores:
+        placed = [(at, _dashed(word)) for at, word in placed]
+    if table.joined_level:
+        placed = list(_apart(placed))
+    return _nested(placed) if table.dotted else (placed, [])
 
 
 def _dashed(word: str) -> str:
@@ -77,31 +96,32 @@ def _apart(words: Sequence[Placed]) -> Iterator[Placed]:
             yield at, word
 
 
-def _nested(words: Sequence[Placed]) -> Iterator[Placed]:
-    """Yield the words with `--x {"a": {"b": 1}}` at their end for `--x.a.b 1` and `--x.a.b=1`.
+def _nested(words: Sequence[Placed]) -> tuple[list[Placed], list[Entry]]:
+    """Return `{"a": {"b": 1}}` as an entry of `--x` for `--x.a.b 1` and `--x.a.b=1`.
 
     With a plus, as in `--x.a+ b,c`, the value is a list.
     """
-    objects: list[Placed] = []
+    kept: list[Placed] = []
+    entries: list[Entry] = []
     rest = iter(words)
     for at, word in rest:
         name, equals, value = word.partition("=")
         if not word.startswith("-") or "." not in name:
-            yield at, word
+            kept.append((at, word))
             continue
         if not equals:
             try:
                 _, value = next(rest)
             except StopIteration:
-                raise _Refused(f"argument {name}: expected one argument") from None
+                raise Refused(f"argument {name}: expected one argument") from None
         if name.endswith("+"):
             name, value = name[:-1], json.dumps(value.split(","))
         name, *keys = name.split(".")
         nested = _plain(value)
         for key in reversed(keys):
             nested = {key: nested}
-        objects += [(at, name), (at, json.dumps(nested))]
-    yield from objects
+        entries.append(Entry(at, name, nested))
+    return kept, entries
 
 
 def _plain(text: str) -> Any:
@@ -133,10 +153,10 @@ def _refused(parser: argparse.ArgumentParser, piece: Sequence[Placed]) -> Iterat
     first = piece[0][0]
     try:
         _, extra = parser.parse_known_args([word for _, word in piece])
-    except _Value as wrong:
+    except WrongValue as wrong:
         at = next((at for at, word in piece if word == wrong.value), first)
-        yield Fault(at, f"argument {'/'.join(wrong.flag.options)}: {wrong.why}", wrong.flag, wrong.value)
-    except _Refused as refused:
+        yield Fault(at, str(wrong), wrong.flag, wrong.value)
+    except Refused as refused:
         yield Fault(first, str(refused))
     else:
         if extra:
@@ -144,18 +164,21 @@ def _refused(parser: argparse.ArgumentParser, piece: Sequence[Placed]) -> Iterat
             yield Fault(at, f"unrecognized arguments: {' '.join(extra)}", unknown=extra[0])
 
 
-class _Refused(Exception):  # noqa: N818 (a command line is)
-    pass
+class Refused(Exception):  # noqa: N818 (a command line is)
+    """What the engine refuses, in the words of its parser."""
 
 
-class _Value(Exception):  # noqa: N818 (it is wrong)
+class WrongValue(Refused):
+    """A value that a flag does not take."""
+
     def __init__(self, flag: Flag, value: str, why: str) -> None:
-        self.flag, self.value, self.why = flag, value, why
+        super().__init__(f"argument {'/'.join(flag.options)}: {why}")
+        self.flag, self.value = flag, value
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise _Refused(message)
+        raise Refused(message)
 
 
 @cache
@@ -165,12 +188,12 @@ def _parser(table: FlagTable) -> argparse.ArgumentParser:
         if flag.values == 0:
             parser.add_argument(*flag.options, action="store_true")
         else:
-            parser.add_argument(*flag.options, nargs=flag.values, type=_taker(table, flag))
+            parser.add_argument(*flag.options, nargs=flag.values, type=taker(table, flag))
     return parser
 
 
-def _taker(table: FlagTable, flag: Flag) -> Callable[[str], str]:
-    """Return the type of a flag for argparse: it takes what the engine takes, and raises _Value else."""
+def taker(table: FlagTable, flag: Flag) -> Callable[[str], str]:
+    """Return the type of a flag for argparse: it takes what the engine takes, and raises WrongValue else."""
 
     def take(value: str) -> str:
         if flag.none and value in ("", "None"):
@@ -178,15 +201,38 @@ def _taker(table: FlagTable, flag: Flag) -> Callable[[str], str]:
         try:
             taken = _taken(table, flag, value)
         except ValueError:
-            raise _Value(flag, value, f"invalid {flag.kind} value: {value!r}") from None
+            raise WrongValue(flag, value, _complaint(table, flag, value)) from None
         choices = flag.choices
         if choices and taken not in choices and not (flag.folded and _folded(taken) in map(_folded, choices)):
-            raise _Value(
+            raise WrongValue(
                 flag, value, f"invalid choice: {value!r} (choose from {', '.join(map(repr, choices))})"
             )
         return value
 
     return take
+
+
+def _complaint(table: FlagTable, flag: Flag, value: str) -> str:
+    """Return what parsers say of a value of another kind. vLLM's classes of JSON objects are pydantic's."""
+    size = _SIZE.fullmatch(value.strip()) if flag.kind.startswith("size") else None
+    if size is not None and size[2] in table.suffixes:
+        return (
+            f"Decimals are not allowed with binary suffixes like {size[2]}. Did you mean to use "
+            f"{size[1]}{size[2].lower()} instead?"
+        )
+    if "JSON" in flag.kind:
+        return f"Value {value} cannot be converted to JSON."
+    if flag.kind != "object":
+        return f"invalid {flag.kind} value: {value!r}"
+    try:
+        found = json.loads(_sizes_written_out(value))
+    except ValueError as error:
+        return f"1 validation error\n  Invalid JSON: {error}"
+    if not isinstance(found, dict):
+        return "1 validation error\n  Input should be an object"
+    unknown = [key for key in found if key not in flag.keys]
+    each = (f"{key}\n  Unexpected keyword argument" for key in unknown)
+    return "\n".join((f"{len(unknown)} validation error{'s' if unknown[1:] else ''}", *each))
 
 
 def _folded(choice: str) -> str:

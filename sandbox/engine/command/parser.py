@@ -1,24 +1,28 @@
 """Parses the words behind an engine's launcher as its own parser does, which is Python's argparse.
 
 vLLM changes the words before that (`FlexibleArgumentParser` in vllm/utils/argparse_utils.py, 0.32.0): it
-moves `--model` to the front, takes underscores for dashes, and joins entries of JSON, given by their paths,
-to one JSON that stands behind all other words, so that it replaces one that is given whole.
+moves `--model` to the front, and joins entries of JSON, given by their paths, to one JSON that stands behind
+all other words, so that it replaces one that is given whole. What the tables say of this is done in
+`inferfleet.profiles.flags.reading`.
 """
 
 import argparse
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
+from inferfleet.profiles.flags.reading import Refused, WrongValue, rewritten, taker
 from inferfleet.profiles.flags.table import Flag, FlagTable
 from sandbox.engine.command.flags import SGLANG, VLLM, EngineFlags
 from sandbox.engine.failure import REFUSED, EngineFailure
 
-_SIZE = re.compile(r"-?\d+|\d+(?P<decimals>\.\d+)?(?P<suffix>[A-Za-z]+)")
-_MODEL, _CONFIG, _SERVED = (re.compile(f"--{name}(=.*)?", re.DOTALL) for name in (
-    "model", "config", "served[-_]model[-_]name",
-))  # fmt: skip
+# What Python says where vLLM looks for a word behind the last.
+_NO_WORD = "IndexError: list index out of range"
+_MODEL = re.compile("--model(=.*)?", re.DOTALL)
+_CONFIG = re.compile("--config(=.*)?", re.DOTALL)
+_SERVED = re.compile("--served[-_]model[-_]name(=.*)?", re.DOTALL)
 _MODEL_TAG = "model_tag"
 Values = dict[str, tuple[str, ...]]
 
@@ -40,22 +44,24 @@ def parsed(
         words = _model_first(words)
     elif flags is SGLANG and command and words and not words[0].startswith("-"):
         words = ["--model-path", *words]
-    words = _rewritten(words, table)
+    words = _as_handed_on(words, table)
     if flags is not SGLANG:
         # The module of vLLM takes it, too, and serves its default all the same.
         parser.add_argument(_MODEL_TAG, nargs="?")
     for flag in table.flags:
+        takes: dict[str, Any] = {"action": _Switch, "nargs": 0}
+        if flag.values != 0:
+            takes = {"action": _Keep, "nargs": flag.values, "type": _type(flag, table, judged=judged)}
+        required = flags is SGLANG and "--model-path" in flag.options
         parser.add_argument(
-            *flag.options,
-            action=_Switch if flag.values == 0 else _Keep,
-            **({"nargs": 0} if flag.values == 0 else _takes(flag, table.suffixes, judged=judged)),
-            required=flags is SGLANG and "--model-path" in flag.options,
-            dest=flag.options[0],
-            default=argparse.SUPPRESS,
+            *flag.options, **takes, dest=flag.options[0], default=argparse.SUPPRESS, required=required
         )
     for name in () if judged else _unknown(words, table):
         parser.add_argument(name, action=_Keep, nargs="?", default=argparse.SUPPRESS)
-    given, extra = parser.parse_known_args([*words])
+    try:
+        given, extra = parser.parse_known_args(words)
+    except WrongValue as wrong:
+        parser.error(str(wrong))
     if extra and judged:
         main = file if own else flags.main
         raise EngineFailure(f"{main}: error: unrecognized arguments: {' '.join(extra)}", code=REFUSED)
@@ -103,66 +109,10 @@ def _unknown(words: Sequence[str], table: FlagTable) -> Iterator[str]:
     return (name for name in names if not any(option.startswith(name) for option in options))
 
 
-def _takes(flag: Flag, suffixes: Mapping[str, bool], *, judged: bool) -> dict[str, Any]:
-    """Return for argparse which values a flag takes. They stay texts."""
-
-    def check(text: str) -> str | None:
-        if flag.none and text in ("", "None"):
-            return None
-        if flag.kind == "size" or (flag.kind == "size or auto" and text.lower() != "auto"):
-            _check_size(text, suffixes)
-        else:
-            _CHECKS.get(flag.kind, str)(text)
-        if judged and flag.keys:
-            _check_keys(text, flag.keys)
-        return text.lower().replace("-", "_") if flag.folded else text
-
-    # argparse complains under this name.
-    check.__name__ = flag.kind
-    choices = (*flag.choices, *([None] if flag.none else []))
-    return {"nargs": flag.values, "type": check, "choices": choices if judged and flag.choices else None}
-
-
-def _check_size(text: str, suffixes: Mapping[str, bool]) -> None:
-    size = _SIZE.fullmatch(text)
-    suffix = size["suffix"] if size else None
-    if not size or (suffix and suffix not in suffixes):
-        raise ValueError(text)
-    if size["decimals"] and not suffixes[str(suffix)]:
-        raise argparse.ArgumentTypeError(f"Decimals are not allowed with binary suffixes like {suffix}.")
-
-
-def _json(text: str) -> None:
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"Value {text} cannot be converted to JSON.") from error
-
-
-def _object(text: str) -> None:
-    try:
-        whole = json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"1 validation error\n  Invalid JSON: {error}") from error
-    if not isinstance(whole, dict):
-        raise argparse.ArgumentTypeError("1 validation error\n  Input should be an object")
-
-
-def _check_keys(text: str, keys: Collection[str]) -> None:
-    unknown = [key for key in json.loads(text) if key not in keys]
-    if unknown:
-        each = "\n".join(f"{key}\n  Unexpected keyword argument" for key in unknown)
-        raise argparse.ArgumentTypeError(
-            f"{len(unknown)} validation error{'s' if unknown[1:] else ''}\n{each}"
-        )
-
-
-_CHECKS: dict[str, Callable[[str], Any]] = {
-    "int": int,
-    "float": float,
-    "JSON": _json,
-    "object": _object,
-}
+def _type(flag: Flag, table: FlagTable, *, judged: bool) -> Callable[[str], str | None]:
+    """Return the type of a flag for argparse. Values stay texts, and what stands for none is None."""
+    take = taker(table, flag if judged else replace(flag, choices=(), keys=frozenset()))
+    return lambda text: None if flag.none and text in ("", "None") else take(text)
 
 
 def _model_first(words: Sequence[str]) -> Sequence[str]:
@@ -172,7 +122,7 @@ def _model_first(words: Sequence[str]) -> Sequence[str]:
         behind = words[at + 1 :]
         if not equals:
             if not behind:
-                raise EngineFailure("IndexError: list index out of range")
+                raise EngineFailure(_NO_WORD)
             model, *behind = behind
         words = [model, *words[:at], *behind]
     named = any(map(_SERVED.fullmatch, words))
@@ -184,55 +134,17 @@ def _model_first(words: Sequence[str]) -> Sequence[str]:
     return words
 
 
-def _rewritten(words: Sequence[str], table: FlagTable) -> Sequence[str]:
-    if table.underscores:
-        words = [_dashed(word) for word in words]
-    if table.joined_level:
-        words = [*_apart(words)]
-    return _entries_joined(words) if table.dotted else words
-
-
-def _dashed(word: str) -> str:
-    name, equals, value = word.partition("=")
-    flag, dot, path = name.partition(".")
-    return f"{flag.replace('_', '-')}{dot}{path}{equals}{value}" if word.startswith("--") else word
-
-
-def _apart(words: Sequence[str]) -> Iterator[str]:
-    for i, word in enumerate(words):
-        if word == "-O" and words[i + 1 : i + 2] and words[i + 1] in ("0", "1", "2", "3"):
-            yield "--optimization-level"
-        elif word.startswith("-O") and word != "-O":
-            yield from ("--optimization-level", word[2:].removeprefix("="))
-        else:
-            yield word
-
-
-def _entries_joined(words: Sequence[str]) -> list[str]:
-    kept: list[str] = []
-    joined: dict[str, Any] = {}
-    rest = iter(words)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        if not name.startswith("-") or "." not in name:
-            kept.append(word)
-            continue
-        text = value if equals else next(rest, None)
-        if text is None:
-            raise EngineFailure("IndexError: list index out of range")
-        flag, *path = name.removesuffix("+").split(".")
-        entry: Any = text.split(",") if name.endswith("+") else _value(text)
-        for key in reversed(path):
-            entry = {key: entry}
-        _merge(joined.setdefault(flag, {}), entry)
-    return [*kept, *(word for flag, whole in joined.items() for word in (flag, json.dumps(whole)))]
-
-
-def _value(text: str) -> Any:
+def _as_handed_on(words: Sequence[str], table: FlagTable) -> list[str]:
+    """Return the words that argparse gets. Raises EngineFailure."""
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        placed, entries = rewritten(table, words)
+    except Refused as refused:
+        raise EngineFailure(_NO_WORD) from refused
+    whole: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        _merge(whole.setdefault(entry.flag, {}), entry.value)
+    behind = (word for flag, value in whole.items() for word in (flag, json.dumps(value)))
+    return [*(word for _, word in placed), *behind]
 
 
 def _merge(whole: dict[str, Any], entry: dict[str, Any]) -> None:

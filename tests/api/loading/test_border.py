@@ -136,6 +136,16 @@ def test_the_folder_of_documents_is_a_folder(project: Path) -> None:
     assert [problem.what for problem in problems_of(project)] == [what]
 
 
+@pytest.mark.parametrize("folder", [".private", "stacks/.private", "link"])
+def test_the_folder_of_documents_is_not_hidden(project: Path, folder: str) -> None:
+    (project / "stacks/.private").mkdir()
+    (project / "link").symlink_to("stacks/.private")
+    (project / "stacks/Pulumi.dev.yaml").write_text(f"config: {{'inferfleet:documents': {folder}}}\n")
+    (problem,) = problems_of(project)
+    what = f"the folder of documents {project / folder} is hidden, because of a '.' before a name"
+    assert (problem.what, problem.next_step) == (what, "Rename it, or set inferfleet:documents to another")
+
+
 @pytest.mark.parametrize("name", ["nul\\0", "x" * 5000])
 def test_a_folder_that_cannot_be_is_a_short_problem(project: Path, name: str) -> None:
     (project / "stacks/Pulumi.dev.yaml").write_text(f'config: {{"inferfleet:documents": "{name}"}}\n')

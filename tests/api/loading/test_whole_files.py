@@ -1,5 +1,6 @@
 """Files are read and written whole."""
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,16 @@ def test_a_file_that_cannot_be_written_is_told_by_its_own_name(tmp_path: Path) -
     with pytest.raises(FileNotFoundError) as refused:
         write_text(lock, "new")
     assert refused.value.filename == str(lock)
+
+
+def test_what_killed_writes_left_goes_with_the_next_one_and_what_is_being_written_stays(
+    tmp_path: Path,
+) -> None:
+    lock, killed, begun = (tmp_path / name for name in ("p.lock", ".p.lock.abcdefgh", ".p.lock.ijklmnop"))
+    held, other = tmp_path / ".p.lock.qrstuvwx", tmp_path / ".other.lock.abcdefgh"
+    for file, text in ((killed, "half"), (begun, ""), (held, "half"), (other, "half")):
+        file.write_text(text)
+    with held.open() as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        write_text(lock, "new")
+    assert set(tmp_path.iterdir()) == {lock, begun, held, other}

@@ -31,6 +31,10 @@ SCALARS: dict[str, Any] = {
     "'0644'": "0644",
     "!!str 12": "12",
     "! 12": "12",
+    "2026-11-27T10:00:00Z": "2026-11-27T10:00:00Z",
+    "2026-11-27 10:00:00.5 +1": "2026-11-27 10:00:00.5 +1",
+    "!!timestamp 2026-11-27": "2026-11-27",
+    "!!timestamp '2026-11-27'": "2026-11-27",
     "!!int 12": 12,
     "!!float 1": 1.0,
     "|-\n  x\n  y": "x\ny",
@@ -54,6 +58,12 @@ def test_every_field_has_the_line_of_its_key() -> None:
             (),
         ),
     ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r\r\n", "\r\r\r\n", "\r", "\u2028\n"])
+def test_lines_are_those_of_an_editor(end: str) -> None:
+    both = list(texts(end.join(("a: 1", "b: 2", "---", "c: 3", ""))))
+    assert [text.lines for text in both] == [{"": 1, "a": 1, "b": 2}, {"": 4, "c": 4}]
 
 
 def test_merged_fields_give_way_to_those_that_stand_there() -> None:

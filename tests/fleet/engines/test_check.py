@@ -224,7 +224,7 @@ def test_an_image_whose_tag_says_another_version_is_warned_of(
     warning = (
         "warning",
         "spec.engine.version",
-        f"version is {version or '0.32.0 by default'}, and image {image!r} has another one in its tag",
+        f"version is {version or '0.32 by default'}, and image {image!r} has another one in its tag",
         f'Write version: "{image.rpartition(":v")[2]}", or another image',
     )
     expected = [warning] if told else []

@@ -6,7 +6,9 @@ from small_fleet import class_, cluster, deployment, fleet, gke, lock, placed, q
 
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.placement.policy.quotas import Limits
 
 EMPTY = Lock(stack="test")
 FLEET = (cluster("a", {"p": ("h100", 4), "q": ("l4", 4)}),)
@@ -134,3 +136,26 @@ def test_all_quotas_of_a_namespace_hold() -> None:
 def test_a_quota_has_a_limit_that_makes_sense(spec: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         quota(**spec)
+
+
+def test_a_spot_is_looked_up_in_the_lowest_limit_of_each_kind_alone() -> None:
+    limits = [{"gpus": 12}, {"gpus": 8}, {"gpusByClass": {"h100": 8}}, {"gpusByClass": {"l4": 2}}]
+    quotas = [quota(f"q{number}", **spec) for number, spec in enumerate(limits * 3)]
+    documents = fleet(*FLEET, deployment("m", 1, gpus=4), *quotas)
+    (spot,) = (placement.spot for placement in plan(documents, EMPTY).placements)
+    amounts = Limits(documents, written(documents)).amounts(spot)
+    assert [(limit.quota, limit.path, each) for limit, each in amounts] == [
+        ("ml/q1", "spec.gpus", 4),
+        ("ml/q10", "spec.gpusByClass.h100", 4),
+    ]
+
+
+def test_running_replicas_above_several_quotas_are_told_of_each() -> None:
+    documents = fleet(
+        *FLEET, deployment("m", 3, gpus=4), quota(gpus=4), quota("r", gpus=6), quota("s", gpus=8)
+    )
+    planned = plan(documents, lock({"m a/q": 2}))
+    assert sorted((problem.key, problem.what.partition(" GPUs")[0]) for problem in planned.problems) == [
+        ("ml/q", "8 of 4"),
+        ("ml/r", "8 of 6"),
+    ]

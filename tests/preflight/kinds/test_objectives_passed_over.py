@@ -56,7 +56,7 @@ def _seen(
     fake = FakeCluster(objects=list(objects), kinds=KINDS | ROLES | kinds, status=status or {})
     try:
         desired = Desired("prod", (east,), Plan(), frozenset(), ())
-        problems = observe(desired, {"east": fake.kubeconfig}, seconds=5).problems
+        problems = observe(desired, {"east": fake.kubeconfig}, seconds=300).problems
         paths = [path.partition("?")[0] for path, _ in fake.asked]
     finally:
         fake.close()

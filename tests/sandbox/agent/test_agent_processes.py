@@ -53,7 +53,7 @@ def test_a_child_of_a_killed_agent_is_killed_by_the_kernel(tmp_path: Path) -> No
 
 def _found(folder: Path) -> tuple[Process, ...]:
     """Once a program of the folder runs: for a moment after its start it is another one."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while not (processes := processes_in(folder)):
         assert time.monotonic() < until
     return processes

@@ -21,7 +21,7 @@ def process() -> Iterator[Process]:
 
 def status(url: str) -> int:
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=10) as response:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=300) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -77,7 +77,7 @@ def sglang(*words: str) -> Arguments:
         (vllm("Q", "--max-model-len", "auto"), {"--max-model-len": ("auto",)}, "Q"),
         (vllm("Q", "--max-num-seqs", "4", "--max-num-seqs", "None"), {}, "Q"),
         (vllm("Q", "--enforce-eager", "--no-enforce-eager"), {}, "Q"),
-        (vllm("Q", "--attention-backend", "FLASH-ATTN"), {"--attention-backend": ("flash_attn",)}, "Q"),
+        (vllm("Q", "--attention-backend", "FLASH-ATTN"), {"--attention-backend": ("FLASH-ATTN",)}, "Q"),
         (vllm("Q", "-O3"), {"--optimization-level": ("3",)}, "Q"),
         (vllm("Q", "-O", "2"), {"--optimization-level": ("2",)}, "Q"),
         (vllm("Q", "--hf-overrides", "any"), {"--hf-overrides": ("any",)}, "Q"),

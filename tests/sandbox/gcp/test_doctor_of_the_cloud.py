@@ -35,10 +35,10 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProjectApi]
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
     overrides = ("SERVICEUSAGE", "CLOUDRESOURCEMANAGER")
     google = addresses({f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": f"{address}/" for name in overrides})
-    yield ProjectApi(google, GoogleLogin(), seconds=10)
+    yield ProjectApi(google, GoogleLogin(), seconds=300)
     asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
+    thread.join()
     loop.close()
 
 

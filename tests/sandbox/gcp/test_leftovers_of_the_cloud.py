@@ -82,7 +82,7 @@ def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Cloud],
                     "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": f"{address}/compute/v1/",
                 }
             )
-            return leftovers(desired(), google, seconds=10)
+            return leftovers(desired(), google, seconds=300)
 
     return look
 
@@ -104,7 +104,7 @@ def served(cloud: Cloud) -> Iterator[str]:
     yield asyncio.run_coroutine_threadsafe(start(), loop).result(10)
     asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
+    thread.join()
     loop.close()
 
 

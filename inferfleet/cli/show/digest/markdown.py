@@ -114,7 +114,7 @@ def _overview(stacks: list[Stack]) -> Iterator[str]:
     for stack in stacks:
         errors = sum(told.severity == "error" for told in stack.problems)
         cells = (
-            code(stack.stack),
+            code(stack.stack).replace("|", "\\|"),
             _STATES[stack.state],
             len(stack.models) or "",
             sum(model.gap for model in stack.models) or "",

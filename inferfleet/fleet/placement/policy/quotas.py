@@ -7,12 +7,13 @@ replicas are refused: what runs stays, whatever a quota says.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import listing
@@ -33,9 +34,9 @@ class Refusal(NamedTuple):
     step: str
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Limit:
-    """One limit of a quota: the most and what is used, of `path`, a field of the document.
+    """One limit of a quota: the most of what it counts, of `path`, a field of the document.
 
     It counts GPUs of `class_name` (of all classes for ""), or, where it has prices, what they cost. `where`
     is its line.
@@ -47,7 +48,6 @@ class Limit:
     class_name: str = ""
     prices: _Prices | None = None
     currency: str = ""
-    used: Fraction = Fraction(0)
     where: Where | None = None
 
     def amount(self, bought: str, demand: Demand) -> Fraction:
@@ -68,16 +68,20 @@ class Limit:
             return str(amount)
         return f"{self.currency} {Decimal(-(-amount * 100 // 1)) / 100:.2f}"
 
-    def __str__(self) -> str:
+    def told_used(self, used: Fraction) -> str:
         """Return what is used: `16 of 16 GPUs of class h100`, `USD 80.00 of 100.00 per hour`."""
         if self.prices is not None:
-            return f"{self.currency} {float(self.used):.2f} of {float(self.most):.2f} per hour"
+            return f"{self.currency} {float(used):.2f} of {float(self.most):.2f} per hour"
         of_class = f" of class {self.class_name}" if self.class_name else ""
-        return f"{self.used} of {self.most} GPUs{of_class}"
+        return f"{used} of {self.most} GPUs{of_class}"
 
 
-class Quotas:
-    """The limits of each namespace, and what is used of them."""
+class Limits:
+    """The limits of all quotas, by what they count.
+
+    Of the limits of a namespace that count the same, such as GPUs of one class, the lowest alone decides. So
+    a replica is looked up in a few limits, however many quotas there are.
+    """
 
     def __init__(self, documents: Documents, demands: Demands) -> None:
         self._demands = demands
@@ -86,65 +90,120 @@ class Quotas:
             for name, cluster in documents.clusters.items()
             for pool in cluster.spec.node_pools
         }
-        self._known: dict[Spot, list[tuple[Limit, Fraction]]] = {}
-        self.limits: dict[str, list[Limit]] = {}
+        self._amounts: dict[Spot, list[tuple[Limit, Fraction]]] = {}
+        priced = _Priced(documents)
+        alike: dict[str, dict[tuple[str, str], list[Limit]]] = {}
         for key, quota in sorted(documents.quotas.items()):
-            self.limits.setdefault(quota.metadata.namespace, []).extend(_limits(documents, key, quota))
+            of_namespace = alike.setdefault(quota.metadata.namespace, {})
+            for limit in _limits(documents, key, quota, priced):
+                of_namespace.setdefault((limit.class_name, limit.currency), []).append(limit)
+        self.alike = {
+            namespace: {
+                counted: tuple(sorted(limits, key=lambda limit: limit.most)) for counted, limits in of.items()
+            }
+            for namespace, of in sorted(alike.items())
+        }
+        self._currency_of = priced.currency_of
+
+    def counting(self, namespace: str, bought: str) -> list[Limit]:
+        """Return the lowest limits of a namespace for what counts on nodes of an offer."""
+        alike = self.alike.get(namespace, {})
+        name = class_of(bought)
+        counted = (("", ""), (name, ""), ("", self._currency_of.get(name, "")))
+        return [alike[key][0] for key in dict.fromkeys(counted) if key in alike]
+
+    def bought(self, pool: PoolKey) -> str:
+        """Return the offer that nodes of a pool are of."""
+        return self._offer_of[pool]
+
+    def amounts(self, spot: Spot) -> list[tuple[Limit, Fraction]]:
+        """Return the lowest limits that a replica on a spot counts for, with how much that is."""
+        if spot.namespace not in self.alike:
+            return []
+        if spot not in self._amounts:
+            sums: dict[Limit, Fraction] = {}
+            for role, pool in spot.pools:
+                bought = self._offer_of.get((spot.cluster, pool))
+                if bought is None or not self._demands.has(spot.deployment, role):
+                    continue
+                demand = self._demands.of(spot.deployment, role, (spot.cluster, pool))
+                for limit in self.counting(spot.namespace, bought):
+                    sums[limit] = sums.get(limit, Fraction(0)) + limit.amount(bought, demand)
+            self._amounts[spot] = list(sums.items())
+        return self._amounts[spot]
+
+
+class Quotas:
+    """What replicas use of the limits."""
+
+    def __init__(self, limits: Limits, demands: Demands) -> None:
+        self.limits = limits
+        self._demands = demands
+        self._used: dict[Limit, Fraction] = {}
+
+    def used(self, limit: Limit) -> Fraction:
+        """Return how much is used of what a limit counts, one of the lowest ones."""
+        return self._used.get(limit, Fraction(0))
 
     def add(self, spot: Spot, replicas: int) -> None:
         """Count more replicas on a spot, or fewer with a negative number."""
-        for limit, each in self.amounts(spot):
-            limit.used += replicas * each
+        for limit, each in self.limits.amounts(spot):
+            self._used[limit] = self.used(limit) + replicas * each
 
     def allow(self, spot: Spot, replicas: int, leaving: Spot | None = None) -> bool:
         """Return whether more replicas may be on a spot. Those that leave another one may use as much as
         there.
         """
-        before = [each for _, each in self.amounts(leaving)] if leaving else None
-        for place, (limit, each) in enumerate(self.amounts(spot)):
-            if limit.used + replicas * each > limit.most and each > (before[place] if before else 0):
-                return False
-        return True
+        before = dict(self.limits.amounts(leaving)) if leaving else {}
+        return not any(
+            self.used(limit) + replicas * each > limit.most and each > before.get(limit, 0)
+            for limit, each in self.limits.amounts(spot)
+        )
 
     def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> Refusal | None:
         """Return which limit keeps a role of one more replica from a pool, or None. Its other roles have so
         many GPUs.
         """
         namespace = deployment.partition("/")[0]
-        demand, bought = self._demands.of(deployment, role, pool), self._offer_of[pool]
-        for limit in self.limits.get(namespace, ()):
-            more = limit.amount(bought, demand)
+        demand, bought = self._demands.of(deployment, role, pool), self.limits.bought(pool)
+        for limit in self.limits.counting(namespace, bought):
+            more, used = limit.amount(bought, demand), self.used(limit)
             if limit.prices is None and not limit.class_name:
                 more += other_gpus
-            if more and limit.used + more > limit.most:
+            if more and used + more > limit.most:
                 which = limit.quota.partition("/")[2]
                 # What other roles count by class or cost depends on their pools.
                 least = "at least " if other_gpus and (limit.prices is not None or limit.class_name) else ""
                 needs = f"a replica needs {least}{limit.told(more)}"
                 where = f" ({limit.where})" if limit.where else ""
                 return Refusal(
-                    f"quota {which} of namespace {namespace}{where}: {limit} used, {needs}",
-                    f"refused by quota {which} ({limit} used, {needs})",
+                    f"quota {which} of namespace {namespace}{where}: {limit.told_used(used)} used, {needs}",
+                    f"refused by quota {which} ({limit.told_used(used)} used, {needs})",
                     "",
                 )
         return None
 
-    def amounts(self, spot: Spot) -> list[tuple[Limit, Fraction]]:
-        """Return the limits of a namespace, with how much a replica on a spot counts for each."""
-        if spot.namespace not in self.limits:
-            return []
-        if spot not in self._known:
-            of_roles = [
-                (self._offer_of[key], self._demands.of(spot.deployment, role, key))
-                for role, pool in spot.pools
-                if (key := (spot.cluster, pool)) in self._offer_of
-                and self._demands.has(spot.deployment, role)
-            ]
-            self._known[spot] = [
-                (limit, sum((limit.amount(*of_role) for of_role in of_roles), Fraction(0)))
-                for limit in self.limits[spot.namespace]
-            ]
-        return self._known[spot]
+    def affordable(self, namespace: str, roles: Iterable[Mapping[str, Demand]]) -> bool:
+        """Return whether enough is left for one more replica, with roles where they count least."""
+        roles = [of_role for of_role in roles if of_role]
+        # What a role counts wherever it comes, it counts on any of its offers.
+        limits = {
+            limit: None for of_role in roles for limit in self.limits.counting(namespace, next(iter(of_role)))
+        }
+        for limit in limits:
+            least = sum(
+                (min(limit.amount(name, demand) for name, demand in of_role.items()) for of_role in roles),
+                Fraction(0),
+            )
+            # What adds nothing to a limit may come where that is exceeded.
+            if least and self.used(limit) + least > limit.most:
+                return False
+        return True
+
+    def exceeded(self, limit: Limit, more: Fraction) -> tuple[Limit, ...]:
+        """Return the limits that count the same as one of the lowest and are below what would be used."""
+        alike = self.limits.alike[limit.quota.partition("/")[0]][limit.class_name, limit.currency]
+        return tuple(other for other in alike if self.used(limit) + more > other.most)
 
     def problems(self, spots: Iterable[Spot]) -> Iterator[Problem]:
         """Yield a warning for each limit that running replicas exceed, and for classes on whose pools they
@@ -152,29 +211,51 @@ class Quotas:
         """
         offers: dict[str, set[str]] = {}
         for spot in spots:
-            pools = {self._offer_of[spot.cluster, pool] for _, pool in spot.pools}
+            pools = {self.limits.bought((spot.cluster, pool)) for _, pool in spot.pools}
             offers.setdefault(spot.namespace, set()).update(pools)
-        for namespace, limits in sorted(self.limits.items()):
-            for limit in limits:
-                if limit.used > limit.most:
+        for namespace, alike in self.limits.alike.items():
+            for limits in alike.values():
+                lowest = limits[0]
+                for limit in self.exceeded(lowest, Fraction(0)):
                     yield _warning(
                         limit,
-                        f"{limit} are used by replicas that run, and none of them ends for it",
+                        f"{limit.told_used(self.used(lowest))} are used by replicas that run, and none of "
+                        "them ends for it",
                         "Raise the quota, or lower replicas of a deployment in this namespace",
                     )
-                if limit.prices is None:
+                if lowest.prices is None:
                     continue
-                lacking = offers.get(namespace, set()) - limit.prices.keys()
+                lacking = offers.get(namespace, set()) - lowest.prices.keys()
                 if unpriced := sorted(set(map(class_of, lacking))):
                     yield _warning(
-                        limit,
-                        f"without a price in {limit.currency}, replicas count nothing on nodes of "
+                        lowest,
+                        f"without a price in {lowest.currency}, replicas count nothing on nodes of "
                         f"{listing(unpriced)}",
                         "Add spec.price to the class, or limit gpusByClass",
                     )
 
 
-def _limits(documents: Documents, key: str, quota: Quota) -> Iterator[Limit]:
+class _Priced:
+    """Prices of offers by currency, each worked out from the classes whose prices are in it."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self.currency_of: dict[str, str] = {}
+        self._classes: dict[str, dict[str, InferenceClass]] = {}
+        for name, inference_class in documents.classes.items():
+            if inference_class.spec.price is not None:
+                self.currency_of[name] = currency = inference_class.spec.price.currency
+                self._classes.setdefault(currency, {})[name] = inference_class
+        self._prices: dict[str, _Prices] = {}
+
+    def __getitem__(self, currency: str) -> _Prices:
+        if currency not in self._prices:
+            classes = self._classes.get(currency, {})
+            self._prices[currency] = hourly(replace(self._documents, classes=classes), currency)
+        return self._prices[currency]
+
+
+def _limits(documents: Documents, key: str, quota: Quota, priced: _Priced) -> Iterator[Limit]:
     spec = quota.spec
 
     def where(path: str) -> Where | None:
@@ -187,8 +268,8 @@ def _limits(documents: Documents, key: str, quota: Quota) -> Iterator[Limit]:
         yield Limit(key, path, Fraction(most), name, where=where(path))
     if spec.cost is not None:
         most_cost, currency = Fraction(spec.cost.amount), spec.cost.currency
-        priced = hourly(documents, currency)
-        yield Limit(key, "spec.cost", most_cost, prices=priced, currency=currency, where=where("spec.cost"))
+        prices = priced[currency]
+        yield Limit(key, "spec.cost", most_cost, prices=prices, currency=currency, where=where("spec.cost"))
 
 
 def _warning(limit: Limit, what: str, next_step: str) -> Problem:
