@@ -120,10 +120,6 @@ def _same(one: Requests, other: Requests) -> str | None:
     return f"{paths[0]}{host}{headers}"
 
 
-def _hosts(requests: Requests) -> set[str]:
-    return set(requests.hostnames or ("",))
-
-
 def _headers(requests: Requests) -> set[tuple[str, str]]:
     return {(name.lower(), value) for name, value in requests.headers}
 

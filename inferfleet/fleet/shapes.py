@@ -11,7 +11,7 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.api.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
-from inferfleet.profiles.devices import CAPABILITY, RESOURCE_BY_DRIVER, is_network
+from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
 from inferfleet.profiles.dra import CHANNEL_DRIVER
 
 
@@ -242,18 +242,6 @@ def has_fabric(inference_class: InferenceClass) -> bool:
         device.driver == CHANNEL_DRIVER or is_network(device.driver, device.attributes)
         for device in spec.all_devices
     )
-
-
-def compute_capability(inference_class: InferenceClass) -> tuple[int, int] | None:
-    """Return the CUDA compute capability of the GPUs of the class, such as (9, 0), None where its document
-    does not say it.
-    """
-    for device in inference_class.spec.all_devices:
-        for name, value in device.attributes.items():
-            if name.rpartition("/")[2] == CAPABILITY and value.version:
-                major, minor = value.version.split(".")[:2]
-                return int(major), int(minor)
-    return None
 
 
 def pod_of(spec: PodSpec, *, gpus: int) -> Pod:

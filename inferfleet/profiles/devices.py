@@ -47,10 +47,6 @@ ACCELERATED_NODE_LABELS = (
 )
 
 
-# The attribute of NVIDIA's driver with the generation of a GPU: 8.0 is Ampere, 9.0 Hopper, 10.0 Blackwell.
-CAPABILITY = "cudaComputeCapability"
-
-
 def is_network(driver: str, attributes: Iterable[str]) -> bool:
     """Return whether a device with attributes of these names joins the GPUs of different nodes."""
     return driver == NETWORK_DRIVER or LINK_TYPE in (name.rpartition("/")[2] for name in attributes)

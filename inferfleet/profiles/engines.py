@@ -95,11 +95,6 @@ _ENGINES = {
 }
 
 
-def engine_types() -> tuple[str, ...]:
-    """Return the types of engines that documents can name."""
-    return tuple(_ENGINES)
-
-
 def engine(engine_type: str) -> EngineDefaults:
     """Return the defaults of an engine type. Raises KeyError for a type that documents cannot name."""
     return _ENGINES[engine_type]

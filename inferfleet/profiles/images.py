@@ -5,15 +5,9 @@ https://github.com/distribution/reference/blob/main/normalize.go (`splitDockerDo
 
 from typing import NamedTuple
 
-Version = tuple[int, ...]
 DOCKER_HUB = "docker.io"
 # The old name of Docker Hub, which engines replace, and its registry's host, which comments there name.
 _ALSO_DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
-
-
-def dotted(version: Version) -> str:
-    """Return a version as tags and release notes write it."""
-    return ".".join(map(str, version))
 
 
 class Reference(NamedTuple):

@@ -10,8 +10,6 @@ from inferfleet.profiles.profile import FlagKind, ProxyTable
 # Where the engine of a decode pod listens. llm-d's guides give it this port, and v0.10.0 takes it by default;
 # one for all versions, because one command line of an engine serves clusters of several.
 ENGINE_PORT = 8200
-# Ports below are for processes with more rights than its image's user 65532 has (Dockerfile.sidecar).
-FIRST_PORT = 1024
 # Path that it answers itself, as soon as it listens and whatever the engine does.
 HEALTH_PATH = "/health"
 

@@ -104,9 +104,7 @@ class Engine(Model):
     """The model: a name on the Hugging Face Hub, a path in the container, or a map with `repository`,
     `revision` and `token`. Default: none, for images that start themselves and commands of one's own.
     """
-    served_names: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=255)], ...], Field(max_length=16)
-    ] = ()
+    served_names: Annotated[tuple[ServedName, ...], Field(max_length=16)] = ()
     """Names by which requests may call the model. Default: the name of the model itself."""
     port: int | None = Field(default=None, ge=1, le=65_535)
     """TCP port on which the engine serves requests. Default: that of its type, 30000 for SGLang and 8000 for

@@ -6,11 +6,15 @@ from inferfleet.fleet.engines.worker import WorkerPod
 
 # The fields that say what inferfleet writes, by the flags.
 FIELDS = {
+    "--revision": "engine.model.revision",
     "--host": "",
     "--port": "engine.port",
     "--tp_size": "topology.tensor",
+    "--tensor_parallel_size": "topology.tensor",
     "--pp_size": "topology.pipeline",
+    "--pipeline_parallel_size": "topology.pipeline",
     "--ep_size": "topology.expert",
+    "--moe_expert_parallel_size": "topology.expert",
 }
 
 

@@ -16,7 +16,6 @@ _OVERLOAD = re.compile(r"found no matching overload for '(.*?)' applied to '\((.
 _EXPECTED = re.compile(r"expected type '(.*?)' but found '(.*?)'", re.DOTALL)
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _OPERATOR = re.compile(r"_?(==|!=|<=|>=|<|>|&&|\|\||!|\+|-|\*|/|%|@in|in)_?")
-_CONDITIONS = ("bool", "an attribute", "any")
 _OURS = ("quantity", "semver")
 _LOOPS = ("all", "exists", "exists_one", "existsOne", "filter", "map", "transformList", "transformMap")
 _VARIABLE_NAMES = tuple(name for name in VARIABLES if "." not in name)

@@ -31,7 +31,6 @@ from inferfleet.plugins.api import (
 )
 
 ZONE = "topology.kubernetes.io/zone"
-NODE = "kubernetes.io/hostname"
 _HARD = "DoNotSchedule"
 
 

@@ -213,6 +213,7 @@ def test_what_cannot_be_written_on_the_nodes_of_one_pool_is_told() -> None:
         ("0.33", "vllm/vllm-openai:v0.32.1", True),
         ("0.32", "vllm/vllm-openai:nightly", False),
         ("0.32", "mirror/vllm:7", False),
+        (None, "vllm/vllm-openai:v0.32.0", False),
         (None, "vllm/vllm-openai:v0.12.0", True),
     ],
 )
@@ -230,6 +231,34 @@ def test_an_image_whose_tag_says_another_version_is_warned_of(
     of_template = declared(engine=engine, container={"image": image})
     assert _said(of_template, Images()) == expected
     assert _said(declared(engine=engine), Images(engine={"vLLM": image}), Images()) == expected
+
+
+def test_of_an_image_with_a_command_of_its_own_no_version_is_expected() -> None:
+    document = declared(container={**OWN, "image": "vllm/vllm-openai:v0.12.0"})
+    assert _said(document, Images()) == []
+
+
+def test_args_that_would_end_the_engine_are_warned_of() -> None:
+    assert _said(declared(engine={"args": ["--seed=1", "--max-num-sqs=8"]})) == [
+        (
+            "warning",
+            "spec.engine.args[1]",
+            "'--max-num-sqs' is no flag of vLLM 0.32.0, which ends with it",
+            "Did you mean --max-num-seqs?",
+        )
+    ]
+
+
+def test_a_template_for_followers_that_no_worker_has_is_warned_of() -> None:
+    template = {"template": {"spec": {"containers": [{"name": "engine"}]}}}
+    assert _said(declared(workers={"entry": template, "follower": template})) == [
+        (
+            "warning",
+            "spec.workers.follower",
+            "workers have one pod by their topology, so follower.template is for none",
+            "Remove it, or raise the topology",
+        )
+    ]
 
 
 def test_a_role_with_an_engine_of_its_own_is_told_at_its_own_field() -> None:

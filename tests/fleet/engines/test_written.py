@@ -6,7 +6,16 @@ import pytest
 from declared import MODEL, declared, pod_of
 
 from inferfleet.api.kinds.workers import Position
-from inferfleet.fleet.engines.written import CommandLine, command_line, example, unwritable, variables
+from inferfleet.fleet.engines.written import (
+    CommandLine,
+    command_line,
+    example,
+    fields,
+    flags,
+    unwritable,
+    variables,
+)
+from inferfleet.profiles.flags.table import flags as table_of
 
 SERVE = ("vllm", "serve")
 FLAGS = (MODEL, "--port=8000", "--shutdown-timeout=90")
@@ -158,3 +167,23 @@ def test_where_none_is_written_there_is_a_command_to_begin_from(
 ) -> None:
     document = declared(**fields)
     assert (unwritable(document, "decode", pods), example(document, "decode")) == (why, command)
+
+
+SIZES = {"tensor": 2, "data": 4, "dataLocal": 2, "attention": 2, "expert": True}
+ALL = {"model": {"repository": MODEL, "revision": "abc"}, "servedNames": ["chat"]}
+
+
+@pytest.mark.parametrize(("kind", "version"), [("vLLM", "0.32"), ("SGLang", "0.5.23"), ("TensorRT-LLM", "1")])
+@pytest.mark.parametrize("topology", [SIZES, {**SIZES, "pipeline": 2}])
+@pytest.mark.parametrize("balance", ["Engine", "Port"])
+def test_each_written_flag_is_one_that_args_may_not_have(
+    kind: str, version: str, topology: dict[str, Any], balance: str
+) -> None:
+    document = declared(topology, engine={**ALL, "type": kind}, workers={"balance": balance}, prefill=PREFILL)
+    table = table_of(kind, version)
+    both: tuple[Position, ...] = ("Entry", "Follower")
+    for role in ("decode", "prefill"):
+        pods = [pod_of(document, role, position) for position in both]
+        written = [word for pod in pods for word in flags(pod) if word.startswith("--")]
+        names = {word: table.options_of(word) if table else (word.partition("=")[0],) for word in written}
+        assert [word for word in written if not {*names[word]} & {*fields(pods[0])}] == []

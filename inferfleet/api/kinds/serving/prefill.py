@@ -46,8 +46,8 @@ class RoutingProxy(Model):
     profile.
     """
     engine_port: int | None = Field(default=None, ge=1, le=65_535)
-    """TCP port on which the engine listens behind the proxy, in decode pods; its command line says so too,
-    such as `--port 8200`. Default: 8200.
+    """TCP port on which the engine listens behind the proxy, in decode pods. A command of your own has it in
+    `INFERFLEET_PORT`. Default: 8200.
     """
     resources: ResourceRequirements | None = None
     """Requests and limits of the proxy's container. Default: none."""

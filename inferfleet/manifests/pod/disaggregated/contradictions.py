@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
-from inferfleet.fleet.ports import engine_ports, group_ports, serving_ports, supervisor_port
+from inferfleet.fleet.ports import engine_ports, serving_ports
 from inferfleet.fleet.roles import workers_of
 from inferfleet.manifests.pod.disaggregated.transfer import (
     bootstraps,
@@ -110,7 +110,7 @@ def _bootstrap(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
 
 def _clashes(spec: Spec, stand: Stand, taken: range, *, use: str, here: Steps) -> Iterator[Contradiction]:
     """Yield ports for which the pod has another use: one of the engine, or one of another container."""
-    for number, other in _used(spec, stand).items():
+    for number, other in _used(stand).items():
         if number in taken:
             step = "Write another spec.engine.port or spec.prefill.proxy.enginePort"
             yield Contradiction(here, use, other, step)
@@ -126,16 +126,12 @@ def _clashes(spec: Spec, stand: Stand, taken: range, *, use: str, here: Steps) -
                 )
 
 
-def _used(spec: Spec, stand: Stand) -> dict[int, str]:
+def _used(stand: Stand) -> dict[int, str]:
     deployment, role = stand.deployment, stand.role
     used = dict.fromkeys(engine_ports(deployment, role, stand.shape), "the engine takes requests there")
     if stand.has_proxy:
         proxied = serving_ports(deployment, role, stand.shape)
         used |= dict.fromkeys(proxied, "the routing proxy takes requests there")
-    if stand.shape.pods > 1:
-        used |= dict.fromkeys(group_ports(deployment, role), "the pods of a worker meet there")
-    if supervisor := supervisor_port(deployment, role):
-        used[supervisor] = "the engine tells the health of its copies there"
     return used
 
 
