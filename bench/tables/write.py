@@ -56,7 +56,7 @@ def main(router: Path | None) -> None:
         (flags / f"{name}.json").write_text(written(flag_table(python, engine)), encoding="utf-8")
     metrics = {"generated": "make tables", **asked(python, "metrics.py")}
     # What profiles know of them is more: connectors and hardware that no CPU has bring their own.
-    (ROOT / "tests" / "profiles" / "vllm_metrics.json").write_text(written(metrics), encoding="utf-8")
+    (ROOT / "tests" / "docs" / "vllm_metrics.json").write_text(written(metrics), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def version_of(deployment: ModelDeployment, role: str) -> str | None:
     type of which they have none.
     """
     engine_ = engine_of(deployment, role)
-    return engine_.version or engine(engine_.type).oldest
+    return engine_.version or engine(engine_.type).version
 
 
 def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:

@@ -27,8 +27,8 @@ class EngineDefaults:
     put something out, which a busy one may do late. `paths` are those that routes expose: OpenAI's API, and
     the engine's own for inference.
 
-    `oldest` is the version from which on command lines are written, and that of the profiles' images; None
-    where any is taken.
+    `oldest` is the version from which on command lines are written, and `version` that of the profiles'
+    images, which a deployment has that declares none; None where any is taken.
     """
 
     port: int
@@ -44,6 +44,7 @@ class EngineDefaults:
     idle_health: str | None = None
     paths: tuple[str, ...] = ("/v1",)
     oldest: str | None = None
+    version: str | None = None
 
 
 _ENGINES = {
@@ -56,7 +57,9 @@ _ENGINES = {
         group_ports=(29501, 29550),
         supervisor_port=9256,
         ready_variable="VLLM_ENGINE_READY_TIMEOUT_S",
-        oldest="0.32",
+        # The first of those looked at that has --data-parallel-multi-port-external-lb.
+        oldest="0.24",
+        version="0.32",
     ),
     "SGLang": EngineDefaults(
         port=30000,
@@ -71,6 +74,7 @@ _ENGINES = {
         # --watchdog-timeout.
         idle_health="SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION",
         oldest="0.5.23",
+        version="0.5.23",
     ),
     "TensorRT-LLM": EngineDefaults(
         port=8000,

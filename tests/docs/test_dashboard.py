@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from known_metrics import KNOWN
+from known_metrics import KNOWN, VLLM
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "guides" / "monitoring-dashboard.json"
 DASHBOARD: dict[str, Any] = json.loads(FILE.read_text())
@@ -27,6 +27,12 @@ def test_every_metric_of_the_dashboard_is_known_and_every_known_one_is_asked_for
     variables = [json.dumps(one) for one in DASHBOARD["templating"]["list"]]
     asked = {_family(name) for text in (*_expressions(), *variables) for name in _NAME.findall(text)}
     assert asked == KNOWN.keys()
+
+
+def test_a_running_vllm_has_the_metrics_that_the_dashboard_asks_for() -> None:
+    table = json.loads(Path(__file__).with_name("vllm_metrics.json").read_text())
+    served = {family["name"]: family["type"] for family in table["families"]}
+    assert {name: served.get(name.removesuffix("_total")) for name in VLLM} == VLLM
 
 
 def test_counters_are_rates_histograms_quantiles_and_gauges_neither() -> None:

@@ -110,6 +110,6 @@ def test_engines_are_reached_where_their_servers_listen() -> None:
 def test_every_profile_has_engines_of_the_version_that_commands_are_written_for() -> None:
     for name in names():
         for kind, image in profile(name).engine_images.items():
-            oldest = engine(kind).oldest
-            assert oldest is not None
-            assert f"{image.rpartition(':v')[2]}.".startswith(f"{oldest}.")
+            version = engine(kind).version
+            assert version is not None
+            assert f"{image.rpartition(':v')[2]}.".startswith(f"{version}.")

@@ -31,6 +31,7 @@ from inferfleet.profiles.engines import engine
 from inferfleet.profiles.flags.table import flags as table_of
 from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
+from inferfleet.profiles.table import engine_image
 
 _POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 
@@ -170,6 +171,8 @@ def _versions(told: _Told, role: str, images: Sequence[Images]) -> Iterator[Prob
     if version is None or not (declared.version or is_written(deployment, role)):
         return
     for image in sorted({running_image(deployment, role, each) or "" for each in images}):
+        if not _has_versions_of(image, declared.type):
+            continue
         tag = reference_of(image).tag.partition("-")[0].removeprefix("v")
         if tag[:1].isdigit() and "." in tag and not _is_same(tag, version):
             by_default = "" if declared.version else " by default"
@@ -177,6 +180,13 @@ def _versions(told: _Told, role: str, images: Sequence[Images]) -> Iterator[Prob
             yield told.problem(
                 f"{path}.version", what, f'Write version: "{tag}", or another image', "warning"
             )
+
+
+def _has_versions_of(image: str, engine_type: str) -> bool:
+    """Return whether tags of an image are versions of the engine: of the profiles' image, or a mirror."""
+    own = engine_image(engine_type)
+    repository = reference_of(image).repository
+    return own is not None and f"/{repository}".endswith(f"/{reference_of(own).repository}")
 
 
 def _is_older(version: str, than: str) -> bool:

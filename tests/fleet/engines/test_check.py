@@ -100,10 +100,10 @@ UNSTARTED = (
             "Remove one of the two",
         ),
         (
-            {"engine": {"version": "0.31.2"}},
+            {"engine": {"version": "0.23.2"}},
             "spec.engine.version",
-            "commands of vLLM are written from version 0.32 on, not for 0.31.2",
-            "Write version: '0.32' or newer, or a command of your own in the template",
+            "commands of vLLM are written from version 0.24 on, not for 0.23.2",
+            "Write version: '0.24' or newer, or a command of your own in the template",
         ),
         (
             {"engine": {"type": "SGLang", "version": "0.5.9"}},
@@ -266,7 +266,7 @@ def test_a_role_with_an_engine_of_its_own_is_told_at_its_own_field() -> None:
     [(_, path, what, _)] = _said(declared(roles={"encode": role}))
     assert (path, what) == (
         "spec.roles.encode.engine.version",
-        "commands of vLLM are written from version 0.32 on, not for 0.1",
+        "commands of vLLM are written from version 0.24 on, not for 0.1",
     )
 
 
