@@ -63,7 +63,8 @@ def _scrubbed(value: Any) -> Any:
     if isinstance(value, list):
         secrets = {place for place, _ in in_arguments(value)}
         return [_HELD if place in secrets else _scrubbed(entry) for place, entry in enumerate(value)]
-    return _HELD if isinstance(value, str) and any(in_arguments([value])) else value
+    is_word = isinstance(value, str) and value.startswith("-")
+    return _HELD if is_word and any(in_arguments([value])) else value
 
 
 def _cut(was: str, will: str) -> tuple[str, str]:
