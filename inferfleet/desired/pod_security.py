@@ -1,7 +1,8 @@
 """Pods that ask for more than a container should, or hold secrets in plain text: whose doing that is.
 
 The pod template after the plugin chain counts. What the document already says is the document's, wherever
-its replicas run; the rest is of the plugin that changed that place last.
+its replicas run, in its template or in args of a written command; the rest is of the plugin that changed that
+place last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem
+from inferfleet.fleet.roles import path_of_args
 from inferfleet.manifests.pod.risks import Risk, risks
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.chain import Outcome, Step
@@ -31,7 +33,8 @@ def risk_problems(
         own = written.get((risk.place, risk.what))
         step = None if own else outcome.changed_by(risk.place)
         if step is None:
-            problem = _of_document(own or risk, stand)
+            at = f"{stand.path}.{own.path}" if own else path_of_args(stand.deployment, stand.role)
+            problem = _of_document(own or risk, at, stand)
         else:
             problem = _of_plugin(risk, step, made, f"pods of {stand.spot.deployment}")
         yield _by_policy(problem, settings)
@@ -42,8 +45,7 @@ def _written(stand: Stand) -> dict[str, Any]:
     return {"metadata": {"annotations": template.metadata.annotations}, "spec": template.spec}
 
 
-def _of_document(risk: Risk, stand: Stand) -> Problem:
-    path = f"{stand.path}.{risk.path}"
+def _of_document(risk: Risk, path: str, stand: Stand) -> Problem:
     return Problem(risk.what, risk.next_step, path, kind="ModelDeployment", key=stand.spot.deployment)
 
 

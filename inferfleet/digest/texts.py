@@ -7,6 +7,7 @@ from typing import Any
 from inferfleet.digest.values.models import Coming
 from inferfleet.digest.values.written import Field
 from inferfleet.manifests.differing import differing
+from inferfleet.manifests.pod.plain_secrets import in_arguments
 from inferfleet.plugins.diff import compared
 
 # Characters of a value, and of what stands before the first difference of two.
@@ -54,10 +55,16 @@ def _text(value: Any) -> str:
 
 
 def _scrubbed(value: Any) -> Any:
-    """Return the value without blocks that are not shown."""
+    """Return the value without blocks that are not shown, and without words that look like secrets, which
+    args of engines may hold.
+    """
     if isinstance(value, dict):
         return {key: _HELD if key in _NOT_SHOWN and value[key] else _scrubbed(value[key]) for key in value}
-    return [_scrubbed(entry) for entry in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        secrets = {place for place, _ in in_arguments(value)}
+        return [_HELD if place in secrets else _scrubbed(entry) for place, entry in enumerate(value)]
+    is_word = isinstance(value, str) and value.startswith("-")
+    return _HELD if is_word and any(in_arguments([value])) else value
 
 
 def _cut(was: str, will: str) -> tuple[str, str]:

@@ -114,11 +114,8 @@ def declared_image(deployment: ModelDeployment, role: str) -> str | None:
 def path_of_image(deployment: ModelDeployment, role: str) -> str:
     """Return where the document declares the image of a role's engine outside of its template."""
     prefill = deployment.spec.prefill
-    if role == PREFILL and prefill is not None and prefill.image:
-        return "spec.prefill.image"
-    beside = _beside(deployment, role)
-    own = isinstance(beside, Role) and beside.engine is not None
-    return f"{path_of_role(role) if own else 'spec'}.engine.image"
+    own = role == PREFILL and prefill is not None and prefill.image
+    return "spec.prefill.image" if own else f"{path_of_engine(deployment, role)}.image"
 
 
 def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
@@ -190,6 +187,20 @@ def path_of_selector(deployment: ModelDeployment, role: str) -> str:
     beside = _beside(deployment, role)
     own = beside.node_selector if beside else None
     return f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
+
+
+def path_of_engine(deployment: ModelDeployment, role: str) -> str:
+    """Return where the engine of a role is written in the document."""
+    beside = _beside(deployment, role)
+    own = isinstance(beside, Role) and beside.engine is not None
+    return f"{path_of_role(role) if own else 'spec'}.engine"
+
+
+def path_of_args(deployment: ModelDeployment, role: str) -> str:
+    """Return where the arguments are written that are appended to the command line of a role's engines."""
+    prefill = deployment.spec.prefill
+    own = role == PREFILL and prefill is not None and prefill.args is not None
+    return "spec.prefill.args" if own else f"{path_of_engine(deployment, role)}.args"
 
 
 def path_of_role(role: str) -> str:

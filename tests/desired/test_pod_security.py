@@ -147,6 +147,20 @@ def test_a_secret_in_plain_text_is_warned_of_and_not_quoted() -> None:
     assert "canary" not in str(warning)
 
 
+@pytest.mark.parametrize("prefill", [False, True])
+def test_a_secret_in_args_of_a_written_command_is_told_where_they_are_written(prefill: bool) -> None:
+    secret = ["--api-key=0123456789abcdef"]
+    engine = {"model": "m", "image": "engine:1", "args": [] if prefill else secret}
+    workers = {"topology": {"tensor": 1}}
+    apart = {"prefill": {"workers": workers, "args": secret}} if prefill else {}
+    model = deployment("a", engine={"image": None}, declared=engine, **apart)
+    told = [one for one in made(EAST, model).warnings if isinstance(one, Problem)]
+    assert [one.path for one in told if "--api-key, in plain text" in one.what] == [
+        "spec.prefill.args" if prefill else "spec.engine.args"
+    ]
+    assert "0123456789abcdef" not in str(told)
+
+
 def test_the_gateways_namespace_enforces_it_where_its_controllers_pods_are_known_to_meet_it() -> None:
     istio = cluster("east", serving={"gateway": {"className": "istio", "provider": "istio"}})
     spaces = _spaces(istio, deployment("a"), podSecurity="enforce")

@@ -11,7 +11,7 @@ from small_sides import STACK, head, l4, model, place, standing
 from inferfleet.cli.show.digest.sections import sections
 from inferfleet.digest.compare import compared_stack
 from inferfleet.digest.settings import setting_fields
-from inferfleet.digest.texts import field_of
+from inferfleet.digest.texts import field_of, fields
 from inferfleet.digest.update import Side
 from inferfleet.digest.values.stack import Stack
 from inferfleet.digest.values.written import Field, Waiver, Written
@@ -256,3 +256,21 @@ def test_user_and_password_of_a_url_are_never_shown() -> None:
         shown=True,
     )
     assert not field_of("spec.serving.tracing.endpoint", before, "http://traces:two@otel:4317").shown
+
+
+def test_a_secret_among_args_of_an_engine_is_never_shown() -> None:
+    def args(*words: str) -> dict[str, Any]:
+        return {"engine": {"args": list(words)}}
+
+    old, new = "0123456789abcdef", "fedcba9876543210"
+    path = "spec.engine.args[--api-key]"
+    for before, after in (
+        ((f"--api-key={old}",), (f"--api-key={new}",)),
+        (("--api-key", old), ("--api-key", new)),
+    ):
+        assert fields(args(*before), args(*after), below="spec") == (
+            Field(path, "changed", "", "", shown=False),
+        )
+    assert fields({}, args("--seed=1", "--api-key", new), below="spec") == (
+        Field("spec.engine", "added", "", '{"args": ["--seed=1", "--api-key", "(not shown)"]}', shown=True),
+    )

@@ -15,11 +15,12 @@ from inferfleet.fleet.engines.own import differences
 from inferfleet.fleet.engines.worker import WorkerPod
 from inferfleet.fleet.engines.written import example, fields, has_own_command, is_written, unwritable
 from inferfleet.fleet.roles import (
-    PREFILL,
     args_of,
     connector,
     declared_image,
     engine_of,
+    path_of_args,
+    path_of_engine,
     path_of_role,
     roles_of,
     running_image,
@@ -44,78 +45,58 @@ def engine_problems(
     `pods` are the numbers of pods that workers of each role may have on the pools for it, `images` those of
     the clusters that it runs on.
     """
-    yield from dict.fromkeys(_problems(_Told(deployment), pods, images))
+    yield from dict.fromkeys(_problems(deployment, pods, images))
 
 
 def _problems(
-    told: "_Told", pods: Mapping[str, Iterable[int]], images: Sequence[Images]
+    deployment: ModelDeployment, pods: Mapping[str, Iterable[int]], images: Sequence[Images]
 ) -> Iterator[Problem]:
-    deployment = told.deployment
-    yield from _prefill(told)
+    yield from _prefill(deployment)
     for role in roles_of(deployment):
         sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]
         found = [
-            *_program(told, role, sizes),
-            *_declared(told, role),
-            *_versions(told, role, images),
-            *_ends(told, role),
-            *_followers(told, role, sizes),
+            *_program(deployment, role, sizes),
+            *_declared(deployment, role),
+            *_versions(deployment, role, images),
+            *_ends(deployment, role),
+            *_followers(deployment, role, sizes),
         ]
         yield from found
         if any(problem.severity == "error" for problem in found):
             continue
-        yield from _args(told, role, sizes[-1])
-        yield from _own(told, role, sizes[-1])
+        yield from _args(deployment, role, sizes[-1])
+        yield from _own(deployment, role, sizes[-1])
 
 
-class _Told:
-    """A deployment of which problems are told, with the paths of its fields."""
-
-    def __init__(self, deployment: ModelDeployment) -> None:
-        self.deployment = deployment
-
-    def path_of_engine(self, role: str) -> str:
-        own = role in self.deployment.spec.roles and self.deployment.spec.roles[role].engine is not None
-        return f"{path_of_role(role)}.engine" if own else "spec.engine"
-
-    def path_of_args(self, role: str) -> str:
-        prefill = self.deployment.spec.prefill
-        own = role == PREFILL and prefill is not None and prefill.args is not None
-        return "spec.prefill.args" if own else f"{self.path_of_engine(role)}.args"
-
-    def problem(self, path: str, what: str, next_step: str, severity: Severity = "error") -> Problem:
-        key = self.deployment.metadata.key
-        return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity=severity)
-
-
-def _prefill(told: _Told) -> Iterator[Problem]:
-    deployment, prefill = told.deployment, told.deployment.spec.prefill
+def _prefill(deployment: ModelDeployment) -> Iterator[Problem]:
+    prefill = deployment.spec.prefill
     if prefill is None:
         return
     kind, chosen = deployment.spec.engine.type, connector(deployment)
     if kind not in ENGINES:
         what = f"prefill apart from decode is not offered for engines of type {kind}"
-        yield told.problem("spec.prefill", what, f"Remove prefill, or write type: {listing(ENGINES)}")
+        yield _problem(deployment, "spec.prefill", what, f"Remove prefill, or write type: {listing(ENGINES)}")
     elif chosen not in ENGINES[kind]:
         what = f"engines of type {kind} do not hand KV caches on by {chosen}"
-        yield told.problem("spec.prefill.connector", what, f"Write {' or '.join(ENGINES[kind])}")
+        yield _problem(deployment, "spec.prefill.connector", what, f"Write {' or '.join(ENGINES[kind])}")
     if prefill.options and chosen not in vllm.CONNECTORS:
         what = f"options are for connectors whose configuration inferfleet writes, and {chosen} is none"
-        yield told.problem("spec.prefill.options", what, "Write the engine's own flags in args")
+        yield _problem(deployment, "spec.prefill.options", what, "Write the engine's own flags in args")
     for key in vllm.TRANSFER_KEYS:
         if key in prefill.options:
             what = f"{key} follows from connector and role"
-            yield told.problem(f"spec.prefill.options.{key}", what, "Remove it, or write connector")
+            yield _problem(deployment, f"spec.prefill.options.{key}", what, "Remove it, or write connector")
 
 
-def _program(told: _Told, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+def _program(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
     """Yield an engine for which nothing says what it runs."""
-    deployment, declared = told.deployment, engine_of(told.deployment, role)
-    own, path = has_own_command(deployment, role), told.path_of_engine(role)
+    declared = engine_of(deployment, role)
+    own, path = has_own_command(deployment, role), path_of_engine(deployment, role)
     template = workers_of(deployment, role).entry_template
     if declared.model is None:
         if not own and "image" not in template.engine and declared_image(deployment, role) is None:
-            yield told.problem(
+            yield _problem(
+                deployment,
                 path,
                 "nothing says what the engine runs",
                 "Write engine: {model: NAME}, or an image that starts itself, or a command in the template",
@@ -125,23 +106,25 @@ def _program(told: _Told, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
         if why:
             where = _path_of_container(deployment, role)
             step = f"Write a command of your own in {where}, such as {example(deployment, role)}"
-            yield told.problem(f"{path}.model", why, step)
+            yield _problem(deployment, f"{path}.model", why, step)
     if own and declared.program:
-        yield told.problem(
+        yield _problem(
+            deployment,
             f"{path}.program",
             "program is for the command that inferfleet writes, and the template has a command of its own",
             "Remove one of the two",
         )
 
 
-def _declared(told: _Told, role: str) -> Iterator[Problem]:
+def _declared(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
     """Yield fields that clash with the template, or that the engine's type cannot be told."""
-    deployment, declared = told.deployment, engine_of(told.deployment, role)
-    path, topology = told.path_of_engine(role), workers_of(told.deployment, role).topology
+    declared = engine_of(deployment, role)
+    path, topology = path_of_engine(deployment, role), workers_of(deployment, role).topology
     image = workers_of(deployment, role).entry_template.engine.get("image")
     other = declared_image(deployment, role)
     if image and other:
-        yield told.problem(
+        yield _problem(
+            deployment,
             f"{path}.image",
             f"the document declares image {shown(other)!r}, and the container in "
             f"{template_path(deployment, role)} has {shown(image)!r}",
@@ -151,22 +134,24 @@ def _declared(told: _Told, role: str) -> Iterator[Problem]:
         return
     if declared.type == "SGLang" and len(declared.served_names) > 1:
         what = f"SGLang serves a model under one name, and servedNames has {len(declared.served_names)}"
-        yield told.problem(f"{path}.servedNames", what, "Keep one of them")
+        yield _problem(deployment, f"{path}.servedNames", what, "Keep one of them")
     if declared.type == "TensorRT-LLM" and declared.served_names:
         what = "trtllm-serve serves a model under the name of its folder or repository"
-        yield told.problem(f"{path}.servedNames", what, "Remove it")
+        yield _problem(deployment, f"{path}.servedNames", what, "Remove it")
     if topology.data > 1 and declared.type == "SGLang" and topology.attention > 1:
         what = "topology.data and topology.attention are two ways to have copies, and SGLang takes one"
-        yield told.problem(f"{path_of_role(role)}.workers.topology.attention", what, "Remove one of the two")
+        yield _problem(
+            deployment, f"{path_of_role(role)}.workers.topology.attention", what, "Remove one of the two"
+        )
 
 
-def _versions(told: _Told, role: str, images: Sequence[Images]) -> Iterator[Problem]:
-    deployment, declared = told.deployment, engine_of(told.deployment, role)
-    path, oldest = told.path_of_engine(role), engine(declared.type).oldest
+def _versions(deployment: ModelDeployment, role: str, images: Sequence[Images]) -> Iterator[Problem]:
+    declared = engine_of(deployment, role)
+    path, oldest = path_of_engine(deployment, role), engine(declared.type).oldest
     if declared.version and oldest and is_written(deployment, role) and _is_older(declared.version, oldest):
         what = f"commands of {declared.type} are written from version {oldest} on, not for {declared.version}"
         step = f"Write version: {oldest!r} or newer, or a command of your own in the template"
-        yield told.problem(f"{path}.version", what, step)
+        yield _problem(deployment, f"{path}.version", what, step)
     version = version_of(deployment, role)
     if version is None or not (declared.version or is_written(deployment, role)):
         return
@@ -177,8 +162,8 @@ def _versions(told: _Told, role: str, images: Sequence[Images]) -> Iterator[Prob
         if tag[:1].isdigit() and "." in tag and not _is_same(tag, version):
             by_default = "" if declared.version else " by default"
             what = f"version is {version}{by_default}, and image {shown(image)!r} has another one in its tag"
-            yield told.problem(
-                f"{path}.version", what, f'Write version: "{tag}", or another image', "warning"
+            yield _problem(
+                deployment, f"{path}.version", what, f'Write version: "{tag}", or another image', "warning"
             )
 
 
@@ -203,31 +188,32 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("."))
 
 
-def _ends(told: _Told, role: str) -> Iterator[Problem]:
-    declared = engine_of(told.deployment, role)
-    spec = workers_of(told.deployment, role).entry_template.spec
+def _ends(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
+    declared = engine_of(deployment, role)
+    spec = workers_of(deployment, role).entry_template.spec
     if needed := lacking_grace(declared, spec):
         end = ending(declared, spec)
-        yield told.problem(
-            f"{told.path_of_engine(role)}.drain",
+        yield _problem(
+            deployment,
+            f"{path_of_engine(deployment, role)}.drain",
             f"drain is {end.drain} s after a pause of {end.pause} s, and terminationGracePeriodSeconds of "
-            f"{template_path(told.deployment, role)} is {end.grace}",
+            f"{template_path(deployment, role)} is {end.grace}",
             f"Remove terminationGracePeriodSeconds, or write {needed}",
         )
 
 
-def _followers(told: _Told, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
-    if workers_of(told.deployment, role).follower and max(sizes) == 1:
+def _followers(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+    if workers_of(deployment, role).follower and max(sizes) == 1:
         what = "workers have one pod by their topology, so follower.template is for none"
         path = f"{path_of_role(role)}.workers.follower"
-        yield told.problem(path, what, "Remove it, or raise the topology", "warning")
+        yield _problem(deployment, path, what, "Remove it, or raise the topology", "warning")
 
 
-def _args(told: _Told, role: str, pods: int) -> Iterator[Problem]:
-    deployment, given = told.deployment, args_of(told.deployment, role)
+def _args(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
+    given = args_of(deployment, role)
     if not given:
         return
-    path = told.path_of_args(role)
+    path = path_of_args(deployment, role)
     if unwritable(deployment, role, pods):
         return
     if not is_written(deployment, role):
@@ -237,7 +223,9 @@ def _args(told: _Told, role: str, pods: int) -> Iterator[Problem]:
             else "no model is declared"
         )
         what = f"args are appended to the command that inferfleet writes, and {why}"
-        yield told.problem(path, what, "Write them into the template's command, or declare engine.model")
+        yield _problem(
+            deployment, path, what, "Write them into the template's command, or declare engine.model"
+        )
         return
     declared = engine_of(deployment, role)
     version = version_of(deployment, role) or ""
@@ -249,9 +237,16 @@ def _args(told: _Told, role: str, pods: int) -> Iterator[Problem]:
         if flag and word.startswith("-"):
             name = word.partition("=")[0]
             step = f"Remove it, and write {ours[flag]}" if ours[flag] else "Remove it"
-            yield told.problem(f"{path}[{place}]", f"{name} is a flag that inferfleet writes", step)
+            yield _problem(deployment, f"{path}[{place}]", f"{name} is a flag that inferfleet writes", step)
     for mistake in args_mistakes(declared.type, version, given):
-        yield told.problem(f"{path}[{mistake.at[0]}]", mistake.what, mistake.next_step, "warning")
+        yield _problem(deployment, f"{path}[{mistake.at[0]}]", mistake.what, mistake.next_step, "warning")
+
+
+def _problem(
+    deployment: ModelDeployment, path: str, what: str, next_step: str, severity: Severity = "error"
+) -> Problem:
+    key = deployment.metadata.key
+    return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity=severity)
 
 
 def _path_of_container(deployment: ModelDeployment, role: str, position: Position = "Entry") -> str:
@@ -260,8 +255,8 @@ def _path_of_container(deployment: ModelDeployment, role: str, position: Positio
     return f"{template_path(deployment, role, position)}.spec.containers[{place}]"
 
 
-def _own(told: _Told, role: str, pods: int) -> Iterator[Problem]:
-    deployment, seen = told.deployment, set[str]()
+def _own(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
+    seen = set[str]()
     for position in _POSITIONS if pods > 1 else _POSITIONS[:1]:
         if not has_own_command(deployment, role, position):
             continue
@@ -272,4 +267,4 @@ def _own(told: _Told, role: str, pods: int) -> Iterator[Problem]:
         for found in differences(WorkerPod(deployment, role, position, pods), command, args):
             if found.mistake.what not in seen:
                 seen.add(found.mistake.what)
-                yield told.problem(path, found.mistake.what, found.mistake.next_step, found.severity)
+                yield _problem(deployment, path, found.mistake.what, found.mistake.next_step, found.severity)
