@@ -229,7 +229,8 @@ def _args(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem
         return
     declared = engine_of(deployment, role)
     version = version_of(deployment, role) or ""
-    table = table_of(declared.type, version)
+    # Names of one flag are the same from version to version, as far as is known.
+    table = table_of(declared.type, version) or table_of(declared.type, engine(declared.type).version or "")
     ours = fields(WorkerPod(deployment, role, "Entry", pods))
     for place, word in enumerate(given):
         options = table.options_of(word) if table else (word.partition("=")[0],)
