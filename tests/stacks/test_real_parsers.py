@@ -1,16 +1,10 @@
-"""Every command line that inferfleet writes is taken by the real parsers of vLLM and SGLang.
+"""Every command line that inferfleet writes is taken by the real parsers of vLLM and SGLang."""
 
-Runs where the engines' packages are: `INFERFLEET_ENGINES_PYTHON=$(make -s engines) pytest -s FILE`.
-"""
-
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
+from real_parsers import refusals, with_real_parsers
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
@@ -20,7 +14,6 @@ from inferfleet.fleet.engines.written import command_line
 from inferfleet.fleet.roles import engine_of, roles_of, workers_of
 
 ROOT = Path(__file__).parent.parent.parent
-PYTHON = os.environ.get("INFERFLEET_ENGINES_PYTHON")
 # What the controller of LeaderWorkerSets puts in for them in the second pod of a worker.
 GROUP = {"$(LWS_LEADER_ADDRESS)": "10.0.0.1", "$(LWS_GROUP_SIZE)": "2", "$(LWS_WORKER_INDEX)": "1"}
 # GPUs of a pod and pods of a worker beside those of the stacks, by type.
@@ -108,17 +101,10 @@ def test_there_are_command_lines_of_both_types_to_ask_about() -> None:
     assert kinds.count("SGLang") > 15
 
 
-@pytest.mark.skipif(PYTHON is None, reason="INFERFLEET_ENGINES_PYTHON is not set: see `make engines`")
+@with_real_parsers
 def test_real_parsers_take_every_written_command_line() -> None:
-    assert PYTHON is not None
     written = _written()
-    asked = subprocess.run(
-        [PYTHON, ROOT / "bench" / "tables" / "parse.py"],
-        input=json.dumps(list(written.values())),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    refused = {line: why for line, why in zip(written, json.loads(asked.stdout), strict=True) if why}
+    answers = zip(written, refusals(list(written.values())), strict=True)
+    refused = {line: why for line, why in answers if why}
     print(f"{len(written)} written command lines, {len(refused)} refused")
     assert refused == {}

@@ -1,41 +1,18 @@
-"""Whether what is said of words for engines is what the engines' own parsers say of them.
+"""Whether what is said of words for engines is what the engines' own parsers say of them."""
 
-Runs where the engines' packages are: `INFERFLEET_ENGINES_PYTHON=$(make -s engines) pytest -s FILE`.
-"""
-
-import json
-import os
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
+from real_parsers import refusals, with_real_parsers
 
 from inferfleet.fleet.engines.args import args_mistakes
 from inferfleet.profiles.flags.table import Flag, FlagTable, flags
 
-PYTHON = os.environ.get("INFERFLEET_ENGINES_PYTHON")
-PARSE = Path(__file__).parents[3] / "bench" / "tables" / "parse.py"
 LINES = 200
 ENGINES = {"vLLM": ("0.32.0", ["m"]), "SGLang": ("0.5.23", ["--model-path", "m"])}
 
-pytestmark = pytest.mark.skipif(
-    PYTHON is None,
-    reason="INFERFLEET_ENGINES_PYTHON is not set: `make engines` installs 6 GB and prints what it is",
-)
-
-
-def refusals(lines: list[list[str]]) -> list[str | None]:
-    """Return why the engines do not take these lines, each with the type of its engine first."""
-    assert PYTHON is not None
-    asked = subprocess.run(
-        [PYTHON, PARSE], input=json.dumps(lines), stdout=subprocess.PIPE, text=True, check=True
-    )
-    answers: list[str | None] = json.loads(asked.stdout)
-    return answers
-
+pytestmark = with_real_parsers
 
 # Those that end the engine or read a file, those that ask for another flag, and those with a form of their
 # own, which no table knows.

@@ -1,12 +1,8 @@
-"""Whether the stand-in takes and refuses command lines as the engines themselves do, and in their words.
-
-Runs where the engines' packages are: `INFERFLEET_ENGINES_PYTHON=$(make -s engines) pytest -s FILE`.
-"""
+"""Whether the stand-in takes and refuses command lines as the engines themselves do, and in their words."""
 
 import re
 
-import pytest
-from test_args_of_real_engines import PYTHON, refusals
+from real_parsers import refusals, with_real_parsers
 
 from sandbox.engine.command.arguments import read
 from sandbox.engine.command.flags import SGLANG, VLLM
@@ -94,7 +90,7 @@ OF_SGLANG = (
 )
 
 
-@pytest.mark.skipif(PYTHON is None, reason="INFERFLEET_ENGINES_PYTHON is not set: see `make engines`")
+@with_real_parsers
 def test_the_stand_in_says_what_engines_say() -> None:
     lines = [["vLLM", *_words(line)] for line in OF_VLLM] + [["SGLang", *_words(line)] for line in OF_SGLANG]
     said = dict(zip(map(tuple, lines), map(_comparable, refusals(lines)), strict=True))
