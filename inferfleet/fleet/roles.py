@@ -2,11 +2,11 @@
 
 from inferfleet.api.kinds.inference_cluster import Images, Serving
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
-from inferfleet.api.kinds.serving.prefill import Connector, Prefill
+from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.images import reference_of
-from inferfleet.profiles.kv_transfer import ENGINES
+from inferfleet.profiles.kv_transfer import ENGINES, Connector
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.proxy import ENGINE_PORT
 from inferfleet.profiles.table import is_of_profile, picker
@@ -30,11 +30,6 @@ def serving_roles(deployment: ModelDeployment) -> tuple[str, ...]:
 def is_disaggregated(deployment: ModelDeployment) -> bool:
     """Return whether prefill and decode are apart."""
     return deployment.spec.prefill is not None
-
-
-def has_role(deployment: ModelDeployment, role: str) -> bool:
-    """Return whether the deployment's document has the role."""
-    return role in roles_of(deployment)
 
 
 def profile_of(deployment: ModelDeployment, serving: Serving) -> str:

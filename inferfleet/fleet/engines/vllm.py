@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.fleet.engines.worker import INDEX, LEADER, SIZE, WorkerPod
-from inferfleet.fleet.roles import DECODE, connector, is_disaggregated, serving_roles
+from inferfleet.fleet.roles import DECODE, connector, serving_roles
 
 # The connector's class and the roles in it, by `prefill.connector`.
 CONNECTORS = {"NIXL": "NixlConnector", "Mooncake": "MooncakeConnector"}
@@ -119,7 +119,7 @@ def transfer_config(pod: WorkerPod) -> dict[str, Any] | None:
     """
     deployment = pod.deployment
     prefill = deployment.spec.prefill
-    if prefill is None or not is_disaggregated(deployment) or pod.role not in serving_roles(deployment):
+    if prefill is None or pod.role not in serving_roles(deployment):
         return None
     name = CONNECTORS.get(connector(deployment))
     if name is None:

@@ -6,7 +6,7 @@ from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.api.kinds.pod_template import PodTemplate
 from inferfleet.api.kinds.workers import Position
-from inferfleet.fleet.ports import followers_serve
+from inferfleet.fleet.engines.balance import every_pod_serves
 from inferfleet.fleet.roles import engine_of, proxied_port, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
@@ -33,7 +33,7 @@ class Stand:
     @property
     def answers(self) -> bool:
         """Return whether the engines of these pods listen for requests: those of entries, others may."""
-        return self.position == "Entry" or followers_serve(self.deployment, self.role, self.shape)
+        return self.position == "Entry" or every_pod_serves(self.deployment, self.role, self.shape.pods)
 
     @property
     def has_proxy(self) -> bool:

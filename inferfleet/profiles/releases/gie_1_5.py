@@ -55,7 +55,6 @@ GIE_1_5 = Profile(
     lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
     proxy=None,
     engine_images=ENGINES,
-    config_table="gie-1.5",
     # Its openai-parser refuses what has no messages, prompt or input, so all of Triton's own protocol.
     parser_of_any="passthrough-parser",
     # pkg/epp/metrics/metrics.go of v1.5.0.

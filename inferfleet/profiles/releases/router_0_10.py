@@ -67,7 +67,6 @@ ROUTER_0_10 = Profile(
     lease_suffix=".llm-d.ai",
     proxy=proxy.ROUTER_0_10,
     engine_images=ENGINES,
-    config_table="router-0.10",
     # NewRuntime in pkg/epp/datalayer/runtime.go.
     least_scrape="50ms",
     cipher_suites=_CIPHER_SUITES,

@@ -9,10 +9,7 @@ from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.text_rules import IMAGE
 from inferfleet.api.kinds.workers import NodeSelector, Workers
 from inferfleet.api.problems import Mistake, Mistaken
-from inferfleet.profiles.kv_transfer import Way
-
-# How the KV cache of a prompt gets from a prefill pod to a decode pod.
-Connector = Way
+from inferfleet.profiles.kv_transfer import Connector
 
 
 class Decider(Model):
