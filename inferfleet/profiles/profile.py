@@ -94,8 +94,6 @@ class Profile:
     # The routing proxy that goes with the picker: what one writes into a request, the other reads. None: this
     # picker does not know prefill and decode apart.
     proxy: ProxyTable | None
-    # Images of engines by their type, for containers that name none on a cluster that names none either.
-    engine_images: Mapping[str, str]
     # The plugin that reads the metrics of engines, and the gate without which it is not asked (None: always).
     extractor: str = "core-metrics-extractor"
     metrics_gate: str | None = None

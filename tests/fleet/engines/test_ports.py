@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet import ports
+from inferfleet.fleet.engines import ports
 from inferfleet.fleet.engines.balance import every_pod_serves
-from inferfleet.fleet.ports import Health
+from inferfleet.fleet.engines.ports import Health
 from inferfleet.fleet.shapes import Shape
 
 
