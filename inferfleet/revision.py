@@ -66,7 +66,7 @@ def revision(project: Path, ref: str) -> Iterator[Revision]:
         elsewhere = tuple(_folders_of_documents(root))
         _lay_down(clone, root, [entry for entry in every if _is_below(entry.path, elsewhere)], commit)
         exists = any(entry.path == _PROJECT_FILE for entry in first)
-        head, *parents = clone.answer("rev-list", "--parents", "--max-count=1", "HEAD").split() or [""]
+        head, *parents = _head(clone)
         yield Revision(
             clone=clone,
             commit=commit,
@@ -105,6 +105,14 @@ def _commit(clone: Clone, ref: str) -> str:
     if clone.answer("rev-parse", "--verify", "--quiet", "--end-of-options", f"{remote}^{{commit}}"):
         raise refused(what, f"Did you mean {shown(remote)}?")
     raise refused(what, "Name a branch, a tag or a commit of it, or fetch it first: git fetch origin")
+
+
+def _head(clone: Clone) -> list[str]:
+    """Return the commit that is checked out, and its parents. A file may have the name HEAD as well."""
+    done = clone.ask("rev-list", "--parents", "--max-count=1", "HEAD", "--")
+    if done.returncode:
+        raise refused(f"git cannot say which commit is checked out ({said(done)})", "Check one out")
+    return done.stdout.decode().split()
 
 
 def _prefix(project: Path, top: Path) -> str:

@@ -110,6 +110,14 @@ def test_the_commit_at_hand_is_named_with_what_it_merges(project: Path) -> None:
             assert (before.head, before.merges) == (merged, merges)
 
 
+@pytest.mark.parametrize("name", ["HEAD", "main"])
+def test_a_file_with_the_name_of_a_commit_hides_none(project: Path, name: str) -> None:
+    (project / name).write_text("")
+    head = commit(project)
+    with revision(project, "main") as before:
+        assert (before.head, before.uncommitted) == (head, False)
+
+
 @pytest.mark.parametrize(
     ("file", "uncommitted"),
     [

@@ -55,7 +55,6 @@ def main(router: Path | None) -> None:
     for engine, name in (("vLLM", "vLLM-0.32"), ("SGLang", "SGLang-0.5.23")):
         (flags / f"{name}.json").write_text(written(flag_table(python, engine)), encoding="utf-8")
     metrics = {"generated": "make tables", **asked(python, "metrics.py")}
-    # What profiles know of them is more: connectors and hardware that no CPU has bring their own.
     (ROOT / "tests" / "docs" / "vllm_metrics.json").write_text(written(metrics), encoding="utf-8")
 
 

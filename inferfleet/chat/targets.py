@@ -9,8 +9,8 @@ from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import listing, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.engines.ports import target_ports
 from inferfleet.fleet.paths import Requests, of_deployment, of_service
-from inferfleet.fleet.ports import target_ports
 
 Kind = Literal["service", "deployment"]
 

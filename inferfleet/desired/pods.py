@@ -41,7 +41,6 @@ from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Req
 from inferfleet.plugins.findings import Finding, Step
 from inferfleet.plugins.link import BoundLink, Link
 from inferfleet.profiles.devices import NVIDIA_DRIVERS
-from inferfleet.profiles.table import is_of_profile
 
 
 @dataclass(frozen=True)
@@ -184,9 +183,8 @@ def _role(
         return [(None, [_no_follower(deployment, role, of_worker, place)])]
     positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
     serving = documents.clusters[spot.cluster].spec.serving
-    image = image_of(deployment, role, serving.images)
-    if place.device is not None and place.device.driver not in NVIDIA_DRIVERS and is_of_profile(image or ""):
-        image = None  # that of a profile is for NVIDIA's GPUs
+    nvidia = place.device is None or place.device.driver in NVIDIA_DRIVERS
+    image = image_of(deployment, role, serving.images, nvidia=nvidia)
     stands = [
         Stand(deployment, spot, role, position, of_worker, needs, image, serving) for position in positions
     ]

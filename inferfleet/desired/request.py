@@ -8,7 +8,7 @@ from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.balance import balance
-from inferfleet.fleet.roles import connector, is_disaggregated, listening_port, serving_roles, workers_of
+from inferfleet.fleet.roles import connector, hands_over, listening_port, workers_of
 from inferfleet.gke.values import CloudPool
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.stand import Stand
@@ -64,9 +64,7 @@ def _deployment(stand: Stand) -> DeploymentFacts:
         engine=engine.type,
         model=engine.model.repository if engine.model else None,
         port=listening_port(document, stand.role),
-        connector=connector(document)
-        if is_disaggregated(document) and stand.role in serving_roles(document)
-        else None,
+        connector=connector(document) if hands_over(document, stand.role) else None,
     )
 
 

@@ -14,9 +14,11 @@ from inferfleet.reach.git import Difference
 _PROSE = (".md", ".rst")
 # Documents and locks.
 _READ = (".yaml", ".yml", ".lock")
-_PROGRAMS = (".py", ".pyc", ".pth", ".so", ".sh")
-_PACKAGES = (".whl", ".toml", ".cfg", ".lock")
-_ENTRIES = ("Pulumi.yaml", "__main__.py", "requirements.txt", "pyproject.toml")
+_PROGRAMS = (".py", ".pyc", ".pth", ".so", ".sh", ".mk", ".zip", ".egg", ".pyz", ".gz")
+_PACKAGES = (".whl", ".toml", ".cfg", ".lock", ".txt")
+_FILES = ("makefile", "gnumakefile", "dockerfile", "jenkinsfile", "pipfile", "package.json")
+# Pulumi reads the JSON before the YAML.
+_ENTRIES = ("Pulumi.json", "Pulumi.yaml", "Pulumi.yml", "__main__.py", "requirements.txt", "pyproject.toml")
 
 
 def beyond(
@@ -67,7 +69,7 @@ def _kind(path: str, found: Difference) -> FileKind | None:
         return "stack"
     if name.startswith(("requirements", "constraints")) or name.endswith(_PACKAGES):
         return "packages"
-    if found.program or name.endswith(_PROGRAMS) or name in ("Pulumi.yaml", "Makefile"):
+    if found.program or name.endswith(_PROGRAMS) or name.lower() in _FILES or name.startswith("Pulumi"):
         return "program"
     return None
 

@@ -50,19 +50,19 @@ def field_of(path: str, before: Any, after: Any, *, shown: bool = True) -> Field
 
 
 def _text(value: Any) -> str:
-    text = json.dumps(_scrubbed(value), ensure_ascii=False, sort_keys=True)
+    text = json.dumps(scrubbed(value), ensure_ascii=False, sort_keys=True)
     return _CREDENTIALS.sub(f"://{_HELD}@", text)
 
 
-def _scrubbed(value: Any) -> Any:
+def scrubbed(value: Any) -> Any:
     """Return the value without blocks that are not shown, and without words that look like secrets, which
     args of engines may hold.
     """
     if isinstance(value, dict):
-        return {key: _HELD if key in _NOT_SHOWN and value[key] else _scrubbed(value[key]) for key in value}
+        return {key: _HELD if key in _NOT_SHOWN and value[key] else scrubbed(value[key]) for key in value}
     if isinstance(value, list):
         secrets = {place for place, _ in in_arguments(value)}
-        return [_HELD if place in secrets else _scrubbed(entry) for place, entry in enumerate(value)]
+        return [_HELD if place in secrets else scrubbed(entry) for place, entry in enumerate(value)]
     is_word = isinstance(value, str) and value.startswith("-")
     return _HELD if is_word and any(in_arguments([value])) else value
 

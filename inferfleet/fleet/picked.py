@@ -7,7 +7,7 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.engines.balance import every_pod_serves
-from inferfleet.fleet.ports import pool_ports
+from inferfleet.fleet.engines.ports import pool_ports
 from inferfleet.fleet.roles import picker_of, serving_roles, workers_of
 from inferfleet.profiles.pickers.sizes import sized
 

@@ -2,14 +2,13 @@
 
 from inferfleet.api.kinds.inference_cluster import Images, Serving
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
-from inferfleet.api.kinds.serving.prefill import Connector, Prefill
+from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
 from inferfleet.profiles.engines import engine
-from inferfleet.profiles.images import reference_of
-from inferfleet.profiles.kv_transfer import ENGINES
+from inferfleet.profiles.kv_transfer import ENGINES, Connector
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.proxy import ENGINE_PORT
-from inferfleet.profiles.table import is_of_profile, picker
+from inferfleet.profiles.table import picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -32,11 +31,6 @@ def is_disaggregated(deployment: ModelDeployment) -> bool:
     return deployment.spec.prefill is not None
 
 
-def has_role(deployment: ModelDeployment, role: str) -> bool:
-    """Return whether the deployment's document has the role."""
-    return role in roles_of(deployment)
-
-
 def profile_of(deployment: ModelDeployment, serving: Serving) -> str:
     """Return the name of the profile of a deployment's picker and routing proxies on a cluster."""
     return deployment.spec.profile or serving.profile
@@ -45,6 +39,11 @@ def profile_of(deployment: ModelDeployment, serving: Serving) -> str:
 def picker_of(deployment: ModelDeployment, serving: Serving) -> Profile:
     """Return the row of the table for a deployment's picker and routing proxies on a cluster."""
     return picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
+
+
+def hands_over(deployment: ModelDeployment, role: str) -> bool:
+    """Return whether pods of the role are one side of two that hand KV caches on."""
+    return is_disaggregated(deployment) and role in serving_roles(deployment)
 
 
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:
@@ -118,32 +117,25 @@ def path_of_image(deployment: ModelDeployment, role: str) -> str:
     return "spec.prefill.image" if own else f"{path_of_engine(deployment, role)}.image"
 
 
-def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
-    """Return the image of a role's engine on a cluster with these images, or None, where its template names
-    none: the declared one, else that of the cluster, which is the profile's where nothing says otherwise, in
-    the declared version.
+def image_of(deployment: ModelDeployment, role: str, images: Images, *, nvidia: bool = True) -> str | None:
+    """Return the image of a role's engine where its template names none: the declared one, else that of a
+    cluster with these images, else, on `nvidia`'s GPUs, the usual one of its type in its version; or None.
     """
-    if own := declared_image(deployment, role):
-        return own
     engine_ = engine_of(deployment, role)
-    chosen = images.engine.get(engine_.type)
-    if chosen and engine_.version and is_of_profile(chosen):
-        return _at_version(chosen, engine_.version)
-    return chosen
+    if named := declared_image(deployment, role) or images.engine.get(engine_.type):
+        return named
+    repository, version = engine(engine_.type).image, version_of(deployment, role)
+    return f"{repository}:v{_whole(version)}" if repository and version and nvidia else None
 
 
-def _at_version(image: str, version: str) -> str:
-    """Return the image of a profile in another version: `0.33` is the tag `v0.33.0`."""
+def _whole(version: str) -> str:
+    """Return a version with three numbers, as tags of images have them: `0.33` is `0.33.0`."""
     numbers = version.split(".")
-    tag = ".".join(numbers + ["0"] * (3 - len(numbers)))
-    reference = reference_of(image)
-    return f"{reference.registry}/{reference.repository}:v{tag}"
+    return ".".join(numbers + ["0"] * (3 - len(numbers)))
 
 
 def version_of(deployment: ModelDeployment, role: str) -> str | None:
-    """Return the version of a role's engine: the declared one, else that of the profiles' images; None for a
-    type of which they have none.
-    """
+    """Return the version of a role's engine: the declared one, else the usual one of its type, or None."""
     engine_ = engine_of(deployment, role)
     return engine_.version or engine(engine_.type).version
 

@@ -10,7 +10,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.scheduler import Closeness, DeploymentScheduler, SchedulerType, mistakes
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import below, one_of
-from inferfleet.fleet.roles import has_role, path_of_role, roles_of, workers_of
+from inferfleet.fleet.roles import path_of_role, roles_of, workers_of
 from inferfleet.fleet.shapes import node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.profiles.schedulers import SCHEDULER_NAMES, VOLCANO_QUEUE
@@ -106,7 +106,7 @@ def gang_problems(deployment: ModelDeployment) -> Iterator[Problem]:
     key = deployment.metadata.key
     for role, count in gang.min_role_replicas.items() if gang else ():
         path = f"{ON_DEPLOYMENT}.gang.minRoleReplicas.{role}"
-        if not has_role(deployment, role):
+        if role not in roles_of(deployment):
             what = f"the gang of deployment {key} waits for role {role}, which the deployment does not have"
             yield Problem(
                 what, one_of(role, roles_of(deployment), "Its roles"), path, kind="ModelDeployment", key=key

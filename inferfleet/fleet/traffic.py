@@ -8,6 +8,7 @@ from math import gcd, lcm
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.problems import Problem
+from inferfleet.api.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Backend, Endpoint, Placement, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
@@ -20,6 +21,10 @@ BACKEND_LIMIT = 16
 # The time limit of requests in routes. Envoy Gateway ends requests after 15 s and the charts after 5 minutes;
 # long generations stream for longer.
 REQUEST_SECONDS = 3600
+# Steps for a selector, and for a service, on one deployment.
+_EACH_SELECTOR, _EACH_SERVICE = 4, 20
+# Deployments whose labels are told where a selector matches none.
+_NAMED = 8
 
 
 def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[Endpoint, ...]:
@@ -48,6 +53,9 @@ def routes(documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock) ->
 
     A lost cluster has exactly the services that the lock has there.
     """
+    services, deployments = documents.services.values(), len(documents.deployments)
+    selectors = sum(len(service.spec.endpoints) for service in services)
+    take(deployments * (_EACH_SELECTOR * selectors + _EACH_SERVICE * len(services)), "matching endpoints")
     all_routes: list[ServiceRoute] = []
     for key, service in sorted(documents.services.items()):
         near: dict[str, list[Endpoint]] = {}
@@ -163,8 +171,9 @@ def _matching_nothing(documents: Documents, key: str) -> Iterator[Problem]:
 def _labels_to_use(documents: Documents, near: list[str]) -> str:
     if not near:
         return "Write a ModelDeployment with these labels there"
-    labels = [f"{name} has {_text(documents.deployments[name].metadata.labels)}" for name in near]
-    return f"Use labels that a deployment has: {'; '.join(labels)}"
+    labels = [f"{name} has {_text(documents.deployments[name].metadata.labels)}" for name in near[:_NAMED]]
+    more = f"; and {len(near) - _NAMED:,} more" if len(near) > _NAMED else ""
+    return f"Use labels that a deployment has: {'; '.join(labels)}{more}"
 
 
 def _without_endpoints(

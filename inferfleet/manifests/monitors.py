@@ -15,7 +15,7 @@ from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.monitoring import Monitoring
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import metrics_ports
+from inferfleet.fleet.engines.ports import metrics_ports
 from inferfleet.fleet.roles import engine_of, listening_port, roles_of, serving_roles
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.metrics_reader import READER, TOKEN, sends_token

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 # Large models load hundreds of gigabytes before they answer.
 STARTUP_SECONDS = 1800
-# Any port that nothing else of the pod has would do; SGLang's guides take this one.
+# Where pods of a worker meet: ports that are written, so that nothing else is put there. Any that nothing
+# else of a pod has would do; these are vLLM's own (vllm/config/parallel.py), and that of SGLang's guides.
+MASTER_PORT, RPC_PORT, SUPERVISOR_PORT = 29501, 29550, 9256
 SGLANG_MEETS = 20000
 
 
@@ -27,8 +29,8 @@ class EngineDefaults:
     put something out, which a busy one may do late. `paths` are those that routes expose: OpenAI's API, and
     the engine's own for inference.
 
-    `oldest` is the version from which on command lines are written, and `version` that of the profiles'
-    images, which a deployment has that declares none; None where any is taken.
+    `image` is the repository of images for NVIDIA's GPUs, None for a type that has none here, and `version`
+    the one that a deployment has that declares none. Command lines are written from the version `oldest` on.
     """
 
     port: int
@@ -43,8 +45,9 @@ class EngineDefaults:
     ready_variable: str | None = None
     idle_health: str | None = None
     paths: tuple[str, ...] = ("/v1",)
-    oldest: str | None = None
+    image: str | None = None
     version: str | None = None
+    oldest: str | None = None
 
 
 _ENGINES = {
@@ -53,13 +56,13 @@ _ENGINES = {
         health_path="/health",
         metrics_path="/metrics",
         label="vllm",
-        # --master-port and --data-parallel-rpc-port without the flags.
-        group_ports=(29501, 29550),
-        supervisor_port=9256,
+        group_ports=(MASTER_PORT, RPC_PORT),
+        supervisor_port=SUPERVISOR_PORT,
         ready_variable="VLLM_ENGINE_READY_TIMEOUT_S",
+        image="docker.io/vllm/vllm-openai",
+        version="0.32",
         # The first of those looked at that has --data-parallel-multi-port-external-lb.
         oldest="0.24",
-        version="0.32",
     ),
     "SGLang": EngineDefaults(
         port=30000,
@@ -73,8 +76,9 @@ _ENGINES = {
         # after 20 s, which many long prompts outlast (sglang#22511). A scheduler that hangs ends by
         # --watchdog-timeout.
         idle_health="SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION",
-        oldest="0.5.23",
+        image="docker.io/lmsysorg/sglang",
         version="0.5.23",
+        oldest="0.5.23",
     ),
     "TensorRT-LLM": EngineDefaults(
         port=8000,

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-# The ways that documents name: `spec.prefill.connector`.
-Way = Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"]
+# How the KV cache of a prompt gets from a prefill pod to a decode pod: `spec.prefill.connector`.
+Connector = Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"]
 
-# Which engines hand KV caches on in which way, the usual one first; the routing proxy of decode pods knows no
+# The connectors of engines by their types, the usual one first; the routing proxy of decode pods knows no
 # others.
-ENGINES: Mapping[str, tuple[Way, ...]] = {
+ENGINES: Mapping[str, tuple[Connector, ...]] = {
     "vLLM": ("NIXL", "SharedStorage", "Mooncake"),
     "SGLang": ("SGLang",),
     "Other": ("NIXL", "SharedStorage", "Mooncake", "SGLang"),

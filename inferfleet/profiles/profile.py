@@ -55,7 +55,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Profile:
-    """One row of the table.
+    """One row of the table. A file of its name in `pickers/` says what a config may hold.
 
     `flags` are set unless a document overrides them. `known_flags` are all flags of the picker, with the type
     of their values; `rejected_flags` are those with which it exits, with what to do instead.
@@ -94,10 +94,6 @@ class Profile:
     # The routing proxy that goes with the picker: what one writes into a request, the other reads. None: this
     # picker does not know prefill and decode apart.
     proxy: ProxyTable | None
-    # Images of engines by their type, for containers that name none on a cluster that names none either.
-    engine_images: Mapping[str, str]
-    # The file of `pickers/` that says what a config may hold: with anything else the picker exits.
-    config_table: str
     # The plugin that reads the metrics of engines, and the gate without which it is not asked (None: always).
     extractor: str = "core-metrics-extractor"
     metrics_gate: str | None = None

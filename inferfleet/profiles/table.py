@@ -25,16 +25,6 @@ def profile(name: str) -> Profile:
     return _PROFILES[name]
 
 
-def engine_image(engine_type: str) -> str | None:
-    """Return the image that the default profile has for engines of a type, None where it has none."""
-    return _PROFILES[DEFAULT].engine_images.get(engine_type)
-
-
-def is_of_profile(image: str) -> bool:
-    """Return whether an engine's image is the one that some profile has by itself."""
-    return any(image in row.engine_images.values() for row in _PROFILES.values())
-
-
 def picker(name: str, *, disaggregated: bool) -> Profile:
     """Return the row of the endpoint picker and routing proxy of a deployment with this profile, one of
     `names()`.

@@ -50,11 +50,10 @@ def test_an_engine_without_any_image_is_refused_with_both_places() -> None:
         made(having("east", SGLang="sglang:2"), of_trt())
     assert [(problem.path, problem.what, problem.next_step) for problem in raised.value.problems] == [
         (
-            "spec.workers.template.spec.containers[0].image",
-            "container engine has no image, and no cluster that clusterSelector matches has those of "
+            "spec.engine.image",
+            "the engine has no image, and no cluster that clusterSelector matches has those of "
             "TensorRT-LLM (serving.images.engine)",
-            "Add image to the container, or serving: {images: {engine: {TensorRT-LLM: <image>}}} to a "
-            "cluster",
+            "Write engine.image, or serving: {images: {engine: {TensorRT-LLM: <image>}}} in a cluster",
         )
     ]
 
@@ -80,9 +79,8 @@ def test_replicas_that_cannot_leave_such_a_cluster_are_refused_with_three_ways_o
         made(*clusters, of_trt(), lock=lock({"a east/l4": 1}))
     assert [(problem.what, problem.next_step) for problem in raised.value.problems] == [
         (
-            "container engine has no image, and serving.images.engine of cluster east has none for "
-            "TensorRT-LLM",
-            "Add image to the container, or serving: {images: {engine: {TensorRT-LLM: <image>}}} to the "
+            "the engine has no image, and serving.images.engine of cluster east has none for TensorRT-LLM",
+            "Write engine.image, or serving: {images: {engine: {TensorRT-LLM: <image>}}} in the "
             "cluster, or leave it out by clusterSelector",
         )
     ]

@@ -180,9 +180,11 @@ def test_the_copies_of_a_role_are_spread_as_its_own_workers_say() -> None:
         "--port=8000",
         "--data-parallel-size=4",
         "--data-parallel-size-local=2",
+        "--data-parallel-rpc-port=29550",
         "--data-parallel-hybrid-lb",
         "--nnodes=$(LWS_GROUP_SIZE)",
         "--node-rank=$(LWS_WORKER_INDEX)",
         "--master-addr=$(LWS_LEADER_ADDRESS)",
+        "--master-port=29501",
         "--shutdown-timeout=90",
     ]

@@ -112,4 +112,4 @@ def test_an_image_of_the_cluster_is_not_taken_for_another_version_of_the_picker(
 
 def test_an_engine_of_another_type_needs_an_image() -> None:
     [(path, _, _)] = refused(east(), without_image("a", "TensorRT-LLM"))
-    assert path == "spec.workers.template.spec.containers[0].image"
+    assert path == "spec.engine.image"

@@ -33,10 +33,10 @@ def plain(**recipe: Any) -> Document:
 
 
 def documents(step: str) -> dict[str, list[Document]]:
-    """What the fleet is to be: a pool, a model and a cluster come and go, and a pool is replaced."""
+    """What the fleet is to be: a pool, a model and a cluster come, the two go, and a pool is replaced."""
     recipe = {"driver": "DEFAULT"} if step == "replaced and removed" else {}
     pools = [{"name": "l4", "className": "plain", "nodeCount": 1, "zones": ["us-east5-a"]}]
-    if step == "added":
+    if step != "made":
         pools.append({"name": "more", "className": "cheap", "nodeCount": 1, "zones": ["us-east5-b"]})
     made = [gke("east", "us-east5", *pools, replace={"allow": ["driver"]})]
     if step == "added":

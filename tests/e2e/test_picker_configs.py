@@ -49,7 +49,7 @@ def test_the_check_refuses_what_the_program_refuses_and_nothing_else(
     tmp_path: Path, disaggregated: bool, program: str, absent: frozenset[str]
 ) -> None:
     profile = picker("scheduler-0.7", disaggregated=disaggregated)
-    table = picker_table(profile.config_table)
+    table = picker_table(profile.name)
     file, real = tmp_path / "config.yaml", make_tools(Progress(), (EPP, LLM_D)).program(program)
     verdicts: Counter[bool] = Counter()
     different = []

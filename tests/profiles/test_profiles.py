@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from inferfleet.api.kinds.inference_cluster import Images, Serving
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.installing import DEFINITIONS, is_older
@@ -28,17 +28,6 @@ def test_pickers_and_proxies_of_llm_d_router_are_named_by_their_digests() -> Non
         "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0",
     ]
     assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in (row.epp_image, row.proxy.image))
-
-
-@pytest.mark.parametrize("name", [None, *names()])
-def test_engines_that_a_cluster_names_no_image_for_have_that_of_its_profile(name: str | None) -> None:
-    written = {"gateway": {"className": "istio"}, **({"profile": name} if name else {})}
-    vllm, sglang = "docker.io/vllm/vllm-openai:v0.32.0", "docker.io/lmsysorg/sglang:v0.5.23"
-    plain = Serving.model_validate(written)
-    assert plain.images == Images(engine={"vLLM": vllm, "SGLang": sglang})
-    images = {"engine": {"SGLang": "mirror/sglang:1"}, "proxy": "mirror/proxy:1"}
-    named = Serving.model_validate({**written, "images": images})
-    assert named.images == Images(engine={"vLLM": vllm, "SGLang": "mirror/sglang:1"}, proxy="mirror/proxy:1")
 
 
 @pytest.mark.parametrize("images", [7, {"engine": 7}, {"engine": {"vLLM": 7}}])
@@ -105,11 +94,3 @@ def test_engines_are_reached_where_their_servers_listen() -> None:
         "Triton": (8000, "/v2/health/ready", "/metrics", "triton-tensorrt-llm"),
         "Other": (8000, None, "/metrics", "vllm"),
     }
-
-
-def test_every_profile_has_engines_of_the_version_that_commands_are_written_for() -> None:
-    for name in names():
-        for kind, image in profile(name).engine_images.items():
-            version = engine(kind).version
-            assert version is not None
-            assert f"{image.rpartition(':v')[2]}.".startswith(f"{version}.")

@@ -110,10 +110,9 @@ OTHER_FLAGS: tuple[tuple[str, Any, Any], ...] = (
     # vLLM infers it from --node-rank where copies have ports of their own.
     ("--data-parallel-start-rank", "8", "missing"),
     ("--node-rank", "missing", "1"),
-    # The default, 29550.
-    ("--data-parallel-rpc-port", "5555", "missing"),
-    # The default, 9256.
-    ("--data-parallel-supervisor-port", "8208", "missing"),
+    # The defaults.
+    ("--data-parallel-rpc-port", "5555", "29550"),
+    ("--data-parallel-supervisor-port", "8208", "9256"),
     # Moves KV caches from prefill to decode.
     ("--kv_transfer_config", '{"kv_connector":"NixlConnector","kv_role":"kv_both"}', "missing"),
 )

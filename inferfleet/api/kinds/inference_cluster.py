@@ -1,6 +1,6 @@
 """InferenceCluster: a cluster, its pools of nodes, and how it serves."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -14,7 +14,7 @@ from inferfleet.api.kinds.serving.monitoring import Monitoring
 from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
 from inferfleet.api.kinds.text_rules import IMAGE, Dns1035
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
-from inferfleet.profiles.table import DEFAULT, names, profile
+from inferfleet.profiles.table import DEFAULT
 
 
 class Images(Model):
@@ -27,9 +27,9 @@ class Images(Model):
     program. Default: that of the profile, or `epp` where all pickers are one program.
     """
     engine: dict[EngineType, Annotated[str, IMAGE]] = {}
-    """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
-    `engine` whose template names none; another image restarts their pods. Default: those of the profile, one
-    for vLLM and one for SGLang.
+    """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.32.0}`, for containers
+    `engine` whose template names none; another image restarts their pods. Default: those of vLLM and SGLang
+    for NVIDIA's GPUs, in the version of the engine.
     """
     proxy: Annotated[str, IMAGE] | None = None
     """Image of the routing proxy in decode pods of deployments with `prefill`; another image restarts them.
@@ -115,18 +115,6 @@ class Serving(Model):
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
     scheduler: Annotated[Scheduler, AfterValidator(of_cluster)] = Scheduler()
     """Who schedules the pods of models, and in which queue they wait. Default: Kubernetes' own scheduler."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _images_of_the_profile(cls, data: Any) -> Any:
-        """Fill in images of the profile that the document leaves out."""
-        if not isinstance(data, dict) or (name := data.get("profile", DEFAULT)) not in names():
-            return data
-        images = data.get("images", {})
-        if not isinstance(images, dict) or not isinstance(engines := images.get("engine", {}), dict):
-            return data
-        filled = {**images, "engine": {**profile(name).engine_images, **engines}}
-        return {**data, "images": filled}
 
     @model_validator(mode="after")
     def _knows_the_proxies(self) -> "Serving":

@@ -21,7 +21,7 @@ from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.serving.route import RouteForm
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, Replicas, Scaling, scaling_mistakes
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
-from inferfleet.api.kinds.text_rules import IMAGE, SUBDOMAIN, Dns1035, OrText
+from inferfleet.api.kinds.text_rules import IMAGE, SUBDOMAIN, Args, Dns1035, OrText
 from inferfleet.api.kinds.workers import NodeSelector, Workers
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
@@ -48,25 +48,47 @@ class SecretRef(Model):
     """Key of the value. Default: `token`."""
 
 
+def _no_token(value: Any) -> Any:
+    """A token that stands in a document in place of where it is. It is not told."""
+    if isinstance(value, str):
+        what = "{field} is a text, and tokens do not stand in documents"
+        step = "Put it into a Secret and write token: {secretRef: {name: NAME}}, and rotate it"
+        raise mistaken(what, step)
+    return value
+
+
 class ModelToken(Model):
     """Where the token is by which the engine may download the model."""
 
-    secret_ref: SecretRef
+    secret_ref: Annotated[SecretRef, BeforeValidator(_no_token)]
     """The Secret that holds the token. Its value comes from `inferfleet:secrets` of the stack, or from a
     Secret that exists on the cluster.
     """
 
 
+_HUB = re.compile(r"(hf|https?)://(huggingface\.co/)?")
+
+
+def _model_name(name: str) -> str:
+    if re.search(r"[\s\x00-\x1f\x7f]", name) or name.startswith("-"):
+        what = f"{{field}} {shown(name)!r} has a blank, a control character, or a dash at its beginning"
+        raise mistaken(what, "Write the name of a model, or a path")
+    if found := _HUB.match(name):
+        step = f"Write the name alone, such as {shown(name[found.end() :]) or 'Qwen/Qwen3-8B'}"
+        raise mistaken(f"{{field}} {shown(name)!r} is a URL", step)
+    return name
+
+
 class ModelSource(Model):
     """A model and what is needed to load exactly that."""
 
-    repository: Annotated[str, Field(min_length=1, max_length=512)]
+    repository: Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_model_name)]
     """Name of the model on the Hugging Face Hub, such as `Qwen/Qwen3-32B-AWQ`, or the path of a folder in the
     container.
     """
     revision: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     """Commit, tag or branch of the repository. Default: what its main branch is when a pod starts."""
-    token: ModelToken | None = None
+    token: Annotated[ModelToken | None, BeforeValidator(_no_token)] = None
     """Token for repositories that ask for one; pods get it as `HF_TOKEN`. Default: none."""
 
 
@@ -76,7 +98,6 @@ def _source(model: Any) -> Any:
 
 ModelOf = Annotated[ModelSource, BeforeValidator(_source), OrText()]
 ServedName = Annotated[str, Field(min_length=1, max_length=255)]
-Args = tuple[Annotated[str, Field(max_length=100_000)], ...]
 
 
 class Engine(Model):
@@ -89,12 +110,12 @@ class Engine(Model):
     health path and metrics; for `Other`, health is an open port.
     """
     version: Annotated[str, BeforeValidator(_version)] | None = None
-    """Version of the model server, such as `"0.32"`, by which its command line is written and `args` are
-    checked. Default: that of the cluster's profile.
+    """Version of the model server, such as `"0.32"`, which decides the default image and the flags by which
+    `args` are judged. Default: 0.32 of vLLM and 0.5.23 of SGLang.
     """
     image: Annotated[str, IMAGE] | None = None
     """Container image of the engine. Default: that of the template, else `serving.images.engine` of the
-    cluster, else that of its profile for type and version (vLLM and SGLang on NVIDIA's GPUs).
+    cluster, else that of its type and version, for vLLM and SGLang on NVIDIA's GPUs.
     """
     program: tuple[Annotated[str, Field(min_length=1)], ...] | Literal["Image"] | None = None
     """The program that the written flags are given to, such as `[vllm, serve]`; `Image` leaves the program

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from inferfleet.api.pods.texts import SUBDOMAIN_PATTERN
@@ -71,6 +71,10 @@ class OrText:
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
+
+
+# Words for a program.
+Args = Annotated[tuple[Annotated[str, Field(max_length=100_000)], ...], Field(max_length=1000)]
 
 
 def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pydantic's Field)

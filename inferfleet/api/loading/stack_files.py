@@ -12,6 +12,7 @@ from inferfleet.api.loading.files import read, read_text
 from inferfleet.api.loading.readable import readable_keys
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import nearest_parent, one_of, shown
+from inferfleet.api.work import count, take
 
 # Room for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
@@ -74,6 +75,10 @@ def catalogue_of(root: Path) -> Path:
     return own if os.path.lexists(own) else CATALOGUE
 
 
+# Steps for a name in the folder of the stacks, which is listed again for each of them.
+_EACH_NAME = 20
+
+
 def find_root(start: Path) -> Path:
     """Return the nearest folder upwards with a Pulumi.yaml. Raises InvalidDocuments when there is none."""
     here = start.absolute()
@@ -95,18 +100,23 @@ def stacks_of(root: Path) -> tuple[str, ...]:
     if not is_inside(folder, root):
         what = f"folder {folder} is outside of the project, where a symbolic link leads"
         raise InvalidDocuments([Problem(what, "Put a folder in its place")])
-    stacks = set()
-    for entry in folder.iterdir():
-        if entry.is_dir() and not entry.name.startswith("."):
-            stacks.add(entry.name)
-        elif entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX):
-            stacks.add(entry.name[len(_PREFIX) : -len(_SUFFIX)])
-    return tuple(sorted(stacks - {""}))
+    return tuple(sorted({stack for entry in folder.iterdir() if (stack := _stack(entry))}))
+
+
+def _stack(entry: Path) -> str:
+    """Return the stack that a folder or a file below `stacks` makes, "" for none."""
+    if entry.is_dir() and not entry.name.startswith("."):
+        return entry.name
+    if entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX):
+        return entry.name[len(_PREFIX) : -len(_SUFFIX)]
+    return ""
 
 
 def files_of_stack(root: Path, stack: str) -> StackFiles:
     """Return the files of a stack. Raises InvalidDocuments with the closest name when it does not exist."""
+    take(1, "listing stacks")
     known = stacks_of(root)
+    count(_EACH_NAME * len(known))
     if stack not in known:
         what = f"stack {shown(stack)!r} has neither settings nor documents in {root / 'stacks'}"
         next_step = one_of(stack, known, "Known stacks") if known else f"Create stacks/Pulumi.{stack}.yaml"

@@ -1,6 +1,7 @@
 """Everything that explains one deployment, and as text for people."""
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.show.plan import gpus_or_cpu, pools, reason_rows
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired, ReadyHook
+from inferfleet.digest.texts import scrubbed
 from inferfleet.fleet import names
 from inferfleet.fleet.advice.short import NO_WAYS, by_cluster, fix_lines
 from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced, Ways
@@ -165,7 +167,8 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
 def _commands(deployment: ModelDeployment, role: str, pods: int) -> tuple[str, ...]:
     every: tuple[Position, ...] = ("Entry",) if pods == 1 else ("Entry", "Follower")
     lines = (command_line(WorkerPod(deployment, role, position, pods)) for position in every)
-    return tuple(dict.fromkeys(str(line) for line in lines if line))
+    words = [scrubbed([*line.command, *line.args]) for line in lines if line]
+    return tuple(dict.fromkeys(map(shlex.join, words)))
 
 
 def show(explained: Explanation) -> None:

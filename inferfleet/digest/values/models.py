@@ -101,6 +101,18 @@ class Picker:
 
 
 @dataclass(frozen=True)
+class Command:
+    """The written command line of a role's engines, without plugins and words that look like secrets."""
+
+    role: str
+    """The role."""
+    before: str
+    """The command now, `""` where none is written."""
+    after: str
+    """The command afterwards, `""` where none is written."""
+
+
+@dataclass(frozen=True)
 class Model:
     """What becomes of one ModelDeployment."""
 
@@ -128,6 +140,8 @@ class Model:
     """Endpoint pickers that are replaced."""
     told: tuple[str, ...]
     """The same in words, as `inferfleet plan` has them."""
+    commands: tuple[Command, ...] = ()
+    """Command lines that inferfleet writes and that are new or others, of the pods that serve first."""
     ends: bool = False
     """Whether replicas have a place now and none has one afterwards, as of a document that is removed."""
 

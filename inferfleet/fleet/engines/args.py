@@ -62,7 +62,7 @@ def _unknown_key(flag: Flag, value: str) -> str | None:
         return None
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return next((key for key in found if key not in flag.keys), None) if isinstance(found, dict) else None
 

@@ -1,5 +1,6 @@
 """What is wrong with the engine that a document declares: for one deployment, with the images of clusters."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from inferfleet.api.kinds.containers import engine_container
@@ -8,20 +9,33 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, shown
+from inferfleet.api.work import take
 from inferfleet.fleet.engines import vllm
 from inferfleet.fleet.engines.args import args_mistakes
+from inferfleet.fleet.engines.balance import balance
 from inferfleet.fleet.engines.drain import ending, lacking_grace
 from inferfleet.fleet.engines.own import differences
+from inferfleet.fleet.engines.ports import group_ports, pool_ports, supervisor_port
 from inferfleet.fleet.engines.worker import WorkerPod
-from inferfleet.fleet.engines.written import example, fields, has_own_command, is_written, unwritable
+from inferfleet.fleet.engines.written import (
+    TOKEN,
+    example,
+    fields,
+    has_own_command,
+    is_written,
+    unwritable,
+)
 from inferfleet.fleet.roles import (
+    DECODE,
     args_of,
     connector,
     declared_image,
     engine_of,
+    listening_port,
     path_of_args,
     path_of_engine,
     path_of_role,
+    proxied_port,
     roles_of,
     running_image,
     template_path,
@@ -32,8 +46,9 @@ from inferfleet.profiles.engines import engine
 from inferfleet.profiles.flags.table import flags as table_of
 from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
-from inferfleet.profiles.table import engine_image
 
+# Steps for one argument, against the table of all flags of an engine.
+_EACH_ARGUMENT = 300
 _POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 
 
@@ -59,6 +74,7 @@ def _problems(
             *_declared(deployment, role),
             *_versions(deployment, role, images),
             *_ends(deployment, role),
+            *_ports(deployment, role, sizes),
             *_followers(deployment, role, sizes),
         ]
         yield from found
@@ -130,8 +146,22 @@ def _declared(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
             f"{template_path(deployment, role)} has {shown(image)!r}",
             "Remove one of the two",
         )
+    if declared.revision and deployment.spec.prefill is None:
+        what = "revision names the form of a KV cache that prefill hands on, and there is no prefill"
+        yield _problem(deployment, f"{path}.revision", what, "Remove it")
+    if declared.model and declared.model.token and _names_variable(deployment, role, TOKEN):
+        what = f"the document declares a token of the model, and its template has a variable {TOKEN}"
+        yield _problem(deployment, f"{path}.model.token", what, "Remove one of the two")
     if not is_written(deployment, role):
         return
+    of_workers = f"{path_of_role(role)}.workers"
+    if declared.type != "vLLM" and (chosen := balance(deployment, role)) != "Engine":
+        what = f"balance {chosen} is written for vLLM, and the engine is {declared.type}"
+        yield _problem(deployment, f"{of_workers}.balance", what, "Remove balance")
+    if declared.type != "SGLang" and topology.attention > 1:
+        what = f"topology.attention is SGLang's, and the engine is {declared.type}"
+        step = "Remove it, or write type: SGLang"
+        yield _problem(deployment, f"{of_workers}.topology.attention", what, step)
     if declared.type == "SGLang" and len(declared.served_names) > 1:
         what = f"SGLang serves a model under one name, and servedNames has {len(declared.served_names)}"
         yield _problem(deployment, f"{path}.servedNames", what, "Keep one of them")
@@ -140,9 +170,27 @@ def _declared(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
         yield _problem(deployment, f"{path}.servedNames", what, "Remove it")
     if topology.data > 1 and declared.type == "SGLang" and topology.attention > 1:
         what = "topology.data and topology.attention are two ways to have copies, and SGLang takes one"
-        yield _problem(
-            deployment, f"{path_of_role(role)}.workers.topology.attention", what, "Remove one of the two"
-        )
+        yield _problem(deployment, f"{of_workers}.topology.attention", what, "Remove one of the two")
+
+
+def _names_variable(deployment: ModelDeployment, role: str, name: str) -> bool:
+    container = workers_of(deployment, role).entry_template.engine
+    return any(variable["name"] == name for variable in container.get("env", []))
+
+
+def _ports(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+    """Yield that an engine's own ports are those on which its pods meet, tell health, or have a proxy."""
+    taken = {port: "pods of a worker meet there" for port in group_ports(deployment, role) if max(sizes) > 1}
+    if supervisor := supervisor_port(deployment, role):
+        taken[supervisor] = "the health of all copies of a pod is told there"
+    if role == DECODE and deployment.spec.prefill and proxied_port(deployment, role):
+        taken |= dict.fromkeys(pool_ports(deployment, role), "the routing proxy takes requests there")
+    first = listening_port(deployment, role)
+    own = range(first, first + len(pool_ports(deployment, role)))
+    clash = next((port for port in own if port in taken), None)
+    if clash is not None:
+        what = f"the engine serves on port {clash}, and {taken[clash]}"
+        yield _problem(deployment, f"{path_of_engine(deployment, role)}.port", what, "Write another port")
 
 
 def _versions(deployment: ModelDeployment, role: str, images: Sequence[Images]) -> Iterator[Problem]:
@@ -162,14 +210,15 @@ def _versions(deployment: ModelDeployment, role: str, images: Sequence[Images]) 
         if tag[:1].isdigit() and "." in tag and not _is_same(tag, version):
             by_default = "" if declared.version else " by default"
             what = f"version is {version}{by_default}, and image {shown(image)!r} has another one in its tag"
-            yield _problem(
-                deployment, f"{path}.version", what, f'Write version: "{tag}", or another image', "warning"
-            )
+            step = f'Write version: "{tag}", or another image'
+            if oldest and is_written(deployment, role) and _is_older(tag, oldest):
+                step = f"Take an image from {oldest} on, or write a command of your own in the template"
+            yield _problem(deployment, f"{path}.version", what, step, "warning")
 
 
 def _has_versions_of(image: str, engine_type: str) -> bool:
     """Return whether tags of an image are versions of the engine: of the profiles' image, or a mirror."""
-    own = engine_image(engine_type)
+    own = engine(engine_type).image
     repository = reference_of(image).repository
     return own is not None and f"/{repository}".endswith(f"/{reference_of(own).repository}")
 
@@ -185,7 +234,7 @@ def _is_same(tag: str, version: str) -> bool:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split("."))
+    return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 def _ends(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
@@ -213,6 +262,7 @@ def _args(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem
     given = args_of(deployment, role)
     if not given:
         return
+    take(_EACH_ARGUMENT * len(given), "checking engine.args")
     path = path_of_args(deployment, role)
     if unwritable(deployment, role, pods):
         return
@@ -233,12 +283,12 @@ def _args(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem
     table = table_of(declared.type, version) or table_of(declared.type, engine(declared.type).version or "")
     ours = fields(WorkerPod(deployment, role, "Entry", pods))
     for place, word in enumerate(given):
-        options = table.options_of(word) if table else (word.partition("=")[0],)
+        options = (*(table.options_of(word) if table else ()), word.partition("=")[0])
         flag = next((option for option in options if option in ours), None)
         if flag and word.startswith("-"):
             name = word.partition("=")[0]
             step = f"Remove it, and write {ours[flag]}" if ours[flag] else "Remove it"
-            yield _problem(deployment, f"{path}[{place}]", f"{name} is a flag that inferfleet writes", step)
+            yield _problem(deployment, f"{path}[{place}]", f"{name} is for inferfleet to write", step)
     for mistake in args_mistakes(declared.type, version, given):
         yield _problem(deployment, f"{path}[{mistake.at[0]}]", mistake.what, mistake.next_step, "warning")
 

@@ -30,6 +30,7 @@ _FLAGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "tensor": ("--tensor-parallel-size", "-tp"),
         "pipeline": ("--pipeline-parallel-size", "-pp"),
         "data": ("--data-parallel-size", "-dp"),
+        "drain": ("--shutdown-timeout",),
     },
     "SGLang": {
         "model": ("--model-path", "--model"),
@@ -58,6 +59,7 @@ _FIELDS = {
     "tensor": "topology.tensor",
     "pipeline": "topology.pipeline",
     "data": "topology.data",
+    "drain": "engine.drain",
 }
 
 
@@ -127,6 +129,8 @@ def _declared(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
         declared["host"] = (_OPEN,)
         if engine.served_names:
             declared["served"] = engine.served_names
+    if pod.serves and engine.drain is not None:
+        declared["drain"] = (str(engine.drain),)
     declared["tensor"] = (str(topology.tensor),)
     declared["pipeline"] = (str(topology.pipeline),)
     if topology.attention == 1:

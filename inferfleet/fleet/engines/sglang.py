@@ -7,7 +7,7 @@ docs/advanced_features/pd_disaggregation.md. Tried with the parser of SGLang 0.5
 from collections.abc import Iterator
 
 from inferfleet.fleet.engines.worker import INDEX, LEADER, SIZE, WorkerPod
-from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles
+from inferfleet.fleet.roles import PREFILL, hands_over
 from inferfleet.profiles.engines import SGLANG_MEETS
 from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT
 
@@ -62,7 +62,7 @@ def arguments(pod: WorkerPod) -> Iterator[str]:
         yield f"--nnodes={SIZE}"
         yield f"--node-rank={INDEX}"
         yield f"--dist-init-addr={LEADER}:{SGLANG_MEETS}"
-    if is_disaggregated(pod.deployment) and pod.role in serving_roles(pod.deployment):
+    if hands_over(pod.deployment, pod.role):
         yield f"--disaggregation-mode={pod.role}"
         if pod.role == PREFILL:
             yield f"--disaggregation-bootstrap-port={BOOTSTRAP_PORT}"

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.fleet.engines.worker import INDEX, LEADER, SIZE, WorkerPod
-from inferfleet.fleet.roles import DECODE, connector, is_disaggregated, serving_roles
+from inferfleet.fleet.roles import DECODE, connector, serving_roles
+from inferfleet.profiles.engines import MASTER_PORT, RPC_PORT, SUPERVISOR_PORT
 
 # The connector's class and the roles in it, by `prefill.connector`.
 CONNECTORS = {"NIXL": "NixlConnector", "Mooncake": "MooncakeConnector"}
@@ -81,33 +82,30 @@ def _group(pod: WorkerPod) -> Iterator[str]:
     copy over several pods is run by vLLM's own launcher of processes, and followers have no API server.
     """
     topology, chosen = pod.topology, pod.balance
+    by_port = chosen == "Port"
+    if by_port or (pod.has_copies and not (chosen == "Pod" and topology.data_local == 1)):
+        yield f"--data-parallel-size-local={topology.data_local}"
+    if by_port:
+        yield "--data-parallel-multi-port-external-lb"
+        yield f"--data-parallel-supervisor-port={SUPERVISOR_PORT}"
     if pod.pods == 1:
-        if chosen == "Port":
-            yield f"--data-parallel-size-local={topology.data_local}"
-            yield "--data-parallel-multi-port-external-lb"
         return
-    if not pod.has_copies:
-        yield f"--nnodes={SIZE}"
+    if topology.data > 1:
+        yield f"--data-parallel-rpc-port={RPC_PORT}"
+    if by_port:
+        yield f"--data-parallel-address={LEADER}"
         yield f"--node-rank={INDEX}"
-        yield f"--master-addr={LEADER}"
-        if not pod.serves:
-            yield "--headless"
         return
-    if chosen == "Pod" and topology.data_local == 1:
+    if pod.has_copies and chosen == "Pod" and topology.data_local == 1:
         yield f"--data-parallel-address={LEADER}"
         yield f"--data-parallel-rank={INDEX}"
         return
-    yield f"--data-parallel-size-local={topology.data_local}"
-    if chosen == "Port":
-        yield "--data-parallel-multi-port-external-lb"
-        yield f"--data-parallel-address={LEADER}"
-        yield f"--node-rank={INDEX}"
-        return
-    if chosen == "Pod":
+    if pod.has_copies and chosen == "Pod":
         yield "--data-parallel-hybrid-lb"
     yield f"--nnodes={SIZE}"
     yield f"--node-rank={INDEX}"
     yield f"--master-addr={LEADER}"
+    yield f"--master-port={MASTER_PORT}"
     if not pod.serves:
         yield "--headless"
 
@@ -119,7 +117,7 @@ def transfer_config(pod: WorkerPod) -> dict[str, Any] | None:
     """
     deployment = pod.deployment
     prefill = deployment.spec.prefill
-    if prefill is None or not is_disaggregated(deployment) or pod.role not in serving_roles(deployment):
+    if prefill is None or pod.role not in serving_roles(deployment):
         return None
     name = CONNECTORS.get(connector(deployment))
     if name is None:

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.workers import ENGINE_ALONE, Position
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines import sglang, trtllm, vllm
-from inferfleet.fleet.engines.balance import balance
 from inferfleet.fleet.engines.drain import ending
 from inferfleet.fleet.engines.worker import INDEX, LEADER, SIZE, WorkerPod
-from inferfleet.fleet.roles import args_of, engine_of, is_disaggregated, serving_roles, workers_of
+from inferfleet.fleet.roles import args_of, engine_of, hands_over, workers_of
 from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT
 
 _PROGRAMS: Mapping[str, tuple[str, ...]] = {
@@ -26,7 +25,7 @@ _PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "TensorRT-LLM": ("trtllm-serve",),
 }
 # A token by which libraries of Hugging Face download (huggingface_hub, environment_variables.md).
-_TOKEN = "HF_TOKEN"
+TOKEN = "HF_TOKEN"
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,7 @@ def flags(pod: WorkerPod) -> tuple[str, ...]:
         return tuple(sglang.arguments(pod))
     if pod.engine.type == "TensorRT-LLM":
         return tuple(trtllm.arguments(pod))
-    template = workers_of(pod.deployment, pod.role).of(pod.position)
-    end = ending(pod.engine, template.spec if template else {"containers": [{"name": "engine"}]})
-    return tuple(vllm.arguments(pod, drain=end.drain))
+    return tuple(vllm.arguments(pod, drain=_drain(pod)))
 
 
 def fields(pod: WorkerPod) -> Mapping[str, str]:
@@ -96,11 +93,7 @@ def unwritable(deployment: ModelDeployment, role: str, pods: int) -> str | None:
         )
     if engine.type == "SGLang" and topology.data > 1 and pods > 1:
         return "for SGLang with topology.data over several pods no command line is written"
-    if engine.type != "vLLM" and (chosen := balance(deployment, role)) != "Engine":
-        return f"balance {chosen} is written for vLLM, and the engine is {engine.type}"
-    if engine.type != "SGLang" and topology.attention > 1:
-        return f"topology.attention is SGLang's, and the engine is {engine.type}"
-    if engine.type == "TensorRT-LLM" and is_disaggregated(deployment) and role in serving_roles(deployment):
+    if engine.type == "TensorRT-LLM" and hands_over(deployment, role):
         return "for TensorRT-LLM with prefill apart no command line is written"
     return None
 
@@ -109,7 +102,6 @@ def example(deployment: ModelDeployment, role: str) -> str:
     """Return a command to begin from where none is written, as YAML."""
     engine = engine_of(deployment, role)
     program = {
-        "vLLM": (*_PROGRAMS["vLLM"], "MODEL", "--port=PORT"),
         "SGLang": (*_PROGRAMS["SGLang"], "--model-path=MODEL", "--host=0.0.0.0", "--port=PORT"),
         "TensorRT-LLM": ("trtllm-llmapi-launch", "trtllm-serve", "MODEL", "--host=0.0.0.0", "--port=PORT"),
         "Triton": ("tritonserver", "--model-repository=MODEL", "--http-port=PORT"),
@@ -130,7 +122,7 @@ def variables(pod: WorkerPod) -> Iterator[dict[str, Any]]:
     if engine.model and engine.model.token:
         ref = engine.model.token.secret_ref
         source = {"secretKeyRef": {"name": ref.name, "key": ref.key}}
-        yield {"name": _TOKEN, "valueFrom": source}
+        yield {"name": TOKEN, "valueFrom": source}
     if has_own_command(pod.deployment, pod.role, pod.position):
         yield from ({"name": f"INFERFLEET_{name}", "value": value} for name, value in _declared(pod))
 
@@ -144,15 +136,15 @@ def _declared(pod: WorkerPod) -> Iterator[tuple[str, str]]:
     yield "PORT", str(pod.port)
     for name in ("tensor", "pipeline", "data", "data_local"):
         yield name.upper(), str(getattr(topology, name))
-    yield "DRAIN", str(_drain(engine, pod))
+    yield "DRAIN", str(_drain(pod))
     if pod.pods > 1:
         yield "LEADER", LEADER
         yield "RANK", INDEX
         yield "PODS", SIZE
-    if is_disaggregated(pod.deployment) and pod.role in serving_roles(pod.deployment):
+    if hands_over(pod.deployment, pod.role):
         yield "BOOTSTRAP_PORT", str(BOOTSTRAP_PORT)
 
 
-def _drain(engine: Engine, pod: WorkerPod) -> int:
-    template = workers_of(pod.deployment, pod.role).of(pod.position)
-    return ending(engine, template.spec).drain if template else 0
+def _drain(pod: WorkerPod) -> int:
+    template = workers_of(pod.deployment, pod.role).of(pod.position) or ENGINE_ALONE
+    return ending(pod.engine, template.spec).drain

@@ -12,11 +12,11 @@ from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
 from inferfleet.fleet.roles import (
     engine_of,
     lacking_images,
+    path_of_image,
     path_of_role,
     path_of_selector,
     roles_of,
     selector_of,
-    template_path,
     without_image,
     workers_of,
 )
@@ -177,16 +177,13 @@ def _images(documents: Documents, key: str) -> Iterator[Problem]:
     if not matched or not all(lacking_images(document, cluster.spec.serving.images) for cluster in matched):
         return
     for role in roles_of(document):
-        template = workers_of(document, role).entry_template
-        if "image" not in template.engine:
+        if "image" not in workers_of(document, role).entry_template.engine:
             kind = engine_of(document, role).type
-            place = template.spec["containers"].index(template.engine)
             yield Problem(
-                "container engine has no image, and no cluster that clusterSelector matches has those of "
+                "the engine has no image, and no cluster that clusterSelector matches has those of "
                 f"{' and '.join(engines)} (serving.images.engine)",
-                f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to a "
-                "cluster",
-                f"{template_path(document, role)}.spec.containers[{place}].image",
+                f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in a cluster",
+                path_of_image(document, role),
                 kind="ModelDeployment",
                 key=key,
             )

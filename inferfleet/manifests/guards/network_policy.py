@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import NetworkPolicy, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import metrics_ports, target_ports
+from inferfleet.fleet.engines.ports import metrics_ports, target_ports
 from inferfleet.fleet.roles import roles_of, serving_roles
 from inferfleet.manifests.gateway import ENVOY_NAMESPACE
 from inferfleet.manifests.metadata import metadata

@@ -13,7 +13,7 @@ from typing import Any
 from inferfleet.api.kinds.model_deployment import EndpointPicker, ModelDeployment
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import listing, shown
-from inferfleet.fleet.ports import metrics_ports
+from inferfleet.fleet.engines.ports import metrics_ports
 from inferfleet.fleet.roles import serving_roles
 from inferfleet.manifests.picker.config import SOURCE
 from inferfleet.manifests.picker.parameters import At, Finding, mappings, seconds, within

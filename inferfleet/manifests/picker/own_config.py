@@ -101,7 +101,7 @@ def found(
     config = deployment.spec.endpoint_picker.config
     if config is None:
         return
-    table, who = picker_table(profile.config_table), f"the endpoint picker of {profile.name}"
+    table, who = picker_table(profile.name), f"the endpoint picker of {profile.name}"
     types = {plugin.at: plugin.type for plugin in _plugins(config)}
     for finding in findings(config, table, who=who, flags=flags):
         mistake = finding.mistake

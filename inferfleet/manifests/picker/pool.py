@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import target_ports
+from inferfleet.fleet.engines.ports import target_ports
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.profiles.profile import Profile

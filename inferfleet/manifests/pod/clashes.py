@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.pods.resources import fractions
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
-from inferfleet.api.wording import below, path_of
+from inferfleet.api.wording import below
+from inferfleet.fleet.engines.ports import serving_ports
 from inferfleet.fleet.names import LWS
-from inferfleet.fleet.ports import serving_ports
 from inferfleet.fleet.requests import requests
-from inferfleet.fleet.roles import listening_port, proxied_port
+from inferfleet.fleet.roles import listening_port, path_of_image, proxied_port
 from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.manifests.pod.contradictions import contradictions
 from inferfleet.manifests.pod.disaggregated.check import proxy_mistakes, proxy_problems
@@ -39,7 +40,7 @@ def _problem(wrong: Mistake | Contradiction, at: Sequence[str | int], stand: Sta
     return Problem(
         wrong.what,
         wrong.next_step,
-        f"{stand.path}.{path_of(at)}",
+        stand.field(at),
         kind="ModelDeployment",
         key=stand.deployment.metadata.key,
     )
@@ -49,13 +50,12 @@ def _no_image(stand: Stand) -> Iterator[Problem]:
     """Yield an engine for which neither its template nor its cluster names an image."""
     if stand.image or "image" in stand.written.engine:
         return
-    place = stand.written.spec["containers"].index(stand.written.engine)
     cluster, kind = stand.spot.cluster, stand.engine.type
     yield Problem(
-        f"container engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
-        f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to the "
-        "cluster, or leave it out by clusterSelector",
-        f"{stand.path}.spec.containers[{place}].image",
+        f"the engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
+        f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in the cluster, or "
+        "leave it out by clusterSelector",
+        path_of_image(stand.deployment, stand.role),
         kind="ModelDeployment",
         key=stand.deployment.metadata.key,
     )
@@ -131,7 +131,7 @@ def api_server_refusals(template: dict[str, Any], stand: Stand) -> Iterator[Prob
         yield Problem(
             mistake.what.replace("{field}", steps[-1] if steps else "it"),
             mistake.next_step,
-            f"{stand.path}.{path_of(mistake.at)}",
+            stand.field(mistake.at),
             kind="ModelDeployment",
             key=stand.deployment.metadata.key,
         )
@@ -145,7 +145,7 @@ def fractional_bytes(stand: Stand) -> Iterator[Problem]:
             yield Problem(
                 f"container {container['name']}: {resource} {written} is no whole number of bytes",
                 f"Write {meant}",
-                below(f"{stand.path}.{path_of(at)}.resources.{part}", resource),
+                below(f"{stand.field(at)}.resources.{part}", resource),
                 kind="ModelDeployment",
                 key=stand.deployment.metadata.key,
                 severity="warning",
@@ -157,12 +157,12 @@ def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Prob
     spec = template["spec"]
     if has_accelerators(stand.deployment) or requests(spec, "cpu") or requests(spec, "memory"):
         return
-    place = stand.written.spec["containers"].index(stand.written.engine)
+    place, _ = engine_container(stand.written.spec)
     yield Problem(
         "the pods have accelerator: None and request neither cpu nor memory, so the plan puts as many on a "
         "node as it may run",
         "Write resources.requests with cpu and memory",
-        f"{stand.path}.spec.containers[{place}].resources",
+        stand.field(("spec", "containers", place, "resources")),
         kind="ModelDeployment",
         key=stand.deployment.metadata.key,
         severity="warning",

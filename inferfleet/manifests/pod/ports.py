@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.ports import engine_ports, group_ports, supervisor_port
+from inferfleet.fleet.engines.ports import engine_ports, group_ports, supervisor_port
 from inferfleet.manifests.pod.parts import Contradiction, Spec, containers, is_engine
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import is_port

@@ -1,13 +1,27 @@
 """Where a pod template belongs: role, placement, position in its worker, and what is there for it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.api.kinds.pod_template import PodTemplate
 from inferfleet.api.kinds.workers import Position
-from inferfleet.fleet.ports import followers_serve
-from inferfleet.fleet.roles import engine_of, proxied_port, template_path, workers_of
+from inferfleet.api.wording import path_of
+from inferfleet.fleet.engines.balance import every_pod_serves
+from inferfleet.fleet.engines.worker import WorkerPod
+from inferfleet.fleet.engines.written import flags, is_written
+from inferfleet.fleet.roles import (
+    engine_of,
+    path_of_args,
+    path_of_engine,
+    path_of_image,
+    path_of_role,
+    proxied_port,
+    template_path,
+    workers_of,
+)
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.hardware import Hardware
@@ -33,7 +47,7 @@ class Stand:
     @property
     def answers(self) -> bool:
         """Return whether the engines of these pods listen for requests: those of entries, others may."""
-        return self.position == "Entry" or followers_serve(self.deployment, self.role, self.shape)
+        return self.position == "Entry" or every_pod_serves(self.deployment, self.role, self.shape.pods)
 
     @property
     def has_proxy(self) -> bool:
@@ -49,6 +63,25 @@ class Stand:
     def path(self) -> str:
         """Return where the template is written in the document."""
         return template_path(self.deployment, self.role, self.position)
+
+    def field(self, at: Sequence[str | int]) -> str:
+        """Return where the document says what stands at a place of the template: `spec`, `containers`, ...
+
+        What inferfleet writes is said by fields of the engine, and what no template says by the workers.
+        """
+        workers = workers_of(self.deployment, self.role)
+        place, container = engine_container(self.written.spec)
+        rest = tuple(at[3:]) if tuple(at[:3]) == ("spec", "containers", place) else ()
+        if rest[:1] == ("image",) and "image" not in container:
+            return path_of_image(self.deployment, self.role)
+        if rest[:1] == ("args",) and is_written(self.deployment, self.role, self.position):
+            pod = WorkerPod(self.deployment, self.role, self.position, self.shape.pods)
+            own = int(rest[1]) - len(flags(pod)) if len(rest) > 1 else -1
+            path = path_of_args(self.deployment, self.role)
+            return f"{path}[{own}]" if own >= 0 else path_of_engine(self.deployment, self.role)
+        if workers.template is None and workers.entry is None:
+            return f"{path_of_role(self.role)}.workers"
+        return f"{self.path}.{path_of(at)}"
 
     @property
     def written(self) -> PodTemplate:

@@ -7,9 +7,7 @@ from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.drain import ending, grace_of_followers
-from inferfleet.fleet.engines.worker import WorkerPod
-from inferfleet.fleet.engines.written import command_line, variables
-from inferfleet.fleet.ports import (
+from inferfleet.fleet.engines.ports import (
     Health,
     active_ports,
     engine_ports,
@@ -17,6 +15,8 @@ from inferfleet.fleet.ports import (
     serving_ports,
     target_ports,
 )
+from inferfleet.fleet.engines.worker import WorkerPod
+from inferfleet.fleet.engines.written import command_line, variables
 from inferfleet.fleet.roles import DECODE, is_disaggregated, serving_roles, startup_of
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.disaggregated.proxy import routing_proxy

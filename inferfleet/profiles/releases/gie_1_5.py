@@ -13,12 +13,6 @@ _USE_ENGINE_CONFIGS = "name the metric under engineConfigs of core-metrics-extra
 # HTTPRoute and Gateway are v1 since then, and so is the InferencePool: config/crd of both projects.
 FIRST_STABLE = {GATEWAY_API: "1.0.0", INFERENCE: "1.0.0"}
 
-# Images for NVIDIA's GPUs.
-ENGINES = {
-    "vLLM": "docker.io/vllm/vllm-openai:v0.32.0",
-    "SGLang": "docker.io/lmsysorg/sglang:v0.5.23",
-}
-
 REJECTED = {
     "total-queued-requests-metric": _USE_ENGINE_CONFIGS,
     "total-running-requests-metric": _USE_ENGINE_CONFIGS,
@@ -54,8 +48,6 @@ GIE_1_5 = Profile(
     engine_metrics_port_flag="model-server-metrics-port",
     lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
     proxy=None,
-    engine_images=ENGINES,
-    config_table="gie-1.5",
     # Its openai-parser refuses what has no messages, prompt or input, so all of Triton's own protocol.
     parser_of_any="passthrough-parser",
     # pkg/epp/metrics/metrics.go of v1.5.0.

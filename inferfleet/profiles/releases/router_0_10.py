@@ -7,7 +7,7 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 from inferfleet.profiles import proxy
 from inferfleet.profiles.flags.pickers import picker_flags
 from inferfleet.profiles.profile import Phases, Profile
-from inferfleet.profiles.releases.gie_1_5 import ENGINES, FIRST_STABLE, REJECTED
+from inferfleet.profiles.releases.gie_1_5 import FIRST_STABLE, REJECTED
 
 # CipherSuites and InsecureCipherSuites in crypto/tls of Go 1.26, with which Dockerfile.epp builds it
 # (1.26.6), read in src/crypto/tls/cipher_suites.go on 2026-11-24.
@@ -66,8 +66,6 @@ ROUTER_0_10 = Profile(
     engine_metrics_port_flag=None,
     lease_suffix=".llm-d.ai",
     proxy=proxy.ROUTER_0_10,
-    engine_images=ENGINES,
-    config_table="router-0.10",
     # NewRuntime in pkg/epp/datalayer/runtime.go.
     least_scrape="50ms",
     cipher_suites=_CIPHER_SUITES,

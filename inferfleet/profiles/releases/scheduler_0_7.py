@@ -27,7 +27,6 @@ SCHEDULER_0_7 = replace(
         for name, instead in GIE_1_5.rejected_flags.items()
     },
     proxy=proxy.SCHEDULER_0_7,
-    config_table="scheduler-0.7",
     # GIE 1.4 has no parsers to choose from.
     parser_of_any=None,
     # pkg/epp/framework/plugins/datalayer/extractor/metrics/factories.go of GIE v1.4.0; without the gate,

@@ -120,6 +120,11 @@ def test_an_unknown_key_of_an_object_is_a_mistake_with_the_nearest_one() -> None
     )
 
 
+def test_objects_that_are_nested_too_deep_are_a_mistake() -> None:
+    [mistake] = vllm("--kv-transfer-config", "[" * 50_000)
+    assert mistake.at == (1,)
+
+
 def test_what_else_the_parser_refuses_is_said_in_its_words() -> None:
     assert sglang("--pp=2", "--skip-tokenizer-init=true", "stray", "--port") == (
         Mistake(

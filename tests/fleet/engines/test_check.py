@@ -134,25 +134,25 @@ UNSTARTED = (
         (
             {"engine": {"args": ["--max-num-seqs=8", "--port", "9000"]}},
             "spec.engine.args[1]",
-            "--port is a flag that inferfleet writes",
+            "--port is for inferfleet to write",
             "Remove it, and write engine.port",
         ),
         (
             {"engine": {"args": ["--tensor_parallel_size=2"]}, "topology": {"tensor": 2}},
             "spec.engine.args[0]",
-            "--tensor_parallel_size is a flag that inferfleet writes",
+            "--tensor_parallel_size is for inferfleet to write",
             "Remove it, and write topology.tensor",
         ),
         (
             {"engine": {"args": ["--headless"]}, "topology": {"tensor": 8, "pipeline": 2}},
             "spec.engine.args[0]",
-            "--headless is a flag that inferfleet writes",
+            "--headless is for inferfleet to write",
             "Remove it, and write workers.balance",
         ),
         (
             {"prefill": {**PREFILL, "args": ["--kv-transfer-config={}"]}},
             "spec.prefill.args[0]",
-            "--kv-transfer-config is a flag that inferfleet writes",
+            "--kv-transfer-config is for inferfleet to write",
             "Remove it, and write prefill",
         ),
         (
@@ -225,7 +225,9 @@ def test_an_image_whose_tag_says_another_version_is_warned_of(
         "warning",
         "spec.engine.version",
         f"version is {version or '0.32 by default'}, and image {image!r} has another one in its tag",
-        f'Write version: "{image.rpartition(":v")[2]}", or another image',
+        f'Write version: "{image.rpartition(":v")[2]}", or another image'
+        if version
+        else "Take an image from 0.24 on, or write a command of your own in the template",
     )
     expected = [warning] if told else []
     of_template = declared(engine=engine, container={"image": image})
@@ -300,3 +302,61 @@ def test_all_that_is_wrong_comes_at_once() -> None:
         "spec.engine.version",
         "spec.engine.drain",
     ]
+
+
+@pytest.mark.parametrize(
+    ("port", "topology", "why"),
+    [
+        (29501, {"tensor": 8, "pipeline": 2}, "serves on port 29501, and pods of a worker meet there"),
+        (
+            9250,
+            {"tensor": 1, "data": 16, "dataLocal": 8},
+            "serves on port 9256, and the health of all copies of a pod is told there",
+        ),
+    ],
+)
+def test_a_port_that_inferfleet_takes_is_none_for_the_engine(
+    port: int, topology: dict[str, int], why: str
+) -> None:
+    pods = topology.get("pipeline", 1) * topology.get("data", 1) // topology.get("dataLocal", 1)
+    document = declared(topology, engine={"port": port})
+    found = list(engine_problems(document, {"decode": [pods]}, []))
+    assert [(problem.path, problem.what) for problem in found] == [("spec.engine.port", f"the engine {why}")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "what"),
+    [
+        (
+            {"topology": {"tensor": 8, "attention": 8}},
+            "spec.workers.topology.attention",
+            "topology.attention is SGLang's, and the engine is vLLM",
+        ),
+        (
+            {
+                "engine": {"type": "SGLang"},
+                "topology": {"tensor": 1, "data": 2, "dataLocal": 2},
+                "workers": {"balance": "Port"},
+            },
+            "spec.workers.balance",
+            "balance Port is written for vLLM, and the engine is SGLang",
+        ),
+        (
+            {"engine": {"revision": "1"}},
+            "spec.engine.revision",
+            "revision names the form of a KV cache that prefill hands on, and there is no prefill",
+        ),
+        (
+            {
+                "engine": {"model": {"repository": "m", "token": {"secretRef": {"name": "hf"}}}},
+                "container": {"env": [{"name": "HF_TOKEN", "value": "x"}]},
+            },
+            "spec.engine.model.token",
+            "the document declares a token of the model, and its template has a variable HF_TOKEN",
+        ),
+    ],
+)
+def test_a_field_that_does_nothing_or_clashes_is_told_at_it(
+    fields: dict[str, Any], path: str, what: str
+) -> None:
+    assert [(problem[1], problem[2]) for problem in _said(declared(**fields))] == [(path, what)]

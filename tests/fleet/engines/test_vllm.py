@@ -9,7 +9,9 @@ from declared import MODEL, declared, words
 from inferfleet.api.kinds.workers import Position
 
 SERVE = f"vllm serve {MODEL}"
-NODES = "--nnodes=$(LWS_GROUP_SIZE) --node-rank=$(LWS_WORKER_INDEX) --master-addr=$(LWS_LEADER_ADDRESS)"
+NODES = "--nnodes=$(LWS_GROUP_SIZE) --node-rank=$(LWS_WORKER_INDEX) --master-addr=$(LWS_LEADER_ADDRESS) "
+NODES += "--master-port=29501"
+RPC, SUPERVISED = "--data-parallel-rpc-port=29550", "--data-parallel-supervisor-port=9256"
 MEETS = "--data-parallel-address=$(LWS_LEADER_ADDRESS)"
 PREFILL = {"workers": {"topology": {"tensor": 1}}}
 
@@ -29,7 +31,7 @@ PREFILL = {"workers": {"topology": {"tensor": 1}}}
             {"tensor": 2, "data": 4, "dataLocal": 4},
             {"balance": "Port"},
             "--port=8000 --tensor-parallel-size=2 --data-parallel-size=4 --data-parallel-size-local=4 "
-            "--data-parallel-multi-port-external-lb --shutdown-timeout=90",
+            f"--data-parallel-multi-port-external-lb {SUPERVISED} --shutdown-timeout=90",
         ),
     ],
 )
@@ -63,20 +65,21 @@ def test_what_a_document_declares_beside_it_is_told_and_its_own_args_come_last()
         (
             {"tensor": 1, "data": 16, "dataLocal": 8},
             "Engine",
-            f"--port=8000 --data-parallel-size=16 --data-parallel-size-local=8 {NODES} --shutdown-timeout=90",
-            f"--data-parallel-size=16 --data-parallel-size-local=8 {NODES} --headless",
+            f"--port=8000 --data-parallel-size=16 --data-parallel-size-local=8 {RPC} {NODES} "
+            "--shutdown-timeout=90",
+            f"--data-parallel-size=16 --data-parallel-size-local=8 {RPC} {NODES} --headless",
         ),
         (
             {"tensor": 1, "data": 16, "dataLocal": 8},
             "Pod",
-            "--port=8000 --data-parallel-size=16 --data-parallel-size-local=8 --data-parallel-hybrid-lb "
-            f"{NODES} --shutdown-timeout=90",
+            f"--port=8000 --data-parallel-size=16 --data-parallel-size-local=8 {RPC} "
+            f"--data-parallel-hybrid-lb {NODES} --shutdown-timeout=90",
             None,
         ),
         (
             {"tensor": 8, "data": 2},
             "Pod",
-            f"--port=8000 --tensor-parallel-size=8 --data-parallel-size=2 {MEETS} "
+            f"--port=8000 --tensor-parallel-size=8 --data-parallel-size=2 {RPC} {MEETS} "
             "--data-parallel-rank=$(LWS_WORKER_INDEX) --shutdown-timeout=90",
             None,
         ),
@@ -84,7 +87,8 @@ def test_what_a_document_declares_beside_it_is_told_and_its_own_args_come_last()
             {"tensor": 1, "data": 16, "dataLocal": 8},
             "Port",
             "--port=8000 --data-parallel-size=16 --data-parallel-size-local=8 "
-            f"--data-parallel-multi-port-external-lb {MEETS} --node-rank=$(LWS_WORKER_INDEX) "
+            f"--data-parallel-multi-port-external-lb {SUPERVISED} {RPC} {MEETS} "
+            "--node-rank=$(LWS_WORKER_INDEX) "
             "--shutdown-timeout=90",
             None,
         ),
@@ -92,8 +96,9 @@ def test_what_a_document_declares_beside_it_is_told_and_its_own_args_come_last()
             {"tensor": 8, "pipeline": 2, "data": 2},
             None,
             "--port=8000 --tensor-parallel-size=8 --pipeline-parallel-size=2 --data-parallel-size=2 "
-            f"{NODES} --shutdown-timeout=90",
-            f"--tensor-parallel-size=8 --pipeline-parallel-size=2 --data-parallel-size=2 {NODES} --headless",
+            f"{RPC} {NODES} --shutdown-timeout=90",
+            f"--tensor-parallel-size=8 --pipeline-parallel-size=2 --data-parallel-size=2 {RPC} {NODES} "
+            "--headless",
         ),
     ],
 )
@@ -110,7 +115,7 @@ def test_pods_of_a_worker_meet_and_followers_serve_where_each_has_whole_copies(
 
 def test_tensor_over_several_nodes_is_one_copy_of_all_pods() -> None:
     document = declared({"tensor": 16, "data": 2})
-    sizes = f"--tensor-parallel-size=16 --data-parallel-size=2 {NODES}"
+    sizes = f"--tensor-parallel-size=16 --data-parallel-size=2 {RPC} {NODES}"
     assert words(document, pods=4) == f"{SERVE} --port=8000 {sizes} --shutdown-timeout=90"
     assert words(document, position="Follower", pods=4) == f"{SERVE} {sizes} --headless"
 

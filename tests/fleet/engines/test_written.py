@@ -144,22 +144,6 @@ TRT, SGLANG = {"type": "TensorRT-LLM"}, {"type": "SGLang"}
             "for SGLang with topology.data over several pods no command line is written",
             SGLANG_COMMAND,
         ),
-        (
-            {
-                "engine": SGLANG,
-                "topology": {"tensor": 1, "data": 2, "dataLocal": 2},
-                "workers": {"balance": "Port"},
-            },
-            1,
-            "balance Port is written for vLLM, and the engine is SGLang",
-            SGLANG_COMMAND,
-        ),
-        (
-            {"topology": {"tensor": 8, "attention": 8}},
-            1,
-            "topology.attention is SGLang's, and the engine is vLLM",
-            f"command: [vllm, serve, {MODEL}, --port=$(INFERFLEET_PORT)]",
-        ),
     ],
 )
 def test_where_none_is_written_there_is_a_command_to_begin_from(

@@ -2,17 +2,19 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.pod_template import ResourceRequirements
-from inferfleet.api.kinds.text_rules import IMAGE
+from inferfleet.api.kinds.text_rules import IMAGE, Args
 from inferfleet.api.kinds.workers import NodeSelector, Workers
 from inferfleet.api.problems import Mistake, Mistaken
-from inferfleet.profiles.kv_transfer import Way
+from inferfleet.profiles.kv_transfer import Connector
 
-# How the KV cache of a prompt gets from a prefill pod to a decode pod.
-Connector = Way
+
+def _listed(args: Any) -> Any:
+    """Return a list as the tuple that it is held as: below a validator of its own, pydantic takes no list."""
+    return tuple(args) if isinstance(args, list) else args
 
 
 class Decider(Model):
@@ -46,7 +48,7 @@ class RoutingProxy(Model):
     profile.
     """
     engine_port: int | None = Field(default=None, ge=1, le=65_535)
-    """TCP port on which the engine listens behind the proxy, in decode pods. A command of your own has it in
+    """TCP port on which the engine listens behind the proxy, in decode pods; a command of your own has it in
     `INFERFLEET_PORT`. Default: 8200.
     """
     resources: ResourceRequirements | None = None
@@ -76,7 +78,7 @@ class Prefill(Model):
     """
     image: Annotated[str, IMAGE] | None = None
     """Container image of prefill engines. Default: as for decode."""
-    args: tuple[Annotated[str, Field(max_length=100_000)], ...] | None = None
+    args: Annotated[Args | None, BeforeValidator(_listed)] = None
     """Arguments that are appended to the written command line of prefill engines, in place of `engine.args`.
     Default: `engine.args`.
     """

@@ -133,6 +133,10 @@ def _model(model: Model) -> Iterator[str]:
     yield f"- **{code(model.deployment)}**: {', '.join(facts)}"
     for line in model.told:
         yield f"  {'  ' if line.startswith(' ') else ''}- {plain(line.strip())}"
+    for command in model.commands:
+        was = f", and ran {code(command.before)}" if command.before and command.after else ""
+        runs = f"runs {code(command.after)}{was}" if command.after else "runs a command of its own"
+        yield f"  - {plain(command.role)} {runs}"
     ends = [place.grace for place in model.places] + [restart.grace for restart in model.restarts]
     if seconds := max(ends, default=0):
         yield f"  - requests in hand have {seconds} s when a pod ends"

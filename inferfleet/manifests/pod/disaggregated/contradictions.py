@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
-from inferfleet.fleet.ports import engine_ports, serving_ports
+from inferfleet.fleet.engines.ports import engine_ports, serving_ports
 from inferfleet.fleet.roles import workers_of
 from inferfleet.manifests.pod.disaggregated.transfer import (
     bootstraps,

@@ -9,7 +9,7 @@ from typing import Any
 
 from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.serving.prefill import RoutingProxy
-from inferfleet.fleet.ports import engine_ports, serving_ports
+from inferfleet.fleet.engines.ports import engine_ports, serving_ports
 from inferfleet.fleet.roles import connector, picker_of
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import resources_of, text, tracing_variables, variable_of_pod

@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.problems import Problem
 from inferfleet.fleet import names
-from inferfleet.fleet.roles import PREFILL, connector, is_disaggregated, serving_roles
+from inferfleet.fleet.roles import PREFILL, connector, hands_over, is_disaggregated
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import variable_of_pod
 from inferfleet.profiles import kv_transfer
@@ -27,12 +27,11 @@ _PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 def is_nixl(stand: Stand) -> bool:
     """Return whether vLLM hands KV caches on by NIXL in these pods."""
-    return hands_over(stand) and stand.engine.type == "vLLM" and connector(stand.deployment) == "NIXL"
-
-
-def hands_over(stand: Stand) -> bool:
-    """Return whether these pods are of one of two roles that hand KV caches on."""
-    return is_disaggregated(stand.deployment) and stand.role in serving_roles(stand.deployment)
+    return (
+        hands_over(stand.deployment, stand.role)
+        and stand.engine.type == "vLLM"
+        and connector(stand.deployment) == "NIXL"
+    )
 
 
 def bootstraps(stand: Stand) -> bool:
@@ -43,7 +42,7 @@ def bootstraps(stand: Stand) -> bool:
 
 def hand_over(container: dict[str, Any], stand: Stand) -> None:
     """Tell an engine what it needs to hand KV caches on, where its template does not say it."""
-    if not hands_over(stand):
+    if not hands_over(stand.deployment, stand.role):
         return
     there = {variable["name"] for variable in container.get("env", [])}
     wanted = [variable for variable in _variables(container, stand) if variable["name"] not in there]
@@ -93,7 +92,7 @@ def without_storage(template: Mapping[str, Any], stand: Stand) -> Iterator[Probl
 
     LMCache may have a server of its own for it.
     """
-    if not hands_over(stand) or connector(stand.deployment) != "SharedStorage":
+    if not hands_over(stand.deployment, stand.role) or connector(stand.deployment) != "SharedStorage":
         return
     spec = template["spec"]
     shared = {volume["name"] for volume in spec.get("volumes", []) if set(volume) - _OF_ONE_POD}
@@ -104,7 +103,7 @@ def without_storage(template: Mapping[str, Any], stand: Stand) -> Iterator[Probl
             "no volume that other pods see",
             "Mount one volume, such as a claim with ReadWriteMany, in the engines of both roles, unless "
             "LMCache keeps them on a server",
-            f"{stand.path}.spec.volumes",
+            stand.field(("spec", "volumes")),
             kind="ModelDeployment",
             key=stand.deployment.metadata.key,
             severity="warning",

@@ -8,7 +8,7 @@ and ports, one endpoint each. A worker whose engine spreads requests itself has 
 from typing import NamedTuple
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.engines.balance import balance, every_pod_serves
+from inferfleet.fleet.engines.balance import balance
 from inferfleet.fleet.roles import engine_of, listening_port, port_of, serving_roles, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
@@ -67,14 +67,6 @@ def _in_pod(ports: tuple[int, ...], deployment: ModelDeployment, role: str, shap
 def active_ports(ports: tuple[int, ...]) -> str:
     """Return the ports of a serving pod as llm-d's pickers read them in an annotation: `8000,8001`."""
     return ",".join(map(str, ports))
-
-
-def followers_serve(deployment: ModelDeployment, role: str, shape: Shape) -> bool:
-    """Return whether every pod of a worker of this shape takes requests, and not only its entry.
-
-    Followers do if each pod has copies of its own and an API server.
-    """
-    return every_pod_serves(deployment, role, shape.pods)
 
 
 def health(deployment: ModelDeployment, role: str) -> Health:

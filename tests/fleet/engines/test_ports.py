@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet import ports
-from inferfleet.fleet.ports import Health
+from inferfleet.fleet.engines import ports
+from inferfleet.fleet.engines.balance import every_pod_serves
+from inferfleet.fleet.engines.ports import Health
 from inferfleet.fleet.shapes import Shape
 
 
@@ -61,7 +62,7 @@ def test_each_copy_of_a_pod_has_a_port_only_where_a_picker_spreads_the_requests(
 def test_followers_serve_where_each_pod_has_copies_and_an_api_server_of_its_own(
     deployment: ModelDeployment, shape: Shape, wanted: bool
 ) -> None:
-    assert ports.followers_serve(deployment, "decode", shape) is wanted
+    assert every_pod_serves(deployment, "decode", shape.pods) is wanted
 
 
 def test_a_pod_with_several_ports_tells_its_health_on_that_of_its_supervisor() -> None:
