@@ -150,7 +150,7 @@ def test_a_long_prompt_is_computed_by_the_prefill_and_answered_by_the_decode(
         (["--dtype=float16"], {}, "dtype 'auto' here and 'float16' there"),
         ([], {"image": "vllm/vllm-openai:v0.12.0"}, "version 'vllm-openai:v0.11.0' here"),
         (["--block-size=128"], {}, "different page/block size is not supported yet. local=16, remote=128"),
-        (["-tp=2"], {"gpus": 2}, "Local tensor parallel size 1 is not divisible by remote"),
+        (["-tp=3"], {"gpus": 3}, "Local tensor parallel size 2 is not divisible by remote"),
         ([], {"env": {"VLLM_NIXL_SIDE_CHANNEL_HOST": "localhost"}}, "Remote NIXL agent engine ID mismatch"),
     ],
     ids=["model", "dtype", "version", "block size", "tensor", "host"],
@@ -159,7 +159,7 @@ def test_a_prefill_that_does_not_fit_is_refused_and_counted(
     program: Path, engines: Process, args: list[str], more: dict[str, Any], says: str
 ) -> None:
     vllm(engines, 10, *args, **more)
-    vllm(engines, 11)
+    vllm(engines, 11, "-tp=2", gpus=2)
     with sidecar(program) as url:
         status, pod, _, said = ask(url, LONG, prefill=PREFILL)
     assert (status, pod) == (500, "ml/q-11")
