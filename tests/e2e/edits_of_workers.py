@@ -161,9 +161,7 @@ _OF_TEMPLATES = (
         "another port",
         "single", "spec.engine.port", 8100, _ROLL,
         pool("single", "spec.targetPorts.number"),
-        single(
-            "single-decode-plain", *(f"spec.template.{path}" for path in (ARGS, LISTED)), ANNOTATIONS
-        ),
+        single("single-decode-plain", *(f"spec.template.{path}" for path in (ARGS, LISTED))),
         says=f"serve on port 8000, and their InferencePool would send requests to port 8100 {_AHEAD}",
     ),
     edit(
@@ -215,7 +213,7 @@ _ROLES = (
     edit(
         "another port for a role",
         "duo", f"{ENCODE}.engine", {**DECLARED, "port": 8100}, _ROLL,
-        single("duo-encode-plain", *(f"spec.template.{path}" for path in (ARGS, LISTED)), ANNOTATIONS),
+        single("duo-encode-plain", *(f"spec.template.{path}" for path in (ARGS, LISTED))),
         {"Service east/ml/duo-encode": "update spec.ports.port"},
     ),
 )  # fmt: skip
