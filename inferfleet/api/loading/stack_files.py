@@ -12,7 +12,7 @@ from inferfleet.api.loading.files import read, read_text
 from inferfleet.api.loading.readable import readable_keys
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import nearest_parent, one_of, shown
-from inferfleet.api.work import count, take
+from inferfleet.api.work import take
 
 # Room for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
@@ -116,7 +116,7 @@ def files_of_stack(root: Path, stack: str) -> StackFiles:
     """Return the files of a stack. Raises InvalidDocuments with the closest name when it does not exist."""
     take(1, "listing stacks")
     known = stacks_of(root)
-    count(_EACH_NAME * len(known))
+    take(_EACH_NAME * len(known), "listing stacks")
     if stack not in known:
         what = f"stack {shown(stack)!r} has neither settings nor documents in {root / 'stacks'}"
         next_step = one_of(stack, known, "Known stacks") if known else f"Create stacks/Pulumi.{stack}.yaml"
