@@ -120,7 +120,7 @@ def test_a_preview_names_the_pickers_that_change_and_what_of_them(course: Course
     output = " ".join(course.preview.output.replace("\\", "").split())
     for which in (
         "pickers of ml/fewer, ml/more (flag ha-enable-leader-election)",
-        "picker of ml/resources (its pods)",
+        "picker of ml/resources (resources)",
         "picker of ml/config (configuration)",
         "picker of ml/flag (flag v)",
         "picker of ml/image (image)",
