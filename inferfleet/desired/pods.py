@@ -11,7 +11,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.workers import positions_of
 from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.pod_security import risk_problems
@@ -181,12 +181,12 @@ def _role(
     needs = _hardware(place, of_worker)
     if of_worker.pods > 1 and workers.of("Follower") is None:
         return [(None, [_no_follower(deployment, role, of_worker, place)])]
-    positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
     serving = documents.clusters[spot.cluster].spec.serving
     nvidia = place.device is None or place.device.driver in NVIDIA_DRIVERS
     image = image_of(deployment, role, serving.images, nvidia=nvidia)
     stands = [
-        Stand(deployment, spot, role, position, of_worker, needs, image, serving) for position in positions
+        Stand(deployment, spot, role, position, of_worker, needs, image, serving)
+        for position in positions_of(of_worker.pods)
     ]
     return [_position(documents, stand, place, chains) for stand in stands]
 

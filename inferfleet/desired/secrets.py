@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.text_rules import SUBDOMAIN
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.workers import POSITIONS
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, path_of, shown
 from inferfleet.desired.values import SecretNeed
@@ -86,9 +86,8 @@ def missing_keys(documents: Documents, deployment: str, reads: Iterable[Referenc
 
 def _reader(deployment: ModelDeployment, ref: Reference) -> str:
     """Return where the template is that reads it: that of entries where only a plugin has added it."""
-    positions: tuple[Position, ...] = ("Entry", "Follower")
     for role in roles_of(deployment):
-        for position in positions:
+        for position in POSITIONS:
             template = workers_of(deployment, role).of(position)
             if template and ref in references(ref.namespace, {"spec": template.spec}):
                 return template_path(deployment, role, position)

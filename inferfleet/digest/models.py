@@ -1,6 +1,5 @@
 """What becomes of each model: where its replicas go and why, what restarts, what serves meanwhile."""
 
-import shlex
 from collections.abc import Iterator
 
 from inferfleet.desired.values import KubeObject
@@ -12,14 +11,13 @@ from inferfleet.digest.restarts import (
     restarts,
     scales,
 )
-from inferfleet.digest.texts import scrubbed
+from inferfleet.digest.texts import command_text
 from inferfleet.digest.update import Side, Update
 from inferfleet.digest.values.models import Coming, Command, Model, Picker, Place, Restart, Roll, Scale
 from inferfleet.fleet.advice.changed import change_lines, roll_line
 from inferfleet.fleet.decisions import Change
 from inferfleet.fleet.decisions import Roll as PlannedRoll
 from inferfleet.fleet.engines.worker import WorkerPod
-from inferfleet.fleet.engines.written import command_line
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.preflight.pickers import replaced_pickers
@@ -110,28 +108,23 @@ def _model(
 def _commands(update: Update, deployment: str) -> tuple[Command, ...]:
     before, after = (_lines(side, deployment) for side in (update.base, update.head))
     return tuple(
-        Command(role, before.get(role, ""), after.get(role, ""))
-        for role in sorted(_roles(update.head, deployment))
-        if before.get(role) != after.get(role)
+        Command(role, before.get(role, ""), after[role])
+        for role in sorted(after)
+        if before.get(role, "") != after[role]
     )
 
 
-def _roles(side: Side, deployment: str) -> tuple[str, ...]:
-    document = side.documents.deployments.get(deployment)
-    return roles_of(document) if document else ()
-
-
 def _lines(side: Side, deployment: str) -> dict[str, str]:
-    """Return the written command line of each role, in the shape of its document."""
+    """Return the written command line of each role in the shape of its document, "" where none is written."""
     document = side.documents.deployments.get(deployment)
     if document is None:
         return {}
-    found = {}
-    for role in roles_of(document):
-        pods = workers_of(document, role).topology.pods_per_worker
-        if line := command_line(WorkerPod(document, role, "Entry", pods)):
-            found[role] = shlex.join(scrubbed([*line.command, *line.args]))
-    return found
+    return {
+        role: command_text(
+            WorkerPod(document, role, "Entry", workers_of(document, role).topology.pods_per_worker)
+        )
+        for role in roles_of(document)
+    }
 
 
 def _is_wanted(update: Update, deployment: str) -> bool:

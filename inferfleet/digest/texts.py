@@ -2,10 +2,13 @@
 
 import json
 import re
+import shlex
 from typing import Any
 
 from inferfleet.digest.values.models import Coming
 from inferfleet.digest.values.written import Field
+from inferfleet.fleet.engines.worker import WorkerPod
+from inferfleet.fleet.engines.written import command_line
 from inferfleet.manifests.differing import differing
 from inferfleet.manifests.pod.plain_secrets import in_arguments
 from inferfleet.plugins.diff import compared
@@ -52,6 +55,14 @@ def field_of(path: str, before: Any, after: Any, *, shown: bool = True) -> Field
 def _text(value: Any) -> str:
     text = json.dumps(scrubbed(value), ensure_ascii=False, sort_keys=True)
     return _CREDENTIALS.sub(f"://{_HELD}@", text)
+
+
+def command_text(pod: WorkerPod) -> str:
+    """Return the written command line of a pod as a shell takes it, without words that look like secrets; ""
+    where none is written.
+    """
+    line = command_line(pod)
+    return shlex.join(scrubbed([*line.command, *line.args])) if line else ""
 
 
 def scrubbed(value: Any) -> Any:

@@ -11,6 +11,7 @@ from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 # Where a pod stands in its worker: it takes the worker's requests, or it is one of the others.
 Position = Literal["Entry", "Follower"]
+POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 
 # Who shares requests among data-parallel copies of a worker: the engine in its entry, or an endpoint picker
 # that chooses among pods, or among ports with a copy each.
@@ -18,6 +19,11 @@ Balance = Literal["Engine", "Pod", "Port"]
 
 # An InferencePool takes no more: gateway-api-inference-extension, api/v1/inferencepool_types.go.
 MOST_PORTS = 8
+
+
+def positions_of(pods: int) -> tuple[Position, ...]:
+    """Return the positions in a worker of so many pods: of one, it is the entry."""
+    return POSITIONS if pods > 1 else POSITIONS[:1]
 
 
 class Topology(Model):

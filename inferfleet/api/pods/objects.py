@@ -130,7 +130,7 @@ def _secret(manifest: Object) -> Iterator[Mistake]:
 def _is_object(text: bytes) -> bool:
     try:
         return isinstance(json.loads(text), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -1,7 +1,6 @@
 """Everything that explains one deployment, and as text for people."""
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,17 +8,16 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.scaling import ReplicaRange
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.workers import Position, positions_of
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.plan import gpus_or_cpu, pools, reason_rows
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired, ReadyHook
-from inferfleet.digest.texts import scrubbed
+from inferfleet.digest.texts import command_text
 from inferfleet.fleet import names
 from inferfleet.fleet.advice.short import NO_WAYS, by_cluster, fix_lines
 from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced, Ways
 from inferfleet.fleet.engines.worker import WorkerPod
-from inferfleet.fleet.engines.written import command_line
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.sizes import cores, gib, needed
 from inferfleet.fleet.roles import roles_of, workers_of
@@ -165,10 +163,8 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
 
 
 def _commands(deployment: ModelDeployment, role: str, pods: int) -> tuple[str, ...]:
-    every: tuple[Position, ...] = ("Entry",) if pods == 1 else ("Entry", "Follower")
-    lines = (command_line(WorkerPod(deployment, role, position, pods)) for position in every)
-    words = [scrubbed([*line.command, *line.args]) for line in lines if line]
-    return tuple(dict.fromkeys(map(shlex.join, words)))
+    every = (command_text(WorkerPod(deployment, role, position, pods)) for position in positions_of(pods))
+    return tuple(dict.fromkeys(filter(None, every)))
 
 
 def show(explained: Explanation) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.workers import POSITIONS
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import shown
 from inferfleet.fleet.placement.sizes import gib
@@ -24,13 +24,12 @@ _WITHOUT_OVERHEAD = {"nvidia", "nvidia-cdi", "nvidia-legacy"}
 
 def unplanned(documents: Documents) -> Iterator[Problem]:
     """Yield a notice for each template whose pods ask for something that plans do not count."""
-    positions: tuple[Position, ...] = ("Entry", "Follower")
     for key, document in sorted(documents.deployments.items()):
         for role in roles_of(document):
             workers = workers_of(document, role)
             templates = {
                 template_path(document, role, position): template
-                for position in positions
+                for position in POSITIONS
                 if (template := workers.of(position))
             }
             for path, template in templates.items():

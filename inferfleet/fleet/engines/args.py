@@ -3,12 +3,11 @@
 An engine says so itself, but only once a pod has nodes, and they are billed.
 """
 
-import json
 from collections.abc import Sequence
 
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import named, nearest, one_of, shown
-from inferfleet.profiles.flags.reading import Fault, faults
+from inferfleet.profiles.flags.reading import Fault, faults, json_of
 from inferfleet.profiles.flags.table import Flag, FlagTable, flags
 
 _TAKES = {
@@ -61,8 +60,8 @@ def _unknown_key(flag: Flag, value: str) -> str | None:
     if not flag.keys:
         return None
     try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
+        found = json_of(value)
+    except ValueError:
         return None
     return next((key for key in found if key not in flag.keys), None) if isinstance(found, dict) else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.workers import Position, positions_of
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, shown
 from inferfleet.api.work import take
@@ -49,7 +49,6 @@ from inferfleet.profiles.kv_transfer import ENGINES
 
 # Steps for one argument, against the table of all flags of an engine.
 _EACH_ARGUMENT = 300
-_POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 
 
 def engine_problems(
@@ -308,7 +307,7 @@ def _path_of_container(deployment: ModelDeployment, role: str, position: Positio
 
 def _own(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
     seen = set[str]()
-    for position in _POSITIONS if pods > 1 else _POSITIONS[:1]:
+    for position in positions_of(pods):
         if not has_own_command(deployment, role, position):
             continue
         template = workers_of(deployment, role).of(position)

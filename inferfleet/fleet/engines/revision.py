@@ -12,7 +12,7 @@ from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.workers import POSITIONS
 from inferfleet.fleet.roles import (
     args_of,
     connector,
@@ -23,7 +23,6 @@ from inferfleet.fleet.roles import (
 )
 
 _DIGITS = 6
-_POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 _TUNED = ("command", "args", "env", "envFrom")
 
 
@@ -63,7 +62,7 @@ def tuned(deployment: ModelDeployment, role: str) -> dict[str, Any]:
     """Return args, commands and variables of a role's engines, which `engine.revision` replaces."""
     workers = workers_of(deployment, role)
     found: dict[str, Any] = {"args": list(args_of(deployment, role))}
-    for position in _POSITIONS:
+    for position in POSITIONS:
         template = workers.of(position)
         if template is not None:
             found[position] = {key: template.engine[key] for key in _TUNED if key in template.engine}

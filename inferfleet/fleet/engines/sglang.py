@@ -35,12 +35,10 @@ FIELDS = {
 
 def arguments(pod: WorkerPod) -> Iterator[str]:
     """Yield what follows the program."""
-    engine, topology = pod.engine, pod.topology
-    if engine.model is None:
-        raise ValueError("no command line is written for an engine without a model")
-    yield f"--model-path={engine.model.repository}"
-    if engine.model.revision:
-        yield f"--revision={engine.model.revision}"
+    engine, model, topology = pod.engine, pod.model, pod.topology
+    yield f"--model-path={model.repository}"
+    if model.revision:
+        yield f"--revision={model.revision}"
     for name in engine.served_names[:1]:
         yield f"--served-model-name={name}"
     if pod.serves:

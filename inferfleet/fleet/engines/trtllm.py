@@ -20,12 +20,10 @@ FIELDS = {
 
 def arguments(pod: WorkerPod) -> Iterator[str]:
     """Yield what follows the program."""
-    engine, topology = pod.engine, pod.topology
-    if engine.model is None:
-        raise ValueError("no command line is written for an engine without a model")
-    yield engine.model.repository
-    if engine.model.revision:
-        yield f"--revision={engine.model.revision}"
+    model, topology = pod.model, pod.topology
+    yield model.repository
+    if model.revision:
+        yield f"--revision={model.revision}"
     # It listens on localhost otherwise.
     yield "--host=0.0.0.0"
     yield f"--port={pod.port}"

@@ -50,12 +50,10 @@ TRANSFER_KEYS = ("kv_connector", "kv_role")
 
 def arguments(pod: WorkerPod, *, drain: int) -> Iterator[str]:
     """Yield what follows the program; `drain` are the seconds that requests have after SIGTERM."""
-    engine, topology = pod.engine, pod.topology
-    if engine.model is None:
-        raise ValueError("no command line is written for an engine without a model")
-    yield engine.model.repository
-    if engine.model.revision:
-        yield f"--revision={engine.model.revision}"
+    engine, model, topology = pod.engine, pod.model, pod.topology
+    yield model.repository
+    if model.revision:
+        yield f"--revision={model.revision}"
     if engine.served_names:
         yield from ("--served-model-name", *engine.served_names)
     if pod.serves:
@@ -83,7 +81,8 @@ def _group(pod: WorkerPod) -> Iterator[str]:
     """
     topology, chosen = pod.topology, pod.balance
     by_port = chosen == "Port"
-    if by_port or (pod.has_copies and not (chosen == "Pod" and topology.data_local == 1)):
+    one_each = chosen == "Pod" and topology.data_local == 1
+    if by_port or (pod.has_copies and not one_each):
         yield f"--data-parallel-size-local={topology.data_local}"
     if by_port:
         yield "--data-parallel-multi-port-external-lb"
@@ -96,7 +95,7 @@ def _group(pod: WorkerPod) -> Iterator[str]:
         yield f"--data-parallel-address={LEADER}"
         yield f"--node-rank={INDEX}"
         return
-    if pod.has_copies and chosen == "Pod" and topology.data_local == 1:
+    if pod.has_copies and one_each:
         yield f"--data-parallel-address={LEADER}"
         yield f"--data-parallel-rank={INDEX}"
         return

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
+from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, ModelSource
 from inferfleet.api.kinds.workers import Balance, Position, Topology
 from inferfleet.fleet.engines.balance import balance, every_pod_serves, has_copies_apart
 from inferfleet.fleet.roles import engine_of, listening_port, workers_of
@@ -26,6 +26,13 @@ class WorkerPod:
     def engine(self) -> Engine:
         """The engine of the role."""
         return engine_of(self.deployment, self.role)
+
+    @property
+    def model(self) -> ModelSource:
+        """The model of the engine. Raises ValueError for one that declares none."""
+        if self.engine.model is None:
+            raise ValueError("no command line is written for an engine without a model")
+        return self.engine.model
 
     @property
     def topology(self) -> Topology:

@@ -5,7 +5,6 @@ program, model, flags, and last `args` as they are. A container with a command o
 as variables, `INFERFLEET_*`, and an image without a model starts itself.
 """
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,10 +33,6 @@ class CommandLine:
 
     command: tuple[str, ...]
     args: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return it as a shell would take it."""
-        return shlex.join([*self.command, *self.args])
 
 
 def has_own_command(deployment: ModelDeployment, role: str, position: Position = "Entry") -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from inferfleet.api.kinds.workers import Position
+from inferfleet.api.kinds.workers import POSITIONS
 from inferfleet.fleet.shapes import Demand, Node, Pod, Share, fit
 
 
@@ -100,8 +100,7 @@ def gib(amount: int) -> str:
 
 def too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | None:
     """Return that fewer nodes have room for a pod of a worker than it has pods, or None where enough have."""
-    positions: list[Position] = ["Entry", "Follower"]
-    wanted = [demand.of(position) for position in positions]
+    wanted = [demand.of(position) for position in POSITIONS]
     fitting = sum(count for state, count in free.items() if any(fit(state, pod) for pod, _ in wanted))
     if fitting >= demand.gang:
         return None

@@ -21,7 +21,7 @@ def attached(template: Mapping[str, Any], pool: GkePool) -> bool:
     written = template.get("metadata", {}).get("annotations", {}).get(INTERFACES, "[]")
     try:
         listed = json.loads(written)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     entries = listed if isinstance(listed, list) else []
     return any(isinstance(entry, dict) and entry.get("network") != FIRST_NETWORK for entry in entries)

@@ -126,7 +126,7 @@ def _nested(words: Sequence[Placed]) -> tuple[list[Placed], list[Entry]]:
 
 def _plain(text: str) -> Any:
     try:
-        return _json(text)
+        return json_of(text)
     except ValueError:
         return text
 
@@ -225,7 +225,7 @@ def _complaint(table: FlagTable, flag: Flag, value: str) -> str:
     if flag.kind != "object":
         return f"invalid {flag.kind} value: {value!r}"
     try:
-        found = _json(_sizes_written_out(value))
+        found = json_of(_sizes_written_out(value))
     except ValueError as error:
         return f"1 validation error\n  Invalid JSON: {error}"
     if not isinstance(found, dict):
@@ -235,7 +235,7 @@ def _complaint(table: FlagTable, flag: Flag, value: str) -> str:
     return "\n".join((f"{len(unknown)} validation error{'s' if unknown[1:] else ''}", *each))
 
 
-def _json(text: str) -> Any:
+def json_of(text: str) -> Any:
     """Read JSON. Raises ValueError for what is none, and for what is too deep to be one."""
     try:
         return json.loads(text)
@@ -263,13 +263,13 @@ def _taken(table: FlagTable, flag: Flag, value: str) -> str:
             if "." in size[1] and not table.suffixes[size[2]]:
                 raise ValueError(value)
         case "JSON":
-            _json(value)
+            json_of(value)
         case "text or JSON":
             if value.strip().startswith("{") and value.strip().endswith("}"):
-                _json(value)
+                json_of(value)
         case "object":
             # Numbers in objects may have suffixes as well: `{"cpu_bytes_to_use": 80m}`.
-            found = _json(_sizes_written_out(value))
+            found = json_of(_sizes_written_out(value))
             if not isinstance(found, dict) or (flag.keys and not flag.keys.issuperset(found)):
                 raise ValueError(value)
     return value

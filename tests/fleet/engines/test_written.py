@@ -6,6 +6,7 @@ import pytest
 from declared import MODEL, declared, pod_of
 
 from inferfleet.api.kinds.workers import Position
+from inferfleet.digest.texts import command_text
 from inferfleet.fleet.engines.written import (
     CommandLine,
     command_line,
@@ -44,8 +45,8 @@ def test_it_is_written_for_a_declared_model_where_the_container_has_neither_comm
 
 
 def test_it_reads_as_a_shell_would_take_it() -> None:
-    line = command_line(pod_of(declared(engine={"args": ["--x", "a b"]})))
-    assert str(line) == f"vllm serve {' '.join(FLAGS)} --x 'a b'"
+    line = command_text(pod_of(declared(engine={"args": ["--x", "a b"]})))
+    assert line == f"vllm serve {' '.join(FLAGS)} --x 'a b'"
 
 
 def _variables(position: Position = "Entry", **fields: Any) -> dict[str, Any]:
