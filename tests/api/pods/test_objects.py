@@ -22,6 +22,15 @@ def _said(kind: str, api_version: str = "v1", name: str = "a", **fields: Any) ->
         ("ConfigMap", {"spec": {}}, "spec", "Kubernetes 1.36 has no field 'spec' here"),
         ("Secret", {"data": {"a": "secret!"}}, "data.a", "{field} must be a text in base64"),
         ("Secret", {"type": "kubernetes.io/tls", "stringData": {"tls.crt": ""}}, "type", "a Secret of type"),
+        (
+            "Secret",
+            {
+                "type": "kubernetes.io/dockerconfigjson",
+                "stringData": {".dockerconfigjson": '{"a": ' + "[" * 100_000},
+            },
+            "type",
+            ".dockerconfigjson must be an object in JSON",
+        ),
         ("Service", {"spec": {}}, "spec.ports", "a Service needs ports"),
         ("Service", {"spec": {"ports": [{"port": 0}]}}, "spec.ports[0].port", "{field} must be from 1"),
         (
