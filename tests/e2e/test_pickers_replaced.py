@@ -122,9 +122,8 @@ def test_a_preview_names_the_pickers_that_change_and_what_of_them(course: Course
         "pickers of ml/fewer, ml/more (flag ha-enable-leader-election)",
         "picker of ml/resources (resources)",
         "picker of ml/config (configuration)",
-        "picker of ml/flag (flag v)",
+        "pickers of ml/flag, ml/several (flag v)",
         "picker of ml/image (image)",
-        "picker of ml/several (flag v)",
     ):
         assert f"an update replaces the endpoint {which}" in output
 
