@@ -67,35 +67,30 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
     pools = documents.clusters[cluster].spec.node_pools
     index, document = next((index, document) for index, document in enumerate(pools) if document.name == name)
     held = _held(ledger, pool)
-    offered = f"{counted(document.size, 'node')} with {_amounts(ledger.rooms.by_key[pool].node)}"
+    offered = f"{counted(document.size, 'node')} of {_amounts(ledger.rooms.by_key[pool].node)}"
     what = (
-        f"pool {cluster}/{name} of {offered} is too small for the replicas that placement.lock has on it: "
+        f"pool {cluster}/{name} with {offered} is too small for the replicas that placement.lock has on it: "
         + ", ".join([f"{deployment} ({of})" for deployment, of in held.items()][:_NAMED])
         + (f", and {len(held) - _NAMED:,} more" if len(held) > _NAMED else "")
     )
-    if shrunk:
-        end = "; it has fewer nodes than it had, and there is no room elsewhere"
-        step = "Give it more nodes, make room on another pool, or lower replicas"
-    else:
-        end = "; it lost no nodes, so pods grew or branches were merged, and none of them moves unasked"
-        named = next(iter(held)) if len(held) == 1 else "NAMESPACE/NAME"
-        step = (
-            f"Say who may leave it with inferfleet plan --write --yield {named}, repeated for several; or "
-            "give it more nodes, or lower replicas"
-        )
-    problem = Problem(
-        f"{what}{end}",
-        step,
-        f"spec.nodePools[{index}]",
-        kind="InferenceCluster",
-        key=cluster,
-    )
+    steps = ["give it more nodes", *(["make room on another pool"] if shrunk else []), "lower replicas"]
     kept = kept_free(ledger, pool)
-    if not kept or not ledger.holds_without_kept_free(pool):
+    of_rollouts = bool(kept) and ledger.holds_without_kept_free(pool)
+    if of_rollouts:
+        what += f", and {kept}"
+        steps.append("write rollout: DeleteFirst")
+    step = f"{', '.join(steps[:-1])}, or {steps[-1]}"
+    if shrunk:
+        what += "; it has fewer nodes than it had, and there is no room elsewhere"
+        step = step[0].upper() + step[1:]
+    else:
+        what += "; it lost no nodes, so pods grew or branches were merged, and none of them moves unasked"
+        named = next(iter(held)) if len(held) == 1 else "NAMESPACE/NAME"
+        several = "" if len(held) == 1 else ", which may be repeated"
+        step = f"Say who may leave it: inferfleet plan --write --yield {named}{several}; or {step}"
+    problem = Problem(what, step, f"spec.nodePools[{index}]", kind="InferenceCluster", key=cluster)
+    if not of_rollouts:
         return problem
-    problem = replace(
-        problem, what=f"{what}, and {kept}{end}", next_step=f"{step}, or write rollout: DeleteFirst"
-    )
     surging = list(ledger.kept_free(pool))
     if len(surging) > 1:
         return problem
