@@ -50,7 +50,9 @@ class LockedCluster:
 
 @dataclass(frozen=True)
 class LockedPool:
-    """The node pool in Google Cloud behind a pool of a cluster."""
+    """A pool of a cluster. All have `nodes`; the other fields are of the node pool in Google Cloud that is
+    behind a pool of the stack's own.
+    """
 
     name: str
     """Name of the node pool in Google Cloud, which ends in a digest of the settings that cannot change in
@@ -80,11 +82,10 @@ class Lock:
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Clusters that have a route of the service, by `<namespace>/<service>`."""
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
-    """Node pools in Google Cloud, by `<cluster>/<pool>`."""
+    """Pools, by `<cluster>/<pool>`, as they are in Google Cloud where they are node pools of the stack."""
     nodes: Mapping[str, int] = field(default_factory=dict)
-    """Number of nodes with which each pool was planned, the most of one that is autoscaled, by
-    `<cluster>/<pool>`. A pool that documents make smaller is left by some of its replicas; of another one
-    that does not hold its replicas nobody leaves unasked.
+    """Number of nodes that the pool was planned with, the most of one that is autoscaled. Some replicas leave
+    a pool that documents make smaller; one that is too small for another reason nobody leaves unasked.
     """
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
