@@ -16,8 +16,9 @@ Phases, in order:
    cluster or pool no longer exists are errors and stay in the lock alone. All others are taken over as they
    are, whether they still fit or not.
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
-   not be, relieve pools that are too small, and add missing replicas; the last three repeat until none of
-   them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
+   not be, relieve pools that have fewer nodes than they had, and add missing replicas; the last three repeat
+   until none of them finds room. A pool that is too small for another reason is left only by replicas that
+   somebody names. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
    replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
    (`placement/candidates.py`). Where not all have room, those of abandoned clusters are served before those
