@@ -57,8 +57,7 @@ def _entries(lock: Lock) -> _Entries:
         }
         for name, cluster in lock.clusters.items()
     }
-    pools = {f"pools.{key}": {**pool.settings, "name": pool.name} for key, pool in lock.pools.items()}
-    nodes = {
-        f"pools.{key}": {"nodes": nodes, **pools.get(f"pools.{key}", {})} for key, nodes in lock.nodes.items()
-    }
-    return {**clusters, **pools, **nodes}
+    pools: dict[str, dict[str, Any]] = {f"pools.{key}": {"nodes": nodes} for key, nodes in lock.nodes.items()}
+    for key, pool in lock.pools.items():
+        pools[f"pools.{key}"] |= {**pool.settings, "name": pool.name}
+    return {**clusters, **pools}

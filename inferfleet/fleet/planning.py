@@ -23,9 +23,8 @@ Phases, in order:
    price per GPU, then to the pool with a node that it fills best, then by name
    (`placement/candidates.py`). Where not all have room, those of abandoned clusters are served before those
    that never ran, the highest priority first, then those with few GPUs choose first, and deployments of
-   one size take turns. Replicas that are new then make room
-   for others by moving to other pools, and move to where all of them cost less and none is spread worse
-   (`placement/exchange/`).
+   one size take turns. Replicas that are new then make room for others by moving to other pools, and move
+   to where all of them cost less and none is spread worse (`placement/exchange/`).
 4. *Route*: endpoints follow from placements, service routes and their weights from endpoints.
 
 A replica is all its roles on one cluster, each on one pool. It fits as a whole or not at all, and so does

@@ -119,9 +119,9 @@ def test_what_branches_overfill_without_a_conflict_moves_as_somebody_says(reposi
     refused = (
         "stacks/prod/clusters.yaml:6: spec.nodePools[0]: pool east/l4 with 2 nodes of 2 GPUs, 16 cores, 64Gi "
         "of memory is too small for the replicas that placement.lock has on it: ml/a (2 replicas: 2 GPUs), "
-        "ml/b (1 replica: 1 GPU), ml/c (2 replicas: 2 GPUs); it lost no nodes, so pods grew or branches were "
-        "merged, and none of them moves unasked. Say who may leave it: inferfleet plan --write --yield "
-        "NAMESPACE/NAME, which may be repeated; or give it more nodes, or lower replicas"
+        "ml/b (1 replica: 1 GPU), ml/c (2 replicas: 2 GPUs); it lost no nodes: pods grew, its class changed, "
+        "or branches were merged, and nobody moves unasked. Say who may leave it: inferfleet plan --write "
+        "--yield NAMESPACE/NAME, which may be repeated; or give it more nodes, or lower replicas"
     )
     for words in ([], ["--write"], ["--locked"]):
         ran = repository.plan(*words)

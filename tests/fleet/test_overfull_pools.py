@@ -58,8 +58,8 @@ def test_nobody_leaves_another_pool_unasked_though_there_is_room_elsewhere(had: 
     assert planned.problems == (
         Problem(
             f"pool east/l4 with 1 node of 4 GPUs, 200 cores, {TOO_SMALL} ml/a (1 replica: 2 GPUs), "
-            "ml/b (1 replica: 4 GPUs); it lost no nodes, so pods grew or branches were merged, and none of "
-            "them moves unasked",
+            "ml/b (1 replica: 4 GPUs); it lost no nodes: pods grew, its class changed, or branches were "
+            "merged, and nobody moves unasked",
             "Say who may leave it: inferfleet plan --write --yield NAMESPACE/NAME, which may be repeated; or "
             "give it more nodes, or lower replicas",
             "spec.nodePools[0]",

@@ -1,7 +1,7 @@
 """capacity.lock: what was seen of pools on a day, as value and text. A person commits it; plans read it.
 
-It has one line for each pool, sorted. Nothing in it is a wish: `inferfleet capacity
---write` asks clusters and writes it, and without the file documents alone say how large pools are.
+It has one line for each pool, sorted. Nothing in it is a wish: `inferfleet capacity --write` asks clusters
+and writes it, and without the file documents alone say how large pools are.
 """
 
 from collections.abc import Mapping

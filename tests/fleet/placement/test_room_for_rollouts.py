@@ -53,6 +53,6 @@ def test_a_pool_that_is_too_small_without_room_for_rollouts_too_says_nothing_of_
     planned = plan(fleet(one_node, deployment("a", 2, gpus=4, rollout="Surge")), lock({"a east/l4": 2}))
     assert [problem.what for problem in planned.problems] == [
         "pool east/l4 with 1 node of 4 GPUs, 200 cores, 1000Gi of memory is too small for the replicas "
-        "that placement.lock has on it: ml/a (2 replicas: 8 GPUs); it lost no nodes, so pods grew or "
-        "branches were merged, and none of them moves unasked"
+        "that placement.lock has on it: ml/a (2 replicas: 8 GPUs); it lost no nodes: pods grew, its "
+        "class changed, or branches were merged, and nobody moves unasked"
     ]
