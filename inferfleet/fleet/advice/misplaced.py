@@ -84,7 +84,8 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
         what += "; it has fewer nodes than it had, and there is no room elsewhere"
         step = step[0].upper() + step[1:]
     else:
-        what += "; it lost no nodes: pods grew, its class changed, or branches were merged, and nobody moves unasked"
+        what += "; it lost no nodes: pods grew, its class changed, or branches were merged, and nobody moves "
+        what += "unasked"
         named = next(iter(held)) if len(held) == 1 else "NAMESPACE/NAME"
         several = "" if len(held) == 1 else ", which may be repeated"
         step = f"Say who may leave it: inferfleet plan --write --yield {named}{several}; or {step}"
