@@ -183,6 +183,16 @@ def test_who_yields_and_finds_no_place_would_be_lost_and_is_refused(
         "1 of 1 replicas of ml/c found no place, so nothing serves it; 1 of them runs now and would end, on "
         "east/l4 (pool east/l4 is too small for its pods)"
     ) in ran.err
+    project.edit("stacks/prod/c.yaml", "  replicas: 1\n", "  replicas: 1\n  unplaced: Warn\n")
+    ran = repository.plan("--write", "--yield", "ml/c")
+    assert (
+        ran.code,
+        "warning: stacks/prod/c.yaml:5: spec.replicas: 1 of 1 replicas of ml/c found" in ran.err,
+    ) == (
+        0,
+        True,
+    )
+    assert repository.placements == ["ml/a east decode=l4: 1", "ml/b east decode=l4: 1"]
 
 
 @pytest.mark.parametrize(
