@@ -50,6 +50,7 @@ def without(lock: Lock, removed: Collection[str]) -> Lock:
         lock,
         clusters={name: cluster for name, cluster in lock.clusters.items() if name not in removed},
         pools={key: pool for key, pool in lock.pools.items() if key.partition("/")[0] not in removed},
+        nodes={key: nodes for key, nodes in lock.nodes.items() if key.partition("/")[0] not in removed},
         placements={spot: count for spot, count in lock.placements.items() if spot.cluster not in removed},
         services={key: clusters for key, clusters in services.items() if clusters},
     )

@@ -119,7 +119,8 @@ def test_ci_locks_a_stack_unless_it_says_otherwise(
     if refused:
         (problem,) = project.problems(ci=ci)
         assert problem.what == (
-            "placement.lock does not match the documents (ml/qwen on east/l4: 0 -> 1 replicas)"
+            "placement.lock does not match the documents (ml/qwen on east/l4: 0 -> 1 replicas; pool east/l4: "
+            "0 -> 1 nodes)"
         )
     else:
         assert project.prepare(ci=ci).lock_text == LOCK
@@ -212,7 +213,7 @@ def test_a_lost_cluster_needs_no_kubeconfig_file(project: Project) -> None:
         pytest.param(
             "stacks/prod/placement.lock",
             LOCK + "  what\n",
-            ("stacks/prod/placement.lock:7", ""),
+            ("stacks/prod/placement.lock:9", ""),
             id="a damaged lock",
         ),
         pytest.param(
@@ -224,7 +225,7 @@ def test_a_lost_cluster_needs_no_kubeconfig_file(project: Project) -> None:
         pytest.param(
             "stacks/prod/placement.lock",
             LOCK.replace("east decode", "gone decode"),
-            ("stacks/prod/placement.lock:6", ""),
+            ("stacks/prod/placement.lock:8", ""),
             id="a lock with a cluster that no document has",
         ),
     ],
@@ -237,6 +238,17 @@ def test_whatever_stage_finds_a_problem_nothing_is_asked_and_nothing_written(
         project.config["await"] = "never"
     before = project.files
     assert [(str(problem.where), problem.path) for problem in project.problems()] == [problem]
+    assert (project.files, project.clusters.asked) == (before, [])
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_an_update_moves_nobody_from_a_pool_that_does_not_hold_them(project: Project, preview: bool) -> None:
+    project.write("stacks/prod/placement.lock", LOCK.replace("l4: 1\n", "l4: 3\n"))
+    project.write("stacks/prod/models.yaml", DEPLOYMENT.replace("replicas: 1", "replicas: 3"))
+    before = project.files
+    (problem,) = project.problems(preview=preview)
+    assert "ml/qwen (3 replicas: 3 GPUs); it lost no nodes" in problem.what
+    assert problem.next_step.startswith("Say who may leave it: inferfleet plan --write --yield ml/qwen; or ")
     assert (project.files, project.clusters.asked) == (before, [])
 
 

@@ -30,7 +30,6 @@ VERBS = {
     "classes": "inferfleet.cli.verbs.classes",
     "plugins": "inferfleet.cli.verbs.plugins",
     "schema": "inferfleet.cli.verbs.schema",
-    "merge": "inferfleet.cli.verbs.merge",
     "sandbox": "sandbox.verbs.sandbox",
 }
 

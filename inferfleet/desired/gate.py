@@ -217,9 +217,17 @@ def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
     """Yield the error of a run that may not write the lock, and would have to."""
     if matches(lock, desired.plan.lock):
         return
-    changes = [*(describe(change) for change in desired.plan.changes), *map(str, desired.cloud_changes)]
-    other = "it has notes of a merge" if lock.was else "clusters or services differ"
-    moves = "; ".join(changes) or other
+    now = desired.plan.lock
+    changes = [
+        *(describe(change) for change in desired.plan.changes),
+        *map(str, desired.cloud_changes),
+        *(
+            f"pool {key}: {before} -> {after} nodes"
+            for key in sorted({*lock.nodes, *now.nodes})
+            if (before := lock.nodes.get(key, 0)) != (after := now.nodes.get(key, 0))
+        ),
+    ]
+    moves = "; ".join(changes) or "clusters or services differ"
     yield Problem(
         f"placement.lock does not match the documents ({moves})",
         "Run `inferfleet plan --write`, review the lock's diff and commit it, "

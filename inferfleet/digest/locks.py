@@ -14,7 +14,7 @@ from inferfleet.fleet.lock.lock import Lock
 # A plan keeps the UID that it finds, so none makes another; of a cluster that exists it keeps the whole line.
 _KEPT = "uid"
 # Of a line that is gone these are shown: what its cluster is recognized by, and what protects it.
-_SHOWN = ("source", _KEPT, "protected", "name")
+_SHOWN = ("source", _KEPT, "protected", "nodes", "name")
 _Entries = Mapping[str, Mapping[str, Any]]
 
 
@@ -57,5 +57,7 @@ def _entries(lock: Lock) -> _Entries:
         }
         for name, cluster in lock.clusters.items()
     }
-    pools = {f"pools.{key}": {**pool.settings, "name": pool.name} for key, pool in lock.pools.items()}
+    pools: dict[str, dict[str, Any]] = {f"pools.{key}": {"nodes": nodes} for key, nodes in lock.nodes.items()}
+    for key, pool in lock.pools.items():
+        pools[f"pools.{key}"] |= {**pool.settings, "name": pool.name}
     return {**clusters, **pools}

@@ -16,16 +16,15 @@ Phases, in order:
    cluster or pool no longer exists are errors and stay in the lock alone. All others are taken over as they
    are, whether they still fit or not.
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
-   not be, relieve pools that are too small, and add missing replicas; the last three repeat until none of
-   them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
+   not be, relieve pools that have fewer nodes than they had, and add missing replicas; the last three repeat
+   until none of them finds room. A pool that is too small for another reason is left only by replicas that
+   somebody names. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
    replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
    (`placement/candidates.py`). Where not all have room, those of abandoned clusters are served before those
    that never ran, the highest priority first, then those with few GPUs choose first, and deployments of
-   one size take turns. Replicas that are new then make room
-   for others by moving to other pools, and move to where all of them cost less and none is spread worse
-   (`placement/exchange/`). Replicas of the lock that a merge of branches added, as its notes say, are put
-   onto their spots after all that ran has its place (`placement/policy/yielding.py`).
+   one size take turns. Replicas that are new then make room for others by moving to other pools, and move
+   to where all of them cost less and none is spread worse (`placement/exchange/`).
 4. *Route*: endpoints follow from placements, service routes and their weights from endpoints.
 
 A replica is all its roles on one cluster, each on one pool. It fits as a whole or not at all, and so does
@@ -77,7 +76,7 @@ from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demands
+from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
 
@@ -102,11 +101,21 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     retained = retain(documents, lock)
     targets = _targets(documents, retained)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
-    task = Task(documents, demands, suitability, retained.fixed, lock.seen, targets, valid)
+    task = Task(
+        documents,
+        demands,
+        suitability,
+        retained.fixed,
+        lock.seen,
+        targets,
+        valid,
+        shrunk=_shrunk(documents, lock),
+        yielding=lock.yielding,
+    )
     ledger = task.ledger(retained.movable)
     quotas = ledger.quotas
     candidates = task.candidates(ledger)
-    placing = task.placing(ledger, candidates, ran=retained.ran, added=retained.added, moved=retained.moved)
+    placing = task.placing(ledger, candidates, ran=retained.ran)
     placing.place()
     replicas = {**retained.fixed, **task.placed(ledger)}
     placements = tuple(Placement(spot, number) for spot, number in sorted(replicas.items()))
@@ -116,6 +125,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         stack=documents.settings.stack,
         clusters=_clusters(documents, lock),
         pools=lock.pools,
+        nodes=_nodes(documents, lock),
         placements=dict(sorted({**replicas, **retained.orphaned}.items())),
         services={
             service: tuple(route.cluster for route in services if route.service == service)
@@ -162,7 +172,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             [
                 *checked.problems,
                 *retained.problems,
-                *placement_problems(documents, ledger, suitability=suitability, checked=checked, why=why),
+                *placement_problems(task, ledger, checked=checked, why=why),
                 *unkept(documents, candidates, valid),
                 *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
                 *route_problems(documents, reachable, services, lock),
@@ -223,6 +233,27 @@ def _targets(documents: Documents, retained: Retained) -> dict[str, int]:
     return {
         key: max(0, document.spec.wanted - elsewhere[key]) for key, document in documents.deployments.items()
     }
+
+
+def _shrunk(documents: Documents, lock: Lock) -> frozenset[PoolKey]:
+    """Return the pools that have fewer nodes than the lock was planned with."""
+    return frozenset(
+        (name, pool.name)
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+        if pool.size < lock.nodes.get(f"{name}/{pool.name}", 0)
+    )
+
+
+def _nodes(documents: Documents, lock: Lock) -> dict[str, int]:
+    """Return the nodes with which pools are planned; those of lost clusters as they were."""
+    nodes: dict[str, int] = {}
+    for name, cluster in sorted(documents.clusters.items()):
+        if cluster.spec.state == "lost":
+            nodes |= {key: size for key, size in lock.nodes.items() if key.partition("/")[0] == name}
+        elif cluster.spec.state != "abandoned":
+            nodes |= {f"{name}/{pool.name}": pool.size for pool in cluster.spec.node_pools}
+    return nodes
 
 
 def _least(documents: Documents) -> dict[str, int]:

@@ -20,6 +20,7 @@ FILES = {
     ".github/dependabot.yml",
     ".github/workflows/inferfleet-comment.yaml",
     ".github/workflows/inferfleet-deploy.yaml",
+    ".github/workflows/inferfleet-lock.yaml",
     ".github/workflows/inferfleet.yaml",
     ".gitignore",
     ".gitlab-ci.yml",

@@ -105,8 +105,10 @@ def lock(
     placements: dict[str, int],
     services: dict[str, tuple[str, ...]] | None = None,
     uids: Mapping[str, str | None] | None = None,
+    nodes: Mapping[str, int] | None = None,
 ) -> Lock:
     return Lock(
+        nodes=nodes or {},
         stack="test",
         clusters={name: LockedCluster("Existing", uid) for name, uid in (uids or {}).items()},
         placements={spot(text): replicas for text, replicas in placements.items()},

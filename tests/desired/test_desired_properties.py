@@ -19,7 +19,7 @@ from inferfleet.plugins.registry import builtin
 
 HELD = {"ml/hf": ["token"]}
 STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]
-# With GPUs per pod by name: a deployment whose pods grow may push others out of an overfull pool.
+# With GPUs per pod by name: pods that grow may overfill a pool, which is an error.
 GPUS = {"a": 1, "b": 1, "c": 2, "d": 4}
 NAMES = sorted(GPUS)
 

@@ -64,7 +64,7 @@ def test_a_locked_stack_must_not_move(
     locked_placements: dict[str, int], services: dict[str, tuple[str, ...]], moves: str | None, preview: bool
 ) -> None:
     documents = stack(cluster("east"), deployment("a"), deployment("b"), service("s"))
-    known = lock(locked_placements, services, EAST_UID)
+    known = lock(locked_placements, services, EAST_UID, {"east/l4": 2})
     problem = Problem(f"placement.lock does not match the documents ({moves})", WRITE)
     assert _refused(documents, known, locked=True, preview=preview) == ((problem,) if moves else ())
     assert _refused(documents, known, locked=False, preview=preview) == ()
@@ -89,8 +89,16 @@ def test_fewer_operations_at_once_than_workloads_are_told_with_a_number_that_suf
 
 def test_a_new_cluster_moves_a_locked_stack_too() -> None:
     documents = stack(cluster("east"), cluster("west"))
-    assert _refused(documents, lock({}, uids=EAST_UID), locked=True) == (
-        Problem("placement.lock does not match the documents (clusters or services differ)", WRITE),
+    assert _refused(documents, lock({}, uids=EAST_UID, nodes={"east/l4": 2}), locked=True) == (
+        Problem("placement.lock does not match the documents (pool west/l4: 0 -> 2 nodes)", WRITE),
+    )
+
+
+@pytest.mark.parametrize(("before", "told"), [(3, "3 -> 2"), (1, "1 -> 2")])
+def test_a_locked_stack_does_not_plan_with_other_nodes(before: int, told: str) -> None:
+    documents = stack(cluster("east"))
+    assert _refused(documents, lock({}, uids=EAST_UID, nodes={"east/l4": before}), locked=True) == (
+        Problem(f"placement.lock does not match the documents (pool east/l4: {told} nodes)", WRITE),
     )
 
 

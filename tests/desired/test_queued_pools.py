@@ -235,7 +235,8 @@ def test_a_deployment_that_moves_to_a_queued_pool_is_said_to_end_before_its_node
     )
     spec = east.spec.model_copy(update={"node_pools": (*east.spec.node_pools, old)})
     both = {"east": east.model_copy(update={"spec": spec})}
-    lock = Lock(stack="test", placements={Spot("ml/a", "east", (("decode", "old"),)): 2})
+    was = {Spot("ml/a", "east", (("decode", "old"),)): 2}
+    lock = Lock(stack="test", placements=was, nodes={"east/old": 2})
     assert said(desired(replace(documents, clusters=both), lock)) == [
         ONCE,
         "take the place of those on east/old, which end with this update, before the new ones have nodes",

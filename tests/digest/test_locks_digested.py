@@ -79,6 +79,21 @@ def test_a_line_of_a_cluster_that_is_cut_is_told() -> None:
     assert entry.fields == (Field("clusters.east", "removed", line, "", shown=True),)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "field"),
+    [
+        (9, Field("pools.east/l4.nodes", "changed", "1", "9", shown=True)),
+        (None, Field("pools.east/l4", "removed", '{"nodes": 1}', "", shown=True)),
+    ],
+)
+def test_nodes_of_a_pool_that_no_document_has_are_told(nodes: int | None, field: Field) -> None:
+    """With more than it has the pool would seem to have shrunk, and be left by what runs there."""
+    before = standing(*FLEET)
+    known = {"east/l4": nodes} if nodes else {}
+    (entry,) = digested(before, side(before.documents, replace(before.lock, nodes=known))).written
+    assert entry.fields == (field,)
+
+
 def test_a_lock_that_is_as_the_base_leaves_it_is_not_told() -> None:
     before = with_line(standing(*FLEET), uid=ONE)
     assert digested(before, head(before, *FLEET)).written == ()

@@ -46,8 +46,9 @@ EDITS = (
         0,
         "nodeCount",
         0,
-        refused="pool east/fixed with 0 nodes is too small for the replicas that are placed on it "
-        "(1 of ml/chat)",
+        refused="pool east/fixed with 0 nodes of 1 GPU, 4 cores, 16Gi of memory is too small for the "
+        "replicas that placement.lock has on it: ml/chat (1 replica: 1 GPU); it has fewer nodes than it had, "
+        "and there is no room elsewhere",
         why="the replica would have no place",
     ),
     _pool("a higher maximum", 1, "maxNodeCount", 6, "update autoscaling.totalMaxNodeCount"),

@@ -22,6 +22,8 @@ version: 1
 stack: prod
 clusters:
   east: {{source: Existing, uid: {UID}}}
+pools:
+  east/l4: {{nodes: 1}}
 placements:
   ml/qwen east decode=l4: 1
 """

@@ -147,8 +147,12 @@ def random_locks(draw: st.DrawFn) -> Lock:
         lambda d, c, p: spot(f"d{d} c{c}/{p}"), st.integers(0, 4), st.integers(0, 2), st.sampled_from("pqr")
     )
     placements = draw(st.dictionaries(spots, st.integers(1, 3), max_size=5))
+    pools = st.builds("c{}/{}".format, st.integers(0, 2), st.sampled_from("pqr"))
     return Lock(
-        stack="test", placements=placements, services=draw(st.sampled_from([{}, {"ml/all": ("c0",)}]))
+        stack="test",
+        placements=placements,
+        services=draw(st.sampled_from([{}, {"ml/all": ("c0",)}])),
+        nodes=draw(st.dictionaries(pools, st.integers(0, 6), max_size=5)),
     )
 
 

@@ -159,8 +159,14 @@ def spot(text: str) -> Spot:
     return Spot(f"ml/{name}", where, (("decode", pool),))
 
 
-def lock(placements: dict[str, int], services: dict[str, tuple[str, ...]] | None = None) -> Lock:
+def lock(
+    placements: dict[str, int],
+    services: dict[str, tuple[str, ...]] | None = None,
+    nodes: dict[str, int] | None = None,
+) -> Lock:
+    """`nodes`: those that pools had, by cluster/pool."""
     return Lock(
+        nodes=nodes or {},
         stack="test",
         placements={spot(text): number for text, number in placements.items()},
         services={f"ml/{name}": clusters for name, clusters in (services or {}).items()},

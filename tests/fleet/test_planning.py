@@ -27,6 +27,7 @@ def test_replicas_spread_over_clusters_and_take_the_smallest_nodes_that_do() -> 
         stack="test",
         clusters={"east": LockedCluster("Existing"), "west": LockedCluster("Existing")},
         placements={spot("a east/l4"): 2, spot("a west/l4"): 1, spot("big west/h100"): 1},
+        nodes={"east/l4": 2, "west/h100": 2, "west/l4": 1},
     )
     assert planned.changes == (
         Change(spot("a east/l4"), 0, 2),
@@ -145,12 +146,6 @@ def test_an_endpoint_carries_its_deployments_labels_before_its_clusters() -> Non
             id="a class that changed to DRA keeps what runs",
         ),
         pytest.param(
-            fleet(cluster("east", {"l4": ("l4", 1)}), WEST, deployment("a", 2, gpus=4)),
-            {"a east/l4": 2},
-            {"a east/l4": 1, "a west/l4": 1},
-            id="a pool that became too small gives up what finds room",
-        ),
-        pytest.param(
             fleet(
                 WEST,
                 deployment("a", 1, cel='capacity["gpu.nvidia.com/memory"].compareTo(quantity("75Gi")) >= 0'),
@@ -174,6 +169,7 @@ def test_an_abandoned_cluster_is_forgotten_with_its_services() -> None:
         clusters={"east": LockedCluster("Existing", "1"), "west": LockedCluster("Existing", "2")},
         placements={spot("a east/l4"): 1},
         services={"ml/chat": ("east",)},
+        nodes={"east/l4": 1},
     )
     planned = plan(fleet(gone, WEST, deployment("a", 1), service("chat", (1, {}))), before)
     assert planned.lock == Lock(
@@ -181,6 +177,7 @@ def test_an_abandoned_cluster_is_forgotten_with_its_services() -> None:
         clusters={"west": LockedCluster("Existing", "2")},
         placements={spot("a west/l4"): 1},
         services={"ml/chat": ("west",)},
+        nodes={"west/h100": 2, "west/l4": 1},
     )
 
 

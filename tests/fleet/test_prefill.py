@@ -166,7 +166,8 @@ def test_a_pool_that_holds_no_second_set_is_told_at_the_rollout() -> None:
     assert (problem.path, problem.key, problem.next_step) == (
         "spec.rollout",
         "ml/a",
-        "Give it more nodes, make room on another pool, lower replicas, or write rollout: DeleteFirst",
+        "Say who may leave it: inferfleet plan --write --yield ml/a; or give it more nodes, lower replicas, "
+        "or write rollout: DeleteFirst",
     )
     assert "the room for 4 more that rollout: Surge of ml/a keeps free" in problem.what
 

@@ -1,6 +1,5 @@
 """Random edits of a full fleet: nothing moves but what the edit is about."""
 
-import re
 from collections import Counter
 from random import Random
 from typing import Any
@@ -51,16 +50,13 @@ def _left(before: Plan, planned: Plan, about: str, documents: _Documents) -> lis
     """Return the spots that have fewer replicas than before though the edit is not about their deployment,
     and each of their pools holds all that was there before.
 
-    A pool that was too small already may be left as soon as there is room elsewhere.
+    A pool that was too small already may be left only when it shrinks further.
     """
-    told = (re.match(r"pool (\S+) with .* is too small", problem.what) for problem in before.problems)
-    had_to_leave = {too_small[1] for too_small in told if too_small}
     return [
         f"{change.spot} {change.before} -> {change.after}"
         for change in planned.changes
         if change.after < change.before
         and about != change.spot.name
-        and not any(f"{change.spot.cluster}/{pool}" in had_to_leave for _, pool in change.spot.pools)
         and all(
             _holds(before, planned, (change.spot.cluster, pool), documents) for _, pool in change.spot.pools
         )

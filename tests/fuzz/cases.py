@@ -68,6 +68,8 @@ version: 1
 stack: prod
 clusters:
   east: {source: Existing, uid: 6e0c0d4e-0000-4000-8000-000000000001}
+pools:
+  east/l4: {nodes: 1}
 placements:
   ml/qwen east decode=l4: 1
   ml/gone east decode=l4: 2

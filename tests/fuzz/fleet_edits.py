@@ -142,7 +142,7 @@ def _forget(fleet: Fleet, random: Random) -> None:
 def _edit_lock(fleet: Fleet, random: Random) -> None:
     """Lines of the lock that somebody wrote or merged: they can be read, whatever they say."""
     lock = fleet.lock
-    placements, was = dict(lock.placements), dict(lock.was)
+    placements, nodes = dict(lock.placements), dict(lock.nodes)
     for _ in range(random.choice((1, 1, 2, 4))):
         spots = [*placements]
         spot = random.choice(spots) if spots else Spot("ml/d0", "c0", (("decode", "p"),))
@@ -168,12 +168,14 @@ def _edit_lock(fleet: Fleet, random: Random) -> None:
                 placements[spot._replace(revision=random.choice(("", "3fa01c")))] = placements.pop(spot, 1)
             case _:
                 placements[spot._replace(deployment=random.choice(("ml/d1", "ml/gone")))] = number
-        if random.random() < 0.3 and spot in placements:
-            was[spot] = random.randint(0, placements[spot])
+        if random.random() < 0.3:
+            nodes[f"{random.choice(('c0', 'c1', 'c9'))}/{random.choice(POOLS)}"] = random.randint(0, 9)
     clusters = dict(lock.clusters) if random.random() < 0.8 else {}
     services = dict(lock.services) if random.random() < 0.8 else {"ml/gone": ("c0",)}
-    damaged = replace(lock, placements=placements, clusters=clusters, services=services)
-    fleet.lock = replace(locks.parse(locks.text(damaged), file="placement.lock", stack="test"), was=was)
+    damaged = replace(lock, placements=placements, clusters=clusters, services=services, nodes=nodes)
+    yielding = frozenset(random.sample(("ml/d0", "ml/d1", "ml/d2", "ml/gone"), random.randint(0, 2)))
+    known = locks.parse(locks.text(damaged), file="placement.lock", stack="test")
+    fleet.lock = replace(known, yielding=yielding)
 
 
 _EDITS: tuple[Callable[[Fleet, Random], None], ...] = (

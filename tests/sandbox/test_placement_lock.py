@@ -12,7 +12,8 @@ ON_EAST, ON_REAL = (Spot("ml/x", cluster, (("decode", "l4"),)) for cluster in ("
 def _lock(*clusters: str) -> str:
     spots = {spot: 1 for spot in (ON_EAST, ON_REAL) if spot.cluster in clusters}
     known = {name: LockedCluster("Existing", f"uid-of-{name}") for name in clusters}
-    return text(Lock("s", known, spots, {"ml/chat": clusters}))
+    nodes = {f"{name}/l4": 2 for name in clusters}
+    return text(Lock("s", known, spots, {"ml/chat": clusters}, nodes=nodes))
 
 
 def _project(tmp_path: Path, lock: str) -> Path:

@@ -201,6 +201,7 @@ def test_jobs_with_credentials_are_bound_to_environments_and_others_have_none(cl
         for job, one in workflow["jobs"].items()
     }
     deploy, comment = "inferfleet-deploy.yaml", "inferfleet-comment.yaml"
+    lock = "inferfleet-lock.yaml"
     reads = {"contents": "read"}
     assert jobs == {
         (comment, "digest"): (None, reads | {"actions": "read", "pull-requests": "read"}),
@@ -208,6 +209,7 @@ def test_jobs_with_credentials_are_bound_to_environments_and_others_have_none(cl
         (deploy, "drift"): ("drift", reads | {"id-token": "write", "issues": "write"}),
         (deploy, "preview"): ("preview", reads | {"id-token": "write", "pull-requests": "write"}),
         (deploy, "up"): ("production", reads | {"id-token": "write"}),
+        (lock, "lock"): (None, {"contents": "write"}),
         (FILE, "digest"): (None, reads),
         (FILE, "code-scanning"): (None, reads | {"security-events": "write"}),
     }

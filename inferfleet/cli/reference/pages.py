@@ -64,6 +64,7 @@ _EXAMPLE = Lock(
         Spot("ml/qwen3-coder", "east", (("decode", "h100"),)): 2,
     },
     services={"ml/coder": ("dc1", "east")},
+    nodes={"dc1/l4": 1, "east/h100": 4},
 )
 _EXAMPLE_OUTPUTS: Outputs = {
     "placements": {"ml/qwen3-coder": {"dc1 decode=l4": 1, "east decode=h100": 2}},
@@ -164,7 +165,8 @@ def _lock() -> Iterator[str]:
     for section, entry in (("clusters", LockedCluster), ("pools", LockedPool)):
         yield f"## An entry of `{section}`"
         yield _text(entry)
-        yield _fields(entry, *descriptions(entry))
+        first = {"nodes": descriptions(Lock)["nodes"]} if entry is LockedPool else {}
+        yield _table(first | descriptions(entry))
 
 
 def _seen() -> Iterator[str]:
@@ -197,5 +199,9 @@ def _text(described: type) -> str:
 
 def _fields(described: type, *names: str) -> str:
     texts = descriptions(described)
-    rows = (f"| {_KEYS.get(name, f'`{name}`')} | {texts[name]} |" for name in names)
+    return _table({name: texts[name] for name in names})
+
+
+def _table(texts: Mapping[str, str]) -> str:
+    rows = (f"| {_KEYS.get(name, f'`{name}`')} | {text} |" for name, text in texts.items())
     return "\n".join(["| name | description |", "|---|---|", *rows])

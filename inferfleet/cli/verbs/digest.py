@@ -26,7 +26,6 @@ from inferfleet.digest.compare import Version, compared_stack, told
 from inferfleet.digest.update import Side, lock_after
 from inferfleet.digest.values.files import File
 from inferfleet.digest.values.stack import Digest, Stack
-from inferfleet.fleet.lock.lock import Lock
 from inferfleet.revision import Revision, revision
 
 Base = Annotated[
@@ -175,7 +174,7 @@ def version(root: Path, stack: str, base: Version = None) -> Version:
             notices,
             day=source.today,
             config=config,
-            lock_refused=_lock_refused(alone, made if _planned_from(source.lock, alone.lock) else None),
+            lock_refused=_lock_refused(alone, made if source.lock == alone.lock else None),
         )
     except InvalidDocuments as invalid:
         return tuple(_homeless(invalid.problems, root))
@@ -186,10 +185,6 @@ def _lock_refused(source: Source, planned: Desired | None) -> tuple[Problem, ...
     if not source.documents.settings.is_locked(ci=locks_by_default()):
         return ()
     return tuple(lock_refusals(planned or source.desired(), source.lock))
-
-
-def _planned_from(lock: Lock, written: Lock) -> bool:
-    return lock == written and not written.was
 
 
 def _homeless(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:

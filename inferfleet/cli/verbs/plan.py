@@ -1,5 +1,6 @@
 """`inferfleet plan`: what runs where, what would move, what has no place."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import find_root
 from inferfleet.api.loading.stack_files import read_lock
 from inferfleet.api.problems import Problem, of_severity
+from inferfleet.api.wording import one_line, one_of, shown
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
@@ -36,6 +38,15 @@ Rebalance = Annotated[
         "puts them into the lock.",
     ),
 ]
+Yield = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--yield",
+        help="Let replicas of this deployment (NAMESPACE/NAME) leave pools that do not hold what "
+        "placement.lock has on them; all others stay. Repeat it for more.",
+        show_default=False,
+    ),
+]
 Base = Annotated[
     str | None,
     typer.Option(
@@ -53,6 +64,7 @@ def plan(
     stack: StackName = None,
     write: Write = False,
     locked: Locked = False,
+    yield_: Yield = None,
     rebalance: Rebalance = False,
     max_moves: MaxMoves = 10,
     without: Without = None,
@@ -64,24 +76,32 @@ def plan(
     """Show placements, what moves against placement.lock, and replicas without a place, with reasons.
 
     With --write the lock is updated, and the UIDs of existing clusters that answer are recorded. With
-    --rebalance the plan has moves that no update makes by itself, because they stop replicas that run; with
-    --base the pods and endpoint pickers that roll, of which placement.lock knows nothing.
+    --yield replicas of the deployments that it names leave pools that do not hold what the lock has on them.
+    With --rebalance the plan has moves that no update makes by itself, because they stop replicas that run;
+    with --base the pods and endpoint pickers that roll, of which placement.lock knows nothing.
 
     With --without and --set the plan is that of a fleet that lost something, and of other documents; files
     stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
     """
     lost, edits = losses_asked(without or ()), edits_asked(set_ or ())
     with reporting(as_json=as_json) as report:
-        _check_options(named_by_path=bool(paths), write=write, locked=locked, rebalance=rebalance)
+        _check_options(
+            named_by_path=bool(paths),
+            write=write,
+            locked=locked,
+            yielding=bool(yield_),
+            rebalance=rebalance,
+        )
         if (lost or edits or n_minus_one) and (write or locked or rebalance):
             given = "--write" if write else "--locked" if locked else "--rebalance"
             what = "--without, --set and --n-minus-one ask what would be"
             raise typer.BadParameter(what, param_hint=given)
-        if base is not None and (paths or lost or edits or n_minus_one or rebalance):
-            given = "paths of documents" if paths else "--without, --set, --n-minus-one and --rebalance"
+        if base is not None and (paths or lost or edits or n_minus_one or rebalance or yield_):
+            options = "--without, --set, --n-minus-one, --rebalance and --yield"
+            given = "paths of documents" if paths else options
             what = f"an update from a commit to the stack as it is written is planned, and not to {given}"
             raise typer.BadParameter(what, param_hint="--base")
-        source = as_if(read_source(paths, stack, edits=edits), lost)
+        source = _yielding(as_if(read_source(paths, stack, edits=edits), lost), yield_ or ())
         documents, lock = source.documents, source.lock
         report.documents = documents
         report.problems += source.notices
@@ -141,6 +161,16 @@ def plan(
             _write(source, desired, report, as_json=as_json)
 
 
+def _yielding(source: Source, named: Sequence[str]) -> Source:
+    """Return the stack in which the named deployments yield. Raises click's UsageError for unknown ones."""
+    for name in named:
+        if name not in source.documents.deployments:
+            step = one_of(name, source.documents.deployments, "There are")
+            what = one_line(f"there is no deployment {shown(name)!r}. {step}")
+            raise typer.BadParameter(what, param_hint="--yield")
+    return replace(source, lock=replace(source.lock, yielding=frozenset(named)))
+
+
 def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> None:
     """Tell what rolls since a commit. What is odd about the commit is a notice."""
     # It imports all that digests say, which a plan without a commit does without.
@@ -164,15 +194,25 @@ def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> 
         show_rolling(differences, before.commit)
 
 
-def _check_options(*, named_by_path: bool, write: bool, locked: bool, rebalance: bool) -> None:
+def _check_options(
+    *, named_by_path: bool, write: bool, locked: bool, yielding: bool, rebalance: bool
+) -> None:
+    if yielding and locked:
+        raise typer.BadParameter("--yield and --locked contradict each other", param_hint="--yield")
     if rebalance and locked:
         raise typer.BadParameter("--rebalance and --locked contradict each other", param_hint="--rebalance")
     if write and locked:
         raise typer.BadParameter("--write and --locked contradict each other", param_hint="--write")
-    if named_by_path and (write or locked or rebalance):
+    if named_by_path and (write or locked or yielding or rebalance):
         raise typer.BadParameter(
             "documents named by path have no placement.lock; name a --stack",
-            param_hint="--write" if write else "--locked" if locked else "--rebalance",
+            param_hint="--write"
+            if write
+            else "--locked"
+            if locked
+            else "--yield"
+            if yielding
+            else "--rebalance",
         )
 
 

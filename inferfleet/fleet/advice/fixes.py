@@ -146,8 +146,7 @@ class Fixes(Mapping[str, Fix | None]):
         if self._left[from_lock] < 0:
             return None
         ledger = self._task.ledger(start, nodes)
-        added = self._retained.added if from_lock else None
-        self._task.placing(ledger, self._task.candidates(ledger), ran=self._retained.ran, added=added).place()
+        self._task.placing(ledger, self._task.candidates(ledger), ran=self._retained.ran).place()
         return ledger.total(deployment) >= self._task.targets[deployment]
 
     @cached_property

@@ -1,5 +1,6 @@
 """Problems of replicas that should leave their place and cannot, and of pools that are too small."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -8,19 +9,23 @@ from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.reasons import Why, kept_free, listed
+from inferfleet.fleet.placement.sizes import HUGE_PAGES, amounts, counted, gpus
 from inferfleet.fleet.placement.soundness import Checked
-from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
+from inferfleet.fleet.placement.suitability import Consequence, Objection
+from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.roles import roles_of
-from inferfleet.fleet.shapes import PoolKey
+from inferfleet.fleet.shapes import Node, Pod, PoolKey
 from inferfleet.fleet.spot import Spot
 
+# Of deployments on a pool that does not hold them so many are named.
+_NAMED = 12
 
-def placement_problems(
-    documents: Documents, ledger: Ledger, *, suitability: Suitability, checked: Checked, why: Why
-) -> Iterator[Problem]:
+
+def placement_problems(task: Task, ledger: Ledger, *, checked: Checked, why: Why) -> Iterator[Problem]:
     """Yield errors (replicas that cannot run on their pool) and warnings (replicas that should leave it)."""
+    documents, suitability = task.documents, task.suitability
     for pool in ledger.overfull():
-        yield _overfull(documents, ledger, pool)
+        yield _overfull(documents, ledger, pool, shrunk=pool in task.shrunk)
     for deployment in sorted(set(documents.deployments) - checked.invalid):
         for spot, replicas in ledger.replicas(deployment).items():
             objection = suitability.objection(spot)
@@ -53,33 +58,75 @@ def _cannot_leave(
     )
 
 
-def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey) -> Problem:
-    """Return the error at the pool, or at the rollout of a deployment that alone makes it too small."""
+def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bool) -> Problem:
+    """Return the error at the pool, or at the rollout of a deployment that alone makes it too small.
+
+    Some leave a pool that was `shrunk` as far as there is room elsewhere; another one nobody leaves unasked.
+    """
     cluster, name = pool
     pools = documents.clusters[cluster].spec.node_pools
     index, document = next((index, document) for index, document in enumerate(pools) if document.name == name)
-    replicas = ", ".join(f"{number} of {spot.deployment}" for spot, number in ledger.on_pool(pool).items())
-    nodes = f"{document.size} {'node' if document.size == 1 else 'nodes'}"
+    held = _held(ledger, pool)
+    offered = f"{counted(document.size, 'node')} of {_amounts(ledger.rooms.by_key[pool].node)}"
     what = (
-        f"pool {cluster}/{name} with {nodes} is too small for the replicas that are placed on it ({replicas})"
+        f"pool {cluster}/{name} with {offered} is too small for the replicas that placement.lock has on it: "
+        + ", ".join([f"{deployment} ({of})" for deployment, of in held.items()][:_NAMED])
+        + (f", and {len(held) - _NAMED:,} more" if len(held) > _NAMED else "")
     )
-    problem = Problem(
-        f"{what}, and there is no room for them elsewhere",
-        "Give it more nodes, make room on another pool, or lower replicas",
-        f"spec.nodePools[{index}]",
-        kind="InferenceCluster",
-        key=cluster,
-    )
+    steps = ["give it more nodes", *(["make room on another pool"] if shrunk else []), "lower replicas"]
     kept = kept_free(ledger, pool)
-    if not kept or not ledger.holds_without_kept_free(pool):
+    of_rollouts = bool(kept) and ledger.holds_without_kept_free(pool)
+    if of_rollouts:
+        what += f", and {kept}"
+        steps.append("write rollout: DeleteFirst")
+    step = f"{', '.join(steps[:-1])}, or {steps[-1]}"
+    if shrunk:
+        what += "; it has fewer nodes than it had, and there is no room elsewhere"
+        step = step[0].upper() + step[1:]
+    else:
+        what += "; it lost no nodes: pods grew, its class changed, or branches were merged, and nobody moves "
+        what += "unasked"
+        named = next(iter(held)) if len(held) == 1 else "NAMESPACE/NAME"
+        several = "" if len(held) == 1 else ", which may be repeated"
+        step = f"Say who may leave it: inferfleet plan --write --yield {named}{several}; or {step}"
+    problem = Problem(what, step, f"spec.nodePools[{index}]", kind="InferenceCluster", key=cluster)
+    if not of_rollouts:
         return problem
-    problem = replace(
-        problem,
-        what=f"{what} and {kept}, and there is no room for them elsewhere",
-        next_step="Give it more nodes, make room on another pool, lower replicas, "
-        "or write rollout: DeleteFirst",
-    )
     surging = list(ledger.kept_free(pool))
     if len(surging) > 1:
         return problem
     return replace(problem, path="spec.rollout", kind="ModelDeployment", key=surging[0])
+
+
+def _held(ledger: Ledger, pool: PoolKey) -> dict[str, str]:
+    """Return what the replicas of each deployment hold of a pool: `2 replicas: 2 GPUs, 8 cores, 32Gi`."""
+    replicas: Counter[str] = Counter()
+    held: dict[str, Counter[str]] = {}
+    for spot, number in ledger.on_pool(pool).items():
+        replicas[spot.deployment] += number
+        total = held.setdefault(spot.deployment, Counter(dict.fromkeys(Pod._fields, 0)))
+        for role in (role for role, name in spot.pools if name == pool[1]):
+            if not ledger.demands.has(spot.deployment, role):
+                continue
+            demand = ledger.demands.of(spot.deployment, role, pool)
+            workers = number * demand.workers
+            for pod, pods in (
+                (demand.pod, workers),
+                (demand.follower or demand.pod, workers * (demand.gang - 1)),
+            ):
+                total.update({field: amount * pods for field, amount in pod._asdict().items()})
+    return {
+        deployment: f"{counted(replicas[deployment], 'replica')}: {_amounts(Pod(**total))}"
+        for deployment, total in held.items()
+    }
+
+
+def _amounts(of: Node | Pod) -> str:
+    """Return `2 GPUs, 8 cores, 32Gi of memory`, without what there is none of."""
+    said = [gpus(of.gpus)] if of.gpus else []
+    named = {"cpu": "cores", "memory": "of memory"}
+    named |= {field: f"of {size} huge pages" for field, size in HUGE_PAGES.items()}
+    said += [
+        f"{amounts(field)(number)} {name}" for field, name in named.items() if (number := getattr(of, field))
+    ]
+    return ", ".join(said) or "nothing"

@@ -1,7 +1,7 @@
 """capacity.lock: what was seen of pools on a day, as value and text. A person commits it; plans read it.
 
-It has one line for each pool, sorted, so that branches merge. Nothing in it is a wish: `inferfleet capacity
---write` asks clusters and writes it, and without the file documents alone say how large pools are.
+It has one line for each pool, sorted. Nothing in it is a wish: `inferfleet capacity --write` asks clusters
+and writes it, and without the file documents alone say how large pools are.
 """
 
 from collections.abc import Mapping
@@ -81,7 +81,9 @@ def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
     """Return what the file says of each pool; None (no file) says nothing. Raises InvalidDocuments."""
     if written is None:
         return {}
-    listed, problems = entries(written, file, kind="capacity lock") if written.strip() else ([], [])
+    listed, problems = (
+        entries(written, file, kind="capacity lock", verb="capacity") if written.strip() else ([], [])
+    )
     head = {entry.key for entry in listed if not entry.section}
     lacking = [key for key in ("version", "stack") if key not in head]
     if lacking and (listed or not problems):

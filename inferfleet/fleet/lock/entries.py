@@ -13,7 +13,6 @@ _KEY = re.compile(rf"^{_PART}/{_PART}$")
 _NAME = re.compile(rf"^{_PART}$")
 _SPOT = re.compile(rf"^({_PART}/{_PART})(?:@([0-9a-f]{{6}}))? ({_PART})((?: {_PART}={_PART})+)$")
 _COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
-_NOTE = re.compile(r"^# was ([0-9]{1,5})(?:, ([0-9]{1,5}) moved here)?(?:\s+(#.*))?$")
 _LIST = re.compile(r"^\[(.*)\]$")
 
 
@@ -39,17 +38,29 @@ def cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
     return source, uid, settings, protected
 
 
-def pool(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """Return name in the cloud and create-only settings of a pool; the entry's key is `cluster/pool`."""
+def pool(entry: Entry) -> tuple[int, str | None, dict[str, Any]]:
+    """Return nodes, name in the cloud (None for a pool of an existing cluster) and create-only settings of a
+    pool; the entry's key is `cluster/pool`.
+    """
     if not entry.value.startswith("{") or not _KEY.match(entry.key):
-        raise ValueError(f"{_line(entry)} does not have the form 'east/h100: {{name: h100-1a2b3c, ...}}'")
+        raise ValueError(f"{_line(entry)} does not have the form 'east/h100: {{nodes: 2, ...}}'")
     settings = read_flow(entry.value)
-    name = settings.pop("name", None)
-    if not isinstance(name, str) or not _NAME.match(name):
+    nodes, name = settings.pop("nodes", None), settings.pop("name", None)
+    if type(nodes) is not int or nodes < 0:
+        raise ValueError(
+            f"pool {shown(entry.key)} has nodes {quoted(nodes)}; it must be the number of nodes that it was "
+            "planned with"
+        )
+    if name is None and settings:
+        raise ValueError(
+            f"pool {shown(entry.key)} has {shown(', '.join(settings))} and no name; only a pool that GKE has "
+            "by a name may have settings"
+        )
+    if name is not None and (not isinstance(name, str) or not _NAME.match(name)):
         raise ValueError(
             f"pool {shown(entry.key)} has name {quoted(name)}; it must be a name such as h100-1a2b3c"
         )
-    return name, settings
+    return nodes, name, settings
 
 
 def placement(entry: Entry) -> tuple[Spot, int]:
@@ -65,20 +76,6 @@ def placement(entry: Entry) -> tuple[Spot, int]:
         raise ValueError(f"{quoted(entry.value)} is not a number of replicas (1 to 99999)")
     sorted_pools = tuple(sorted((role, pool) for role, pool in pools))
     return Spot(read[1], read[3], sorted_pools, read[2] or ""), int(entry.value)
-
-
-def note(entry: Entry) -> tuple[int, int] | None:
-    """Return how many replicas a place had where two branches parted, and how many a branch moved there since
-    then, by the note of a merge behind the line; None where there is none.
-    """
-    read = _NOTE.match(entry.comment)
-    return (int(read[1]), int(read[2] or 0)) if read else None
-
-
-def remark(entry: Entry) -> str:
-    """Return the comment behind the line without the note of a merge."""
-    read = _NOTE.match(entry.comment)
-    return (read[3] or "") if read else entry.comment
 
 
 def service(entry: Entry) -> tuple[str, ...]:

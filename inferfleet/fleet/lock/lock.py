@@ -1,13 +1,12 @@
-"""placement.lock: the placements in force, and what clusters and pools were created with.
+"""placement.lock: the placements in force, and what clusters and pools were planned and created with.
 
-The file has one line for each entry, sorted, so that branches merge and a diff lists the moves. There is no
-checksum: an edit by hand that fits the documents is a move. Empty sections are left out.
+The file has one line for each entry, sorted, so that a diff lists the moves. There is no checksum: an edit by
+hand that fits the documents is a move. Empty sections are left out.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
@@ -51,7 +50,9 @@ class LockedCluster:
 
 @dataclass(frozen=True)
 class LockedPool:
-    """The node pool in Google Cloud behind a pool of a cluster."""
+    """A pool of a cluster. All have `nodes`; the other fields are of the node pool in Google Cloud that is
+    behind a pool of the stack's own.
+    """
 
     name: str
     """Name of the node pool in Google Cloud, which ends in a digest of the settings that cannot change in
@@ -81,17 +82,19 @@ class Lock:
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Clusters that have a route of the service, by `<namespace>/<service>`."""
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
-    """Node pools in Google Cloud, by `<cluster>/<pool>`."""
-    was: Mapping[Spot, int] = field(default_factory=dict, compare=False)
-    """Replicas by place before two branches changed them, where these were merged; it is not written."""
-    moved: Mapping[Spot, int] = field(default_factory=dict, compare=False)
-    """Replicas by place that one of these branches moved there, so they ran before; it is not written."""
+    """Pools, by `<cluster>/<pool>`, as they are in Google Cloud where they are node pools of the stack."""
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    """Number of nodes that the pool was planned with, the most of one that is autoscaled. Some replicas leave
+    a pool that documents make smaller; one that is too small for another reason nobody leaves unasked.
+    """
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
     seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
     """What capacity.lock says of pools; it is not written."""
     gone: Mapping[PoolKey, NodePool] = field(default_factory=dict, compare=False)
     """Pools that documents lack because somebody asks what if they were lost; it is not written."""
+    yielding: frozenset[str] = field(default=frozenset(), compare=False)
+    """Deployments of which somebody lets replicas leave pools that do not hold them; it is not written."""
 
     def runs(self, spot: Spot) -> bool:
         """Return whether workloads of the spot run: those of a role stay when others are added or removed."""
@@ -104,17 +107,13 @@ class Lock:
 
 
 def matches(old: Lock, new: Lock) -> bool:
-    """Return True when two locks agree, and the old one has no notes of a merge.
-
-    What is noted as new would be so for later plans too, though it runs by then. A UID that only one of them
-    knows makes no difference.
-    """
+    """Return True when two locks agree. A UID that only one of them knows makes no difference."""
     return (
-        not old.was
-        and old.stack == new.stack
+        old.stack == new.stack
         and old.placements == new.placements
         and old.services == new.services
         and old.pools == new.pools
+        and old.nodes == new.nodes
         and old.clusters.keys() == new.clusters.keys()
         and all(_same(old.clusters[name], new.clusters[name]) for name in old.clusters)
     )
@@ -127,38 +126,35 @@ def _same(old: LockedCluster, new: LockedCluster) -> bool:
 
 def text(lock: Lock) -> str:
     """Return the content of the file: YAML in exactly one form, without empty sections."""
-    written = []
-    for section, of_section in groupby(lines(lock), key=lambda line: line.section):
-        written += [f"{section}:"] if section else []
-        written += [line.text for line in of_section]
+    written = [f"version: {VERSION}", f"stack: {scalar(lock.stack)}"]
+    for section, lines in (
+        (
+            "clusters",
+            [f"  {scalar(name)}: {_cluster(lock.clusters[name])}" for name in sorted(lock.clusters)],
+        ),
+        ("pools", [f"  {key}: {_pool(lock, key)}" for key in sorted({*lock.nodes, *lock.pools})]),
+        ("placements", [f"  {spot}: {replicas}" for spot, replicas in sorted(lock.placements.items())]),
+        (
+            "services",
+            [f"  {name}: [{', '.join(map(scalar, of))}]" for name, of in sorted(lock.services.items())],
+        ),
+    ):
+        written += [f"{section}:", *lines] if lines else []
     return "\n".join(written) + "\n"
 
 
-class Line(NamedTuple):
-    """A line of the file: its section ("" for the first two), what it is about, and its text."""
+def _cluster(cluster: LockedCluster) -> str:
+    known: dict[str, Any] = {"source": cluster.source}
+    known |= {"uid": cluster.uid} if cluster.uid else {}
+    known |= {"protected": True} if cluster.protected else {}
+    return flow(known | dict(sorted(cluster.settings.items())))
 
-    section: str
-    key: str | Spot
-    text: str
 
-
-def lines(lock: Lock) -> Iterator[Line]:
-    """Yield a line for each entry in the order of the file, without those that name sections."""
-    yield Line("", "version", f"version: {VERSION}")
-    yield Line("", "stack", f"stack: {scalar(lock.stack)}")
-    for name, cluster in sorted(lock.clusters.items()):
-        known: dict[str, Any] = {"source": cluster.source}
-        known |= {"uid": cluster.uid} if cluster.uid else {}
-        known |= {"protected": True} if cluster.protected else {}
-        known |= dict(sorted(cluster.settings.items()))
-        yield Line("clusters", name, f"  {scalar(name)}: {flow(known)}")
-    for name, pool in sorted(lock.pools.items()):
-        settings = {"name": pool.name, **dict(sorted(pool.settings.items()))}
-        yield Line("pools", name, f"  {name}: {flow(settings)}")
-    for spot, replicas in sorted(lock.placements.items()):
-        yield Line("placements", spot, f"  {spot}: {replicas}")
-    for service, clusters in sorted(lock.services.items()):
-        yield Line("services", service, f"  {service}: [{', '.join(map(scalar, clusters))}]")
+def _pool(lock: Lock, key: str) -> str:
+    known: dict[str, Any] = {"nodes": lock.nodes[key]}
+    if pool := lock.pools.get(key):
+        known |= {"name": pool.name, **dict(sorted(pool.settings.items()))}
+    return flow(known)
 
 
 def parse(text: str | None, *, file: str, stack: str) -> Lock:
@@ -175,8 +171,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
     services: dict[str, tuple[str, ...]] = {}
-    was: dict[Spot, int] = {}
-    moved: dict[Spot, int] = {}
+    nodes: dict[str, int] = {}
     where: dict[str, Where] = {}
     for entry in listed:
         if entry.section not in SECTIONS:
@@ -193,12 +188,12 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
             if entry.section == "clusters":
                 clusters[name] = LockedCluster(*lock_entries.cluster(entry))
             elif entry.section == "pools":
-                pools[name] = LockedPool(*lock_entries.pool(entry))
+                nodes[name], of_cloud, settings = lock_entries.pool(entry)
+                if of_cloud is not None:
+                    pools[name] = LockedPool(of_cloud, settings)
             elif entry.section == "placements":
                 spot, replicas = lock_entries.placement(entry)
                 name, placements[spot] = str(spot), replicas
-                if note := lock_entries.note(entry):
-                    was[spot], moved[spot] = note
             else:
                 services[name] = lock_entries.service(entry)
         except ValueError as wrong:
@@ -211,7 +206,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
         where.setdefault(line, entry.where)
     if problems:
         raise InvalidDocuments(problems)
-    return Lock(stack, clusters, placements, services, pools, was, moved, where)
+    return Lock(stack, clusters, placements, services, pools, nodes, where)
 
 
 def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:

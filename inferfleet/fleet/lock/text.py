@@ -77,7 +77,6 @@ RESTORE = "Restore the file from version control, or fix the line by hand"
 MOST_PROBLEMS = 100
 # Each takes a tenth of a millisecond, and a fleet of a thousand deployments has some three thousand.
 MOST_ENTRIES = 25_000
-_MARKERS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _TOP = re.compile(r"^([A-Za-z_-]+):(?:\s+(\S.*))?$")
 # Ends a key. The first one counts, so that a line is read in one pass, however many spaces it has.
 _COLON = re.compile(r":\s+")
@@ -92,14 +91,16 @@ class Entry:
     key: str
     value: str
     where: Where
-    comment: str = ""  # from its `#` on
 
 
-def entries(text: str, file: str, *, kind: str = "placement lock") -> tuple[list[Entry], list[Problem]]:
-    """Return all entries in the order of the file, without quotes and comments, and the problems."""
-    conflicts = list(_conflicts(text, file))
-    if conflicts:
-        return [], conflicts
+def entries(
+    text: str, file: str, *, kind: str = "placement lock", verb: str = "plan"
+) -> tuple[list[Entry], list[Problem]]:
+    """Return all entries in the order of the file, without quotes and comments, and the problems. `verb` is
+    the one that writes the file.
+    """
+    if conflict := _conflict(text, file, verb):
+        return [], [conflict]
     if not text.strip():
         empty = "the lock is empty, so every running replica would be placed as if it were new"
         next_step = "Restore the file from version control, or delete it if that is intended"
@@ -114,10 +115,10 @@ def entries(text: str, file: str, *, kind: str = "placement lock") -> tuple[list
             continue
         if top := _TOP.match(line):
             section = "" if top[2] else top[1]
-            listed.append(Entry("", top[1], unquoted(top[2] or ""), where, raw[len(line) :].strip()))
+            listed.append(Entry("", top[1], unquoted(top[2] or ""), where))
         elif section and line[0].isspace() and (colon := _COLON.search(inner := line.lstrip(), 1)):
             key, value = unquoted(inner[: colon.start()]), inner[colon.end() :]
-            listed.append(Entry(section, key, value, where, raw[len(line) :].strip()))
+            listed.append(Entry(section, key, value, where))
         else:
             damaged = f"{quoted(raw)} is not a line of a {kind}"
             problems.append(Problem(damaged, RESTORE, where=where))
@@ -136,14 +137,18 @@ def unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _conflicts(text: str, file: str) -> Iterator[Problem]:
+def _conflict(text: str, file: str, verb: str) -> Problem | None:
+    """Return the problem of a file in which git left conflicts, at the first of them."""
     for number, line in _lines(text):
         if line.startswith("<<<<<<<") and line[7:8] in ("", " "):
-            yield Problem(
+            # git's --ours and --theirs are the other way round in a rebase; the name of a branch never is.
+            return Problem(
                 f"{quoted(line)} marks an unresolved merge conflict: two branches changed the lock",
-                f"Keep the right lines, remove the markers {' '.join(_MARKERS)}, then run inferfleet plan",
+                "Take the lock of BASE, the branch that yours goes to, and write it anew: "
+                f"git checkout BASE -- {file}, then inferfleet {verb} --write",
                 where=Where(file, number),
             )
+    return None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

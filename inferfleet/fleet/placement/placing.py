@@ -5,7 +5,7 @@ it ran, until one changes nothing. The next plan starts there, so it changes not
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from heapq import heapify, heapreplace
 from itertools import groupby
 
@@ -14,7 +14,7 @@ from inferfleet.fleet.placement.exchange.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.policy.spreading import first_pool
-from inferfleet.fleet.placement.policy.yielding import Yielding
+from inferfleet.fleet.placement.reasons import kept_free
 from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -23,10 +23,10 @@ from inferfleet.fleet.spot import Spot
 class Placing:
     """The steps on one ledger. `targets` are replicas by deployment.
 
-    `valid` deployments may move and grow; all others may only shrink. `added` and `moved` are replicas that
-    came with a merge of branches (`policy/yielding.py`). `ran` counts those that ran by deployment, with
-    those of abandoned clusters: up to so many get a place before any that are new. `left` has why replicas
-    left a spot, also of those that were new.
+    `valid` deployments may move and grow; all others may only shrink. From pools that do not hold their
+    replicas some leave: those of `yielding` deployments, and from pools that are `shrunk` any. `ran` counts
+    those that ran by deployment, with those of abandoned clusters: up to so many get a place before any that
+    are new. `left` has why replicas left a spot, also of those that were new.
     """
 
     def __init__(
@@ -38,33 +38,27 @@ class Placing:
         targets: dict[str, int],
         valid: list[str],
         ran: Mapping[str, int],
-        added: Mapping[Spot, int] | None = None,
-        moved: Mapping[Spot, int] | None = None,
+        shrunk: Collection[PoolKey] = (),
+        yielding: Collection[str] = (),
     ) -> None:
         self._ledger = ledger
         self._suitability = suitability
         self._candidates = candidates
         self._targets = targets
         self._ran = ran
+        self._shrunk = shrunk
+        self._may_yield = yielding
         self.left: dict[Spot, str] = {}
         self._halves: list[str] = []
         self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
         self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
-        self._yielding = Yielding(ledger, candidates, self._valid, added=added or {}, moved=moved or {})
 
     def place(self) -> None:
         """Bring the ledger to the targets as far as there is room."""
-        merged = self._yielding.stand_aside()
         for deployment in sorted(self._targets):
             self._shrink(deployment, self._targets[deployment])
         # Those that stay without a role may get it once others have left.
         self._halves = [deployment for deployment in self._valid if not self._complete(deployment)]
-        if merged:
-            self._ledger.rooms.pack_anew()
-            while self._settle():
-                self._ledger.rooms.pack_anew()
-            self.left |= self._yielding.come_back(self._targets)
-            self._halves = [deployment for deployment in self._valid if not self._complete(deployment)]
         self._ledger.hold_back()
         self._ledger.rooms.pack_anew()
         while self._step():
@@ -78,9 +72,44 @@ class Placing:
         return any(moved) or any(relieved)
 
     def _relieve(self, pool: PoolKey) -> bool:
-        left = self._yielding.relieve(pool)
-        self.left |= left
-        return bool(left)
+        """Let replicas leave an overfull pool: a single one that suffices if there is one, else the largest.
+
+        Those of deployments that yield leave it also where they have no other place. Where it did not
+        shrink, its pods grew, or branches that are fine alone were merged: then nobody else leaves, because
+        who should is not for a plan to say. Return True when any left.
+        """
+        relieved = False
+        while self._ledger.is_overfull(pool):
+            on_pool = self._ledger.on_pool(pool)
+            spots = [spot for name in self._valid for spot in on_pool if spot.deployment == name]
+            yielding = [spot for spot in spots if spot.deployment in self._may_yield]
+            leaving = yielding or (spots if pool in self._shrunk else [])
+            order = [spot for spot in reversed(leaving) if self._ledger.holds_without(pool, spot)] + leaving
+            why = self._overfull(pool)
+            mover = next((spot for spot in order if self._move(spot)), None)
+            if mover is None and yielding:
+                mover = order[0]
+                self._ledger.add(mover, -1)
+                self._ledger.hold_back(mover)
+            if mover is None:
+                break
+            self.left[mover] = why
+            relieved = True
+        return relieved
+
+    def _overfull(self, pool: PoolKey) -> str:
+        """Return in words that the pool does not hold its pods, and which of them are room for rollouts."""
+        why = f"pool {'/'.join(pool)} is too small for its pods"
+        kept = kept_free(self._ledger, pool)
+        return f"{why} and {kept}" if kept else why
+
+    def _move(self, spot: Spot, replicas: int = 1) -> bool:
+        """Move replicas to the best other spot. Return False when there is none."""
+        self._ledger.add(spot, -replicas)
+        target = self._candidates.best(spot.deployment, replicas, leaving=spot, thorough=True)
+        self._ledger.add(target or spot, replicas)
+        self._ledger.hold_back(spot)
+        return target is not None
 
     def _step(self) -> bool:
         settled = self._settle()
@@ -173,12 +202,12 @@ class Placing:
             if objection is None or objection.consequence <= Consequence.CORDON:
                 continue
             # Together they may keep the pools of roles that nothing is wrong with.
-            if len(spot.pools) > 1 and replicas > 1 and self._yielding.move(spot, replicas):
+            if len(spot.pools) > 1 and replicas > 1 and self._move(spot, replicas):
                 self.left[spot] = objection.why
                 moved = True
                 continue
             for _ in range(replicas):
-                if not self._yielding.move(spot):
+                if not self._move(spot):
                     break
                 self.left[spot] = objection.why
                 moved = True

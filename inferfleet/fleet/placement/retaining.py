@@ -21,12 +21,10 @@ class Retained:
 
     `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
     ones stay in the lock and cannot be planned: each is an error. `left` has why those of deployments with a
-    document are dropped, and `revised` what spots of another revision have become. Of the `movable` ones that
-    came to their spot with a merge of branches, `added` counts those that did not run before it, and `moved`
-    those that ran elsewhere. `ran` counts the replicas of each deployment that should have a place because
-    they ran: `movable` ones, and those on abandoned clusters and pools that are gone. A spot of `movable` has
-    no role that its document does not have, but may lack one that it has: its replicas get a pool for that,
-    or move.
+    document are dropped, and `revised` what spots of another revision have become. `ran` counts the replicas
+    of each deployment that should have a place because they ran: `movable` ones, and those on abandoned
+    clusters and pools that are gone. A spot of `movable` has no role that its document does not have, but may
+    lack one that it has: its replicas get a pool for that, or move.
     """
 
     movable: dict[Spot, int]
@@ -34,8 +32,6 @@ class Retained:
     orphaned: dict[Spot, int]
     left: dict[Spot, str]
     revised: dict[Spot, Spot]
-    added: dict[Spot, int]
-    moved: dict[Spot, int]
     ran: Mapping[str, int]
     problems: tuple[Problem, ...]
 
@@ -49,20 +45,16 @@ def retain(documents: Documents, lock: Lock) -> Retained:
     orphaned: dict[Spot, int] = {}
     left: dict[Spot, str] = {}
     revised: dict[Spot, Spot] = {}
-    added: Counter[Spot] = Counter()
-    moved: Counter[Spot] = Counter()
     ran: Counter[str] = Counter()
     problems = []
     for spot, replicas in sorted(lock.placements.items()):
         cluster = documents.clusters.get(spot.cluster)
         state = cluster.spec.state if cluster else ""
-        came = lock.moved.get(spot, 0)
-        new = max(0, replicas - lock.was[spot] - came) if spot in lock.was else 0
         lost = any((spot.cluster, pool) in lock.gone for _, pool in spot.pools)
         if state == "abandoned" or lost:
             if spot.deployment in documents.deployments:
                 left[spot] = _LOST_POOL if lost else state
-                ran[spot.deployment] += replicas - new
+                ran[spot.deployment] += replicas
             continue
         if orphan := _orphan(documents, spot, replicas):
             problems.append(replace(orphan, where=lock.lines.get(f"placements/{spot}")))
@@ -72,16 +64,14 @@ def retain(documents: Documents, lock: Lock) -> Retained:
         elif spot.deployment in documents.deployments:
             kept = _as_documented(documents, spot)
             movable[kept] = movable.get(kept, 0) + replicas
-            ran[spot.deployment] += replicas - new
-            added[kept] += new
-            moved[kept] += came
+            ran[spot.deployment] += replicas
             if kept.revision != spot.revision:
                 left[spot] = _other_revision(spot, kept)
                 revised[spot] = kept
     problems += _sharing(documents, lock, movable)
     problems += _kept_by_lost(documents, fixed)
     problems += _orphaned_services(documents, lock)
-    return Retained(movable, fixed, orphaned, left, revised, added, moved, ran, tuple(problems))
+    return Retained(movable, fixed, orphaned, left, revised, ran, tuple(problems))
 
 
 def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:

@@ -31,7 +31,9 @@ class Task:
     """How many replicas of each deployment are to be placed on the clusters that can be changed, and by what.
 
     `targets` are those replicas by deployment, `fixed` the ones on clusters that cannot be changed, and
-    `seen` is what capacity.lock has. `valid` deployments may move and grow, all others may only shrink.
+    `seen` is what capacity.lock has. `valid` deployments may move and grow, all others may only shrink. From
+    pools that do not hold their replicas some leave: from `shrunk` ones any, from others those of `yielding`
+    deployments.
     """
 
     documents: Documents
@@ -41,6 +43,8 @@ class Task:
     seen: Mapping[PoolKey, Seen]
     targets: dict[str, int]
     valid: list[str]
+    shrunk: frozenset[PoolKey] = frozenset()
+    yielding: frozenset[str] = frozenset()
 
     @cached_property
     def _limits(self) -> Limits:
@@ -72,15 +76,7 @@ class Task:
         """Return where replicas could go in a ledger."""
         return Candidates(self.documents, self.suitability, ledger, self.targets)
 
-    def placing(
-        self,
-        ledger: Ledger,
-        candidates: Candidates,
-        *,
-        ran: Mapping[str, int],
-        added: Mapping[Spot, int] | None = None,
-        moved: Mapping[Spot, int] | None = None,
-    ) -> Placing:
+    def placing(self, ledger: Ledger, candidates: Candidates, *, ran: Mapping[str, int]) -> Placing:
         """Return the planner's steps on a ledger."""
         return Placing(
             ledger,
@@ -89,8 +85,8 @@ class Task:
             targets=self.targets,
             valid=self.valid,
             ran=ran,
-            added=added,
-            moved=moved,
+            shrunk=self.shrunk,
+            yielding=self.yielding,
         )
 
     def placed(self, ledger: Ledger) -> dict[Spot, int]:

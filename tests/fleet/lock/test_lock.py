@@ -20,6 +20,7 @@ LOCK = Lock(
     clusters={"dc1": LockedCluster("Existing", UID), "east": LockedCluster("Existing")},
     placements={CODER: 2, SPLIT: 1},
     services={"ml/coder": ("dc1", "east")},
+    nodes={"dc1/h200": 1, "dc1/h100": 0},
 )
 TEXT = f"""\
 version: 1
@@ -27,6 +28,9 @@ stack: prod
 clusters:
   dc1: {{source: Existing, uid: {UID}}}
   east: {{source: Existing}}
+pools:
+  dc1/h100: {{nodes: 0}}
+  dc1/h200: {{nodes: 1}}
 placements:
   ml/deepseek dc1 decode=h200 prefill=h100: 1
   ml/qwen3-coder east decode=h100: 2
@@ -49,9 +53,11 @@ def test_a_lock_is_read_with_the_line_of_each_entry() -> None:
     assert read.lines == {
         "clusters/dc1": Where("placement.lock", 4),
         "clusters/east": Where("placement.lock", 5),
-        "placements/ml/deepseek dc1 decode=h200 prefill=h100": Where("placement.lock", 7),
-        "placements/ml/qwen3-coder east decode=h100": Where("placement.lock", 8),
-        "services/ml/coder": Where("placement.lock", 10),
+        "pools/dc1/h100": Where("placement.lock", 7),
+        "pools/dc1/h200": Where("placement.lock", 8),
+        "placements/ml/deepseek dc1 decode=h200 prefill=h100": Where("placement.lock", 10),
+        "placements/ml/qwen3-coder east decode=h100": Where("placement.lock", 11),
+        "services/ml/coder": Where("placement.lock", 13),
     }
 
 
@@ -80,39 +86,51 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
         (
             "services:",
             "routes:",
-            "placement.lock:9: unknown field 'routes': a lock has version, stack, clusters",
+            "placement.lock:12: unknown field 'routes': a lock has version, stack, clusters",
         ),
         (
             "decode=h100: 2",
             "decode=h100: 0",
-            "placement.lock:8: '0' is not a number of replicas (1 to 99999)",
+            "placement.lock:11: '0' is not a number of replicas (1 to 99999)",
         ),
-        ("decode=h100: 2", "decode=h100: two", "placement.lock:8: 'two' is not a number of replicas"),
+        ("decode=h100: 2", "decode=h100: two", "placement.lock:11: 'two' is not a number of replicas"),
         (
             "  ml/qwen3-coder east decode=h100: 2",
             "  qwen3-coder east: 2",
-            "placement.lock:8: 'qwen3-coder east' does not have the form",
+            "placement.lock:11: 'qwen3-coder east' does not have the form",
         ),
         (" prefill=h100: 1", " decode=h100: 1", "names a role twice"),
         (
             "  ml/coder: [dc1, east]",
             "  ml/coder: [dc1, dc1]",
-            "placement.lock:10: service ml/coder names a cluster twice",
+            "placement.lock:13: service ml/coder names a cluster twice",
         ),
         (
             "  ml/coder: [dc1, east]",
             "  ml/coder: []",
-            "placement.lock:10: 'ml/coder: []' does not have the form",
+            "placement.lock:13: 'ml/coder: []' does not have the form",
         ),
         (
             "  ml/coder: [dc1, east]",
             "  ml/coder: [dc1",
-            "placement.lock:10: 'ml/coder: [dc1' does not have the form",
+            "placement.lock:13: 'ml/coder: [dc1' does not have the form",
         ),
         (
             "east: {source: Existing}",
             "east: {source: Cloud}",
             "placement.lock:5: cluster east has source 'Cloud'",
+        ),
+        (
+            "dc1/h200: {nodes: 1}",
+            "dc1/h200: {}",
+            "placement.lock:8: pool dc1/h200 has nodes None; it must be the number of nodes that it was",
+        ),
+        ("dc1/h200: {nodes: 1}", "dc1/h200: {nodes: true}", "placement.lock:8: pool dc1/h200 has nodes True"),
+        ("dc1/h200: {nodes: 1}", "dc1/h200: {nodes: -1}", "placement.lock:8: pool dc1/h200 has nodes -1"),
+        (
+            "dc1/h200: {nodes: 1}",
+            "dc1/h200: {nodes: 1, a: b}",
+            "placement.lock:8: pool dc1/h200 has a and no name; only a pool that GKE has by a name may have",
         ),
         ("clusters:", "clusters: {}", "placement.lock:3: clusters has '{}' on its own line"),
         ("stack: prod", "stack: prod\nstack: prod", "placement.lock:3: the lock has stack twice"),
@@ -121,7 +139,7 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
             "  east: {source: Existing}\n  east: {source: Existing}",
             "placement.lock:6: east is listed twice in clusters, first on line 5",
         ),
-        ("placements:", "\x00\x01", "placement.lock:6: '\\x00\\x01' is not a line of a placement lock"),
+        ("placements:", "\x00\x01", "placement.lock:9: '\\x00\\x01' is not a line of a placement lock"),
     ],
 )
 def test_a_damaged_lock_says_file_line_value_and_rule(line: str, instead: str, problem: str) -> None:
@@ -134,7 +152,7 @@ def test_all_problems_of_a_lock_come_at_once() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         _parse(TEXT.replace("version: 1", "version: 9").replace("prod", "dev").replace(": 2", ": many"))
     assert [str(problem.where) for problem in raised.value.problems] == [
-        f"placement.lock:{line}" for line in (1, 2, 8)
+        f"placement.lock:{line}" for line in (1, 2, 11)
     ]
 
 
@@ -147,8 +165,9 @@ def test_merge_conflict_markers_are_named_and_nothing_else_is() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         _parse(conflict)
     assert str(raised.value) == (
-        "placement.lock:8: '<<<<<<< HEAD' marks an unresolved merge conflict: two branches changed the lock. "
-        "Keep the right lines, remove the markers <<<<<<< ||||||| ======= >>>>>>>, then run inferfleet plan"
+        "placement.lock:11: '<<<<<<< HEAD' marks an unresolved merge conflict: two branches changed the "
+        "lock. Take the lock of BASE, the branch that yours goes to, and write it anew: "
+        "git checkout BASE -- placement.lock, then inferfleet plan --write"
     )
 
 
@@ -164,6 +183,11 @@ def test_a_missing_uid_never_makes_a_mismatch_and_a_different_one_does() -> None
     )
     assert [matches(known, unknown), matches(unknown, known), matches(known, other)] == [True, True, False]
     assert not matches(Lock(stack="prod"), known)
+
+
+def test_another_number_of_nodes_is_a_mismatch() -> None:
+    locks = [Lock(stack="prod", nodes=nodes) for nodes in ({"east/l4": 1}, {"east/l4": 2}, {})]
+    assert [matches(locks[0], lock) for lock in locks] == [True, False, False]
 
 
 _names = st.from_regex(r"\A[a-z][-a-z0-9]{0,8}[a-z0-9]\Z") | st.sampled_from(
@@ -183,6 +207,7 @@ _locks = st.builds(
         _names, st.builds(LockedCluster, st.just("Existing"), st.none() | st.uuids().map(str)), max_size=3
     ),
     placements=st.dictionaries(_spots, st.integers(1, 10_000), max_size=4),
+    nodes=st.dictionaries(_keys, st.integers(0, 15_000), max_size=3),
     services=st.dictionaries(
         _keys, st.sets(_names, min_size=1, max_size=3).map(lambda s: tuple(sorted(s))), max_size=3
     ),

@@ -26,6 +26,7 @@ LOCK = Lock(
             },
         )
     },
+    nodes={"dc1/l4": 3, "east/h100": 2},
 )
 TEXT = """\
 version: 1
@@ -35,8 +36,9 @@ clusters:
   east: {source: GKE, location: us-east5, project: acme-ml}
   west: {source: GKE, protected: true}
 pools:
-  east/h100: {name: h100-1a2b3c, "nodeConfig.guestAccelerators[0].count": 8, nodeConfig.metadata: {a: "1", \
-b: "on"}, nodeConfig.oauthScopes: ["https://a/b"], nodeConfig.spot: true}
+  dc1/l4: {nodes: 3}
+  east/h100: {nodes: 2, name: h100-1a2b3c, "nodeConfig.guestAccelerators[0].count": 8, nodeConfig.metadata: \
+{a: "1", b: "on"}, nodeConfig.oauthScopes: ["https://a/b"], nodeConfig.spot: true}
 """
 
 
@@ -55,7 +57,8 @@ def test_settings_are_read_with_the_line_they_stand_on() -> None:
         "clusters/dc1": Where("placement.lock", 4),
         "clusters/east": Where("placement.lock", 5),
         "clusters/west": Where("placement.lock", 6),
-        "pools/east/h100": Where("placement.lock", 8),
+        "pools/dc1/l4": Where("placement.lock", 8),
+        "pools/east/h100": Where("placement.lock", 9),
     }
 
 
@@ -79,14 +82,18 @@ def test_settings_are_read_with_the_line_they_stand_on() -> None:
             "source: Existing",
             ":5: cluster east has location, project; only a cluster of source GKE may have settings",
         ),
-        ("{name: h100-1a2b3c,", "{", ":8: pool east/h100 has name None"),
-        ("{name: h100-1a2b3c,", "{name: H100!,", ":8: pool east/h100 has name 'H100!'"),
-        ("  east/h100: {", "  h100: {", ":8: 'h100: {name"),
-        ("  east/h100: {", "  east/h100: [", "does not have the form 'east/h100: {name: h100-1a2b3c, ...}'"),
+        (
+            "name: h100-1a2b3c,",
+            "",
+            ":9: pool east/h100 has nodeConfig.guestAccelerators[0].count, nodeConfig",
+        ),
+        ("name: h100-1a2b3c,", "name: H100!,", ":9: pool east/h100 has name 'H100!'"),
+        ("  east/h100: {", "  h100: {", ":9: 'h100: {nodes"),
+        ("  east/h100: {", "  east/h100: [", "does not have the form 'east/h100: {nodes: 2, ...}'"),
         (
             "\n  east/h100:",
-            "\n  east/h100: {name: a}\n  east/h100:",
-            ":9: east/h100 is listed twice in pools",
+            "\n  east/h100: {nodes: 1, name: a}\n  east/h100:",
+            ":10: east/h100 is listed twice in pools",
         ),
     ],
 )
@@ -125,10 +132,12 @@ _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _scalars = st.booleans() | st.integers(-(2**40), 2**40) | _texts
 _values = _scalars | st.lists(_scalars, max_size=3) | st.dictionaries(_texts, _scalars, max_size=3)
 _settings = st.dictionaries(
-    _texts.filter(lambda text: text not in ("source", "uid", "protected", "name")), _values, max_size=4
+    _texts.filter(lambda text: text not in ("source", "uid", "protected", "nodes", "name")),
+    _values,
+    max_size=4,
 )
 _locks = st.builds(
-    Lock,
+    lambda pools, nodes, **fields: Lock(pools=pools, nodes=nodes | dict.fromkeys(pools, 2), **fields),
     stack=st.just("prod"),
     clusters=st.dictionaries(
         _names,
@@ -138,6 +147,7 @@ _locks = st.builds(
     pools=st.dictionaries(
         st.tuples(_names, _names).map("/".join), st.builds(LockedPool, _names, _settings), max_size=3
     ),
+    nodes=st.dictionaries(st.tuples(_names, _names).map("/".join), st.integers(0, 9), max_size=2),
 )
 
 
@@ -149,6 +159,7 @@ def test_any_settings_read_back(lock: Lock) -> None:
 @given(_locks)
 def test_a_reader_of_older_yaml_sees_the_same(lock: Lock) -> None:
     seen = yaml.safe_load(text(lock))
-    assert {key: {"name": pool.name, **pool.settings} for key, pool in lock.pools.items()} == seen.get(
+    pools = {key: {"name": pool.name, **pool.settings} for key, pool in lock.pools.items()}
+    assert {key: {"nodes": nodes, **pools.get(key, {})} for key, nodes in lock.nodes.items()} == seen.get(
         "pools", {}
     )

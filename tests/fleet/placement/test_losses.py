@@ -36,8 +36,9 @@ def test_replicas_are_lost_where_fewer_run_than_ran_and_are_wanted(
     assert [(one.replicas, one.running) for one in unplaced] == ([(missing, running)] if missing else [])
 
 
-def test_a_pool_that_became_too_small_ends_nothing() -> None:
-    planned = plan(fleet(WEST, deployment("a", 8)), lock({"a west/l4": 8}))
+@pytest.mark.parametrize("had", [2, 1])
+def test_a_pool_that_became_too_small_ends_nothing(had: int) -> None:
+    planned = plan(fleet(WEST, deployment("a", 8)), lock({"a west/l4": 8}, nodes={"west/l4": had}))
     assert (placed(planned), planned.unplaced) == ({"a west/l4": 8}, ())
     assert "is too small for the replicas" in planned.problems[0].what
 

@@ -200,17 +200,6 @@ def test_a_shape_that_outgrew_its_nodes_and_finds_no_room_is_kept_with_a_problem
     ]
 
 
-def test_a_pool_that_became_too_small_is_a_problem_when_nothing_else_has_room() -> None:
-    planned = plan(
-        fleet(cluster("east", {"l4": ("l4", 1)}), deployment("a", 2, gpus=4)), lock({"a east/l4": 2})
-    )
-    assert placed(planned) == {"a east/l4": 2}
-    assert _messages(planned)[0] == [
-        "pool east/l4 with 1 node is too small for the replicas that are placed on it (2 of ml/a), "
-        "and there is no room for them elsewhere"
-    ]
-
-
 @pytest.mark.parametrize(
     ("documents", "locked", "problem"),
     [

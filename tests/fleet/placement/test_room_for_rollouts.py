@@ -34,12 +34,12 @@ def test_a_pool_that_is_too_small_for_rollouts_alone_says_so_where_they_are_writ
     rollout_of_b: str, whose: str, at: tuple[str, str, str]
 ) -> None:
     a, b = deployment("a", 1, gpus=4, rollout="Surge"), deployment("b", 1, gpus=4, rollout=rollout_of_b)
-    planned = plan(fleet(EAST, a, b), lock({"a east/l4": 1, "b east/l4": 1}))
+    planned = plan(fleet(EAST, a, b), lock({"a east/l4": 1, "b east/l4": 1}, nodes={"east/l4": 3}))
     assert planned.problems == (
         Problem(
-            "pool east/l4 with 2 nodes is too small for the replicas that are placed on it "
-            f"(1 of ml/a, 1 of ml/b) and the room for {whose} keeps free, and there is no room for them "
-            "elsewhere",
+            "pool east/l4 with 2 nodes of 4 GPUs, 200 cores, 1000Gi of memory is too small for the replicas "
+            "that placement.lock has on it: ml/a (1 replica: 4 GPUs), ml/b (1 replica: 4 GPUs), and the room "
+            f"for {whose} keeps free; it has fewer nodes than it had, and there is no room elsewhere",
             "Give it more nodes, make room on another pool, lower replicas, or write rollout: DeleteFirst",
             at[2],
             kind=at[0],
@@ -52,6 +52,7 @@ def test_a_pool_that_is_too_small_without_room_for_rollouts_too_says_nothing_of_
     one_node = cluster("east", {"l4": ("l4", 1)})
     planned = plan(fleet(one_node, deployment("a", 2, gpus=4, rollout="Surge")), lock({"a east/l4": 2}))
     assert [problem.what for problem in planned.problems] == [
-        "pool east/l4 with 1 node is too small for the replicas that are placed on it (2 of ml/a), "
-        "and there is no room for them elsewhere"
+        "pool east/l4 with 1 node of 4 GPUs, 200 cores, 1000Gi of memory is too small for the replicas "
+        "that placement.lock has on it: ml/a (2 replicas: 8 GPUs); it lost no nodes: pods grew, its "
+        "class changed, or branches were merged, and nobody moves unasked"
     ]

@@ -47,7 +47,7 @@ SMALL_POOL = "pool east/l4 is too small for its pods"
 def test_a_plan_says_why_running_replicas_leave_a_spot(
     documents: Documents, locked: dict[str, int], left: str
 ) -> None:
-    planned = plan(documents, lock(locked))
+    planned = plan(documents, lock(locked, nodes={"east/l4": 2}))
     assert planned.left == {change.spot: left for change in planned.changes if change.before > change.after}
     assert len(planned.left) == 1
 

@@ -16,7 +16,15 @@ from inferfleet.gke.facts.create_only import recreates
 
 def _standing(documents: Documents) -> Lock:
     """The lock after an update with these documents."""
-    known = Lock(documents.settings.stack, {name: LockedCluster("GKE") for name in documents.clusters})
+    known = Lock(
+        documents.settings.stack,
+        {name: LockedCluster("GKE") for name in documents.clusters},
+        nodes={
+            f"{name}/{pool.name}": pool.size
+            for name, cluster in documents.clusters.items()
+            for pool in cluster.spec.node_pools
+        },
+    )
     return with_clouds(documents, known, clouds_of(documents, known, Plan()))
 
 

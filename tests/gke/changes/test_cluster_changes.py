@@ -13,6 +13,7 @@ from inferfleet.fleet.lock.lock import LockedCluster, parse, text
 
 def test_the_lock_remembers_clusters_and_pools_and_nothing_of_those_that_are_gone() -> None:
     lock = standing(cluster("east"), cluster("west"), replicas=0)
+    lock = replace(lock, nodes=dict.fromkeys(lock.pools, 2))
     assert parse(text(lock), file="placement.lock", stack="prod") == lock
     assert (sorted(lock.clusters), sorted(lock.pools)) == (["east", "west"], ["east/l4", "west/l4"])
     east = {"east": lock.clusters["east"]}
