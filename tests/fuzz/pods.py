@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from inferfleet.api.pods.limits import CHOICES, ONE_OF
 from pod_values import (
     BASES,
     BY_NAME,
@@ -26,7 +27,6 @@ from pod_values import (
     Template,
 )
 
-from inferfleet.api.pods.limits import CHOICES, ONE_OF
 from inferfleet.api.pods.schema import Field, fields, is_type
 
 
