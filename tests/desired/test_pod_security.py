@@ -12,7 +12,8 @@ from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 
 PRIVILEGED = {"securityContext": {"privileged": True}}
-FORBIDDEN = ", which level baseline of the Pod Security Standards forbids"
+FORBIDDEN = "have what level baseline of the Pod Security Standards forbids"
+REFUSED = "a namespace that enforces the level takes their workload and refuses the pods"
 AT = "spec.workers.template.spec.containers[0].securityContext.privileged"
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "test"}
 WARNS = {
@@ -72,8 +73,8 @@ def test_a_document_that_asks_for_a_privileged_pod_is_warned_of_once_wherever_it
     assert len(value.plan.placements) == 2
     assert value.warnings == (
         Problem(
-            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
-            "Remove privileged",
+            f"pods of ml/a {FORBIDDEN}: container engine has privileged: true",
+            f"Remove what is not needed: {REFUSED}",
             AT,
             kind="ModelDeployment",
             key="ml/a",
@@ -87,8 +88,8 @@ def test_with_enforce_the_same_is_refused() -> None:
         made(EAST, deployment("a", engine=PRIVILEGED), podSecurity="enforce")
     assert raised.value.problems == (
         Problem(
-            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
-            "Remove privileged; setting podSecurity: warn would only warn of it",
+            f"pods of ml/a {FORBIDDEN}: container engine has privileged: true",
+            f"Remove what is not needed: {REFUSED}; setting podSecurity: warn would only warn of it",
             AT,
             kind="ModelDeployment",
             key="ml/a",
@@ -106,13 +107,43 @@ def test_a_plugin_that_makes_pods_privileged_is_the_one_to_blame() -> None:
     documents = stack(EAST, deployment("a", plugins=_link("privileged")))
     assert desired(documents, NOTHING, registry=REGISTRY).warnings == (
         Problem(
-            "plugin privileged gives pods of ml/a this at "
-            "spec.containers[engine].securityContext.privileged: "
-            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
-            "Change its config, or remove the plugin",
+            f"pods of ml/a {FORBIDDEN}: container engine (by plugin privileged) has privileged: true",
+            f"Remove what is not needed: {REFUSED}",
             "spec.plugins[0]",
             kind="ModelDeployment",
             key="ml/a",
+            severity="warning",
+        ),
+    )
+
+
+def test_all_that_is_forbidden_of_workers_of_two_nodes_is_one_line() -> None:
+    def template(**context: Any) -> dict[str, Any]:
+        container = {"name": "engine", "image": "engine:1", "securityContext": context}
+        pod = {"hostNetwork": True, "volumes": [{"name": "v", "hostPath": {"path": "/"}}]}
+        return {"template": {"spec": {"containers": [container], **pod}}}
+
+    workers = {
+        "topology": {"tensor": 4, "pipeline": 2},
+        "entry": template(privileged=True, capabilities={"add": ["IPC_LOCK"]}),
+        "follower": template(privileged=True),
+    }
+    warnings = made(EAST, WEST, deployment("a", 2, workers=workers)).warnings
+    assert [warning.what for warning in warnings if FORBIDDEN in warning.what] == [
+        f"pods of ml/a {FORBIDDEN}: the pod has hostNetwork: true; volume v has hostPath: a folder of the "
+        "node; container engine has privileged: true, capabilities.add: IPC_LOCK"
+    ]
+
+
+def test_a_plugin_of_the_stack_is_told_once_for_all_deployments() -> None:
+    documents = stack(EAST, deployment("a"), deployment("b"), plugins=_link("privileged"))
+    assert desired(documents, NOTHING, registry=REGISTRY).warnings == (
+        Problem(
+            f"pods of ml/a and 1 more {FORBIDDEN}: container engine has privileged: true",
+            f"Remove what is not needed: {REFUSED}",
+            "plugins[0]",
+            kind="Settings",
+            key="test",
             severity="warning",
         ),
     )

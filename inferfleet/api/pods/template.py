@@ -21,20 +21,21 @@ _OWNERS = {"containers": "container", "initContainers": "init container", "volum
 
 def template_mistakes(template: Any) -> Iterator[Mistake]:
     """Yield every mistake of a pod template; `at` of each counts from the template."""
-    if not isinstance(template, dict) or template.get("spec") is None:
-        what = "field spec is missing" if isinstance(template, dict) else "{field} must be a map"
-        yield Mistake(what, "Write a template with metadata and spec", ("spec",))
-        return
     walk = Walk()
     kept = walk.of(template, "PodTemplateSpec")
+    if not isinstance(kept, dict):
+        yield from walk.mistakes
+        return
     whole = [*walk.mistakes]
+    if template.get("spec") is None:
+        whole.append(Mistake("field spec is missing", "Add spec", ("spec",)))
     for key in kept.get("metadata", {}):
         if key not in _METADATA:
             what = f"pods of a deployment have labels and annotations, and no {shown(key)} of their own"
             whole.append(Mistake(what, "Remove it", ("metadata", key)))
     for mistake in _between(kept.get("spec", {})):
         whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.at)))
-    yield from _of_their_owners(whole, template["spec"], 1)
+    yield from _of_their_owners(whole, template.get("spec"), 1)
 
 
 def spec_mistakes(spec: Any) -> Iterator[Mistake]:
