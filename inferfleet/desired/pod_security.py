@@ -24,7 +24,7 @@ from inferfleet.plugins.diff import place as place_of
 from inferfleet.plugins.findings import Step
 from inferfleet.plugins.link import Link
 
-_FORBIDDEN = "level baseline of the Pod Security Standards forbids"
+_FORBIDDEN = "what level baseline of the Pod Security Standards forbids"
 _REFUSED = "a namespace that enforces the level takes their workload and refuses the pods"
 
 
@@ -85,8 +85,12 @@ def _secrets(each: _Written) -> Iterator[Problem]:
 
 @dataclass
 class _Line:
-    """What is forbidden by the doing of one document: whose pods have it, and what makes its problem."""
+    """What is forbidden by the doing of one document: whose pods have it, the words before and after their
+    names, and what makes the problem of the document.
+    """
 
+    before: str
+    after: str
     problem: Callable[[str, str], Problem]
     deployments: dict[str, None] = field(default_factory=dict)
     found: list[Forbidden] = field(default_factory=list)
@@ -106,19 +110,21 @@ def _below_baseline(every: list[_Written]) -> Iterator[Problem]:
             written = own.get((place, found.what))
             link = None if written else each.link_of(place)
             if link and link.kind != "ModelDeployment":
-                line = lines.setdefault((link.kind, link.key, link.path), _Line(link.problem))
+                of_link = _Line(f"plugin {link.spec.name} gives pods of ", " ", link.problem)
+                line = lines.setdefault((link.kind, link.key, link.path), of_link)
             else:
                 if link:
                     found = replace(found, owner=f"{found.owner} (by plugin {link.spec.name})")
                 path = link.path if link else f"{each.path}.{path_of(written.at)}" if written else each.path
-                line = lines.setdefault(("ModelDeployment", key, ""), _Line(_of_deployment(key, path)))
+                of_deployment = _Line("pods of ", " have ", _of_deployment(key, path))
+                line = lines.setdefault(("ModelDeployment", key, ""), of_deployment)
             line.deployments[key] = None
             line.found.append(found)
     for line in lines.values():
         first, *others = line.deployments
         more = f" and {len(others)} more" if others else ""
         yield line.problem(
-            f"pods of {first}{more} have what {_FORBIDDEN}: {listed(line.found)}",
+            f"{line.before}{first}{more}{line.after}{_FORBIDDEN}: {listed(line.found)}",
             f"Remove what is not needed: {_REFUSED}",
         )
 

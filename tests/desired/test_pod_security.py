@@ -139,7 +139,8 @@ def test_a_plugin_of_the_stack_is_told_once_for_all_deployments() -> None:
     documents = stack(EAST, deployment("a"), deployment("b"), plugins=_link("privileged"))
     assert desired(documents, NOTHING, registry=REGISTRY).warnings == (
         Problem(
-            f"pods of ml/a and 1 more {FORBIDDEN}: container engine has privileged: true",
+            f"plugin privileged gives pods of ml/a and 1 more {FORBIDDEN.removeprefix('have ')}: "
+            "container engine has privileged: true",
             f"Remove what is not needed: {REFUSED}",
             "plugins[0]",
             kind="Settings",

@@ -100,15 +100,11 @@ def _if_root(value: Any) -> str:
 
 
 def _outside(known: Collection[str], value: Any) -> str:
-    """Return the text, or those of a list, that are not among the known ones."""
-    texts = value if isinstance(value, list) else [value]
-    return ", ".join(shown(str(text)) for text in texts if not (isinstance(text, str) and text in known))
+    return "" if isinstance(value, str) and value in known else shown(str(value))
 
 
 def _among(known: Collection[str], value: Any) -> str:
-    """Return the text, or those of a list, that are among these."""
-    texts = value if isinstance(value, list) else [value]
-    return ", ".join(text for text in texts if isinstance(text, str) and text in known)
+    return value if isinstance(value, str) and value in known else ""
 
 
 def _unconfined(annotations: Any) -> str:
@@ -158,7 +154,7 @@ def _rules() -> Iterator[tuple[Level, str, _Forbids]]:
         own = f"{each}.securityContext"
         yield "baseline", f"{own}.privileged", _if_true  # Privileged Containers
         yield "restricted", f"{own}.allowPrivilegeEscalation", _if_true  # Privilege Escalation
-        capabilities = f"{own}.capabilities.add"  # Capabilities
+        capabilities = f"{own}.capabilities.add[*]"  # Capabilities
         yield "baseline", capabilities, partial(_outside, allowed.CAPABILITIES)
         more = allowed.CAPABILITIES - {allowed.RESTRICTED_CAPABILITY}
         yield "restricted", capabilities, partial(_among, more)

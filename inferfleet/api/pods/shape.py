@@ -170,9 +170,13 @@ def _instead(key: str, kind: str) -> str:
     types = schema.fields(kind)
     if (close := nearest(key, types)) is not None:
         return f"Did you mean {close}?"
-    for name, inner in types.items():
-        if schema.is_type(inner.type) and key in schema.fields(inner.type):
-            return f"Did you mean {name}.{key}?"
+    inside = [
+        name
+        for name, inner in types.items()
+        if schema.is_type(inner.type) and key in schema.fields(inner.type)
+    ]
+    if inside:
+        return f"Did you mean {'httpGet' if 'httpGet' in inside else inside[0]}.{key}?"
     for outer, words in (("PodSpec", "the spec of the pod"), ("Container", "a container")):
         if outer != kind and key in schema.fields(outer):
             return f"It is a field of {words}: move it there"

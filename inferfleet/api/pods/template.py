@@ -10,12 +10,12 @@ from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.pods.shape import Steps, Walk
-from inferfleet.api.pods.texts import LABEL_KEY
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import one_of, shown
 
 # Nobody would remove a finalizer of these pods, and names are given to each of them.
 _METADATA = ("labels", "annotations")
+_RESOURCES = ("cpu", "ephemeral-storage", "memory")
 _OWNERS = {"containers": "container", "initContainers": "init container", "volumes": "volume"}
 
 
@@ -46,13 +46,14 @@ def spec_mistakes(spec: Any) -> Iterator[Mistake]:
 
 
 def amount_mistakes(amounts: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield what is wrong with amounts by names of resources, such as the requests of a container."""
+    """Yield what is wrong with requests of a container without devices that no API server is shown."""
     walk = Walk()
     walk.of(dict(amounts), "map[string]Quantity")
     yield from walk.mistakes
     for name in amounts:
-        if not LABEL_KEY.allows(name):
-            yield Mistake(f"{shown(name)!r} is not the name of a resource", "Change it", (name,))
+        if name not in _RESOURCES and not name.startswith("hugepages-"):
+            what = f"containers have no resource {shown(name)!r}"
+            yield Mistake(what, one_of(name, _RESOURCES, "Resources"), (name,))
 
 
 def without_nulls(value: Any) -> Any:
