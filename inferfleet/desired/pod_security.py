@@ -114,7 +114,7 @@ def _below_baseline(every: list[_Written]) -> Iterator[Problem]:
                 line = lines.setdefault((link.kind, link.key, link.path), of_link)
             else:
                 if link:
-                    found = replace(found, owner=f"{found.owner} (by plugin {link.spec.name})")
+                    found = replace(found, part=f"{found.part} (by plugin {link.spec.name})")
                 path = link.path if link else f"{each.path}.{path_of(written.at)}" if written else each.path
                 of_deployment = _Line("pods of ", " have ", _of_deployment(key, path))
                 line = lines.setdefault(("ModelDeployment", key, ""), of_deployment)

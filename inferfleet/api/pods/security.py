@@ -28,7 +28,7 @@ class Forbidden:
     its value (`privileged: true`).
     """
 
-    owner: str
+    part: str
     what: str
     at: Steps
 
@@ -38,45 +38,45 @@ def forbidden(template: Mapping[str, Any], *, level: Level) -> Iterator[Forbidde
     for of_level, path, forbids in _RULES:
         if of_level == "restricted" and level == "baseline":
             continue
-        for at, owner, value in _values(template, path, (), "the pod"):
+        for at, part, value in _values(template, path, (), "the pod"):
             if words := forbids(value):
-                field = ".".join(part for part in path if part not in _UNSAID).replace("[*]", "")
-                yield Forbidden(owner, f"{field or 'type'}: {words}", at)
+                field = ".".join(step for step in path if step not in _UNSAID).replace("[*]", "")
+                yield Forbidden(part, f"{field or 'type'}: {words}", at)
 
 
 def security_mistakes(template: Mapping[str, Any], *, level: Level) -> Iterator[Mistake]:
     """Yield the same as mistakes."""
     for found in forbidden(template, level=level):
-        yield Mistake(f"{found.owner} has {found.what}", "Remove it", found.at)
+        yield Mistake(f"{found.part} has {found.what}", "Remove it", found.at)
 
 
 def listed(found: Iterable[Forbidden]) -> str:
-    """Return all that is forbidden on one line, by owner, each once."""
+    """Return all that is forbidden on one line, by part of the pod, each once."""
     fields: dict[str, dict[str, None]] = {}
     for one in found:
-        fields.setdefault(one.owner, {})[one.what] = None
-    return "; ".join(f"{owner} has {', '.join(of_owner)}" for owner, of_owner in fields.items())
+        fields.setdefault(one.part, {})[one.what] = None
+    return "; ".join(f"{part} has {', '.join(of_part)}" for part, of_part in fields.items())
 
 
-def _values(value: Any, path: tuple[str, ...], at: Steps, owner: str) -> Iterator[tuple[Steps, str, Any]]:
+def _values(value: Any, path: tuple[str, ...], at: Steps, part: str) -> Iterator[tuple[Steps, str, Any]]:
     """Yield every value at a path such as `spec.volumes[*].hostPath`, with its place and whose it is."""
     if not path:
         if value is not None:
-            yield at, owner, value
+            yield at, part, value
         return
     key, _, each = path[0].partition("[")
     inner = value.get(key) if isinstance(value, dict) else None
     if not each:
-        yield from _values(inner, path[1:], (*at, key), owner)
+        yield from _values(inner, path[1:], (*at, key), part)
         return
     for place, entry in enumerate(inner if isinstance(inner, list) else ()):
         name = shown(str(entry.get("name"))) if isinstance(entry, dict) else ""
-        whose = f"{_OWNERS[key]} {name}" if key in _OWNERS else owner
+        whose = f"{_PARTS[key]} {name}" if key in _PARTS else part
         yield from _values(entry, path[1:], (*at, key, place), whose)
 
 
-_OWNERS = {"containers": "container", "initContainers": "container", "volumes": "volume"}
-_UNSAID = ("spec", "securityContext", *(f"{part}[*]" for part in _OWNERS))
+_PARTS = {"containers": "container", "initContainers": "container", "volumes": "volume"}
+_UNSAID = ("spec", "securityContext", *(f"{name}[*]" for name in _PARTS))
 
 
 def _if_true(value: Any) -> str:

@@ -116,7 +116,7 @@ CONTEXT = "spec.securityContext"
 def test_what_the_baseline_forbids_is_named_with_its_place(
     template: Any, path: str, owner: str, what: str
 ) -> None:
-    said = [(path_of(found.at), found.owner, found.what) for found in forbidden(template, level="baseline")]
+    said = [(path_of(found.at), found.part, found.what) for found in forbidden(template, level="baseline")]
     assert said == [(path, owner, what)]
 
 
