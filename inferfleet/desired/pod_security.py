@@ -99,13 +99,14 @@ class _Line:
 def _below_baseline(every: list[_Written]) -> Iterator[Problem]:
     lines: dict[tuple[str, str, str], _Line] = {}
     for each in every:
-        key = each.pods.spot.deployment
+        key, template = each.pods.spot.deployment, each.pods.outcome.template
+        if not (here := tuple(forbidden(template, level="baseline"))):
+            continue
         own = {
             (place_of(each.template, found.at), found.what): found
             for found in forbidden(each.template, level="baseline")
         }
-        template = each.pods.outcome.template
-        for found in forbidden(template, level="baseline"):
+        for found in here:
             place = place_of(template, found.at)
             written = own.get((place, found.what))
             link = None if written else each.link_of(place)

@@ -8,7 +8,7 @@ controls the rules are listed, and policy/check_*.go of k8s.io/pod-security-admi
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -33,15 +33,27 @@ class Forbidden:
     at: Steps
 
 
+@dataclass(frozen=True)
+class _Rule:
+    level: Level
+    field: str
+    forbids: _Forbids
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """The rules of a field, and those of the fields in it by name, with `[*]` for each entry of a list."""
+
+    rules: list[_Rule] = field(default_factory=list)
+    below: dict[str, "_Tree"] = field(default_factory=dict)
+
+
 def forbidden(template: Mapping[str, Any], *, level: Level) -> Iterator[Forbidden]:
     """Yield what the level forbids and the template has. Shapes that are no template's are passed over."""
-    for of_level, path, forbids in _RULES:
-        if of_level == "restricted" and level == "baseline":
-            continue
-        for at, part, value in _values(template, path, (), "the pod"):
-            if words := forbids(value):
-                field = ".".join(step for step in path if step not in _UNSAID).replace("[*]", "")
-                yield Forbidden(part, f"{field or 'type'}: {words}", at)
+    levels = ("baseline",) if level == "baseline" else ("baseline", "restricted")
+    for of_level, found in _walk(template, _TREE, (), "the pod"):
+        if of_level in levels:
+            yield found
 
 
 def security_mistakes(template: Mapping[str, Any], *, level: Level) -> Iterator[Mistake]:
@@ -58,21 +70,20 @@ def listed(found: Iterable[Forbidden]) -> str:
     return "; ".join(f"{part} has {', '.join(of_part)}" for part, of_part in fields.items())
 
 
-def _values(value: Any, path: tuple[str, ...], at: Steps, part: str) -> Iterator[tuple[Steps, str, Any]]:
-    """Yield every value at a path such as `spec.volumes[*].hostPath`, with its place and whose it is."""
-    if not path:
-        if value is not None:
-            yield at, part, value
-        return
-    key, _, each = path[0].partition("[")
-    inner = value.get(key) if isinstance(value, dict) else None
-    if not each:
-        yield from _values(inner, path[1:], (*at, key), part)
-        return
-    for place, entry in enumerate(inner if isinstance(inner, list) else ()):
-        name = shown(str(entry.get("name"))) if isinstance(entry, dict) else ""
-        whose = f"{_PARTS[key]} {name}" if key in _PARTS else part
-        yield from _values(entry, path[1:], (*at, key, place), whose)
+def _walk(value: Any, tree: _Tree, at: Steps, part: str) -> Iterator[tuple[Level, Forbidden]]:
+    """Yield what the rules below a step such as `volumes[*]` forbid, with their levels."""
+    for rule in tree.rules if value is not None else ():
+        if words := rule.forbids(value):
+            yield rule.level, Forbidden(part, f"{rule.field}: {words}", at)
+    for step, below in tree.below.items() if isinstance(value, dict) else ():
+        key, _, each = step.partition("[")
+        inner = value.get(key)
+        if not each:
+            yield from _walk(inner, below, (*at, key), part)
+        for place, entry in enumerate(inner if each and isinstance(inner, list) else ()):
+            name = shown(str(entry.get("name"))) if isinstance(entry, dict) else ""
+            whose = f"{_PARTS[key]} {name}" if key in _PARTS else part
+            yield from _walk(entry, below, (*at, key, place), whose)
 
 
 _PARTS = {"containers": "container", "initContainers": "container", "volumes": "volume"}
@@ -171,4 +182,15 @@ def _hosts(handler: str) -> Iterator[tuple[Level, str, _Forbids]]:
         yield "baseline", f"{handler}.{asked}.host", _if_there
 
 
-_RULES = tuple((level, tuple(path.split(".")), forbids) for level, path, forbids in _rules())
+def _tree() -> _Tree:
+    root = _Tree()
+    for level, path, forbids in _rules():
+        tree, steps = root, path.split(".")
+        for step in steps:
+            tree = tree.below.setdefault(step, _Tree())
+        said = ".".join(step for step in steps if step not in _UNSAID).replace("[*]", "")
+        tree.rules.append(_Rule(level, said or "type", forbids))
+    return root
+
+
+_TREE = _tree()
