@@ -3,7 +3,9 @@
 The pod template after the plugin chain counts. What the document already says is the document's, wherever
 its replicas run, in its template or in args of a written command; the rest is of the plugin that changed that
 place last. Each secret is told by itself; all that the Pod Security Standards forbid is one line per
-deployment, and one per plugin of another document that gives it to deployments.
+deployment, and one per plugin of another document that gives it to deployments. What `network-fabric` gives,
+without which the hardware that somebody chose is not reached, is told where namespaces would refuse it, and
+else nowhere.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,9 +23,11 @@ from inferfleet.fleet.roles import path_of_args, template_path, workers_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.risks import risks
 from inferfleet.plugins.diff import place as place_of
-from inferfleet.plugins.findings import Step
 from inferfleet.plugins.link import Link
 
+_FABRIC = "network-fabric"
+# What it gives, and a template that was written before may have too.
+_FABRIC_GIVES = "capabilities.add: IPC_LOCK"
 _FORBIDDEN = "what level baseline of the Pod Security Standards forbids"
 _REFUSED = "a namespace that enforces the level takes their workload and refuses the pods"
 
@@ -36,7 +40,7 @@ def risk_problems(documents: Documents, templates: Mapping[Spot, tuple[Pods, ...
     every = [_Written.of(documents, pods) for made in templates.values() for pods in made]
     for each in every:
         yield from (_by_policy(problem, settings) for problem in _secrets(each))
-    for problem in _below_baseline(every):
+    for problem in _below_baseline(every, enforced=settings.pod_security == "enforce"):
         yield _by_policy(problem, settings)
 
 
@@ -65,8 +69,13 @@ class _Written:
 
     def link_of(self, place: str) -> Link | None:
         """Return the link that changed a place of the template last, if any did."""
-        step: Step | None = self.pods.outcome.changed_by(place)
+        step = self.pods.outcome.changed_by(place)
         return self.pods.link_of(step) if step else None
+
+    @property
+    def has_fabric(self) -> bool:
+        """Return whether the plugin of networks between GPUs is for these pods."""
+        return any(step.plugin == _FABRIC and step.in_scope for step in self.pods.outcome.steps)
 
 
 def _secrets(each: _Written) -> Iterator[Problem]:
@@ -96,7 +105,7 @@ class _Line:
     found: list[Forbidden] = field(default_factory=list)
 
 
-def _below_baseline(every: list[_Written]) -> Iterator[Problem]:
+def _below_baseline(every: list[_Written], *, enforced: bool) -> Iterator[Problem]:
     lines: dict[tuple[str, str, str], _Line] = {}
     for each in every:
         key, template = each.pods.spot.deployment, each.pods.outcome.template
@@ -110,6 +119,9 @@ def _below_baseline(every: list[_Written]) -> Iterator[Problem]:
             place = place_of(template, found.at)
             written = own.get((place, found.what))
             link = None if written else each.link_of(place)
+            of_fabric = link.spec.name == _FABRIC if link else found.what == _FABRIC_GIVES
+            if of_fabric and each.has_fabric and not enforced:
+                continue
             if link and link.kind != "ModelDeployment":
                 of_link = _Line(f"plugin {link.spec.name} gives pods of ", " ", link.problem)
                 line = lines.setdefault((link.kind, link.key, link.path), of_link)
