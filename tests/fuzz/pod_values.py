@@ -150,5 +150,5 @@ STRICTER: tuple[tuple[str, str], ...] = (
     ("what the document of types requires must be there", r"field .* is missing$"),
     ("no amount is more than 2^63", r"must be a quantity from 0 to"),
     ("nobody means thousandths of a byte", r"is thousandths of a byte$"),
-    ("a Secret that is named could exist", r"(imagePullSecrets\[\d+\]|[sS]ecretRef)\.name: |\.secretName: "),
+    ("a Secret that is named could exist", r"(imagePullSecrets\[\d+\]|[sS]ecretRef)\.name: "),
 )

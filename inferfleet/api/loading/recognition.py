@@ -11,8 +11,6 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import named, nearest, one_of, shown
 from inferfleet.api.yaml.text import Flaw
 
-_WORKLOADS = "Deployment StatefulSet ReplicaSet DaemonSet Pod Job PodTemplate"
-_ENTRIES = "Service Ingress EndpointSlice Endpoints"
 # Systems by the end of their API group, with what is written here in place of some of their kinds.
 _SYSTEMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "modelplane.ai": (
@@ -42,9 +40,9 @@ _SYSTEMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "nvidia.com": ("NVIDIA", {"DynamoGraphDeployment": "ModelDeployment"}),
     "ray.io": ("Ray", dict.fromkeys(("RayCluster", "RayService"), "ModelDeployment")),
 }
-_KUBERNETES = dict.fromkeys(_WORKLOADS.split(), "ModelDeployment") | dict.fromkeys(
-    _ENTRIES.split(), "ModelService"
-)
+_KUBERNETES = dict.fromkeys(
+    ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Pod", "Job", "PodTemplate"), "ModelDeployment"
+) | dict.fromkeys(("Service", "Ingress", "EndpointSlice", "Endpoints"), "ModelService")
 _KUBERNETES_GROUPS = re.compile(r"v[0-9][a-z0-9]*|(apps|batch|autoscaling|policy|[a-z.-]*\.k8s\.io)/.*")
 _SECRET = (
     "Remove it, and set the values: "
@@ -99,7 +97,7 @@ def _foreign(version: Any, kind: Any, kinds: Collection[str]) -> Problem | None:
         return Problem(what, _SECRET, "kind")
     if kind in ours:
         return Problem(what, f"Write {_with_article(ours[kind])} of inferfleet in its place", "kind")
-    return Problem(what, "Keep it out of this folder: nothing like it is offered here", "kind")
+    return Problem(what, "Keep it out of this folder: inferfleet offers nothing in its place", "kind")
 
 
 def _with_article(kind: str) -> str:

@@ -60,7 +60,6 @@ TEXTS: Mapping[tuple[str, str], Text] = {
     ("PodSpec", "subdomain"): DNS_LABEL,
     ("SecretEnvSource", "name"): SUBDOMAIN,
     ("SecretKeySelector", "name"): SUBDOMAIN,
-    ("SecretVolumeSource", "secretName"): SUBDOMAIN,
     ("ServicePort", "name"): DNS_LABEL,
     ("Toleration", "key"): LABEL_KEY,
     ("TopologySpreadConstraint", "topologyKey"): LABEL_KEY,

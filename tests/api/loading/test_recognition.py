@@ -10,7 +10,7 @@ from inferfleet.api import Problem, Where
 DEPLOYMENT_HERE = "Write a ModelDeployment of inferfleet in its place"
 SERVICE_HERE = "Write a ModelService of inferfleet in its place"
 CLUSTER_HERE = "Write an InferenceCluster of inferfleet in its place"
-OUTSIDE = "Keep it out of this folder: nothing like it is offered here"
+OUTSIDE = "Keep it out of this folder: inferfleet offers nothing in its place"
 SECRET = (
     "Remove it, and set the values: "
     """pulumi config set --secret --path 'inferfleet:secrets["NAMESPACE/NAME"].KEY'"""
