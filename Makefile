@@ -88,7 +88,7 @@ docs: .venv/ready
 # After a change of the pinned Kubernetes, from a cluster of the sandbox that runs.
 schema: .venv/ready
 	@$(SANDBOX_ENV) && kubectl --kubeconfig .sandbox/$(STACK)/east.kubeconfig get --raw /openapi/v2 \
-		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods
+		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods/types.json
 
 # After a change of the pinned engines, or of what a table holds: asks engines and pickers, and writes what they
 # take to inferfleet/profiles/flags. `make engines` prints the Python that has them. ROUTER is a checkout of

@@ -21,6 +21,7 @@ from inferfleet.desired.endpoints import (
     routes_follow,
     what_serves,
 )
+from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.pods import Pods, by_role, pods
 from inferfleet.desired.pools.declared import declared_pools
 from inferfleet.desired.replicas import Replicas, replicas
@@ -122,6 +123,7 @@ def _templates(
     findings += by_plugins
     findings += unplaced_findings(worked, {spot.deployment for spot in templates})
     problems += told(findings)
+    problems += risk_problems(documents, templates)
     problems += scheduler_problems(documents, templates)
     problems += fabrics(cloud.clusters, templates)
     reads: dict[str, list[Reference]] = {}

@@ -14,7 +14,6 @@ from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.workers import positions_of
 from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
-from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.request import request
 from inferfleet.fleet.roles import image_of, path_of_role, workers_of
 from inferfleet.fleet.shapes import Shape, accelerator, node, shape
@@ -25,7 +24,6 @@ from inferfleet.manifests.claims import Claims, claims
 from inferfleet.manifests.pod.clashes import (
     api_server_refusals,
     document_contradictions,
-    fractional_bytes,
     template_check,
     without_requests,
 )
@@ -211,7 +209,6 @@ def _hardware(place: _Place, of_worker: Shape) -> Hardware:
 def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains) -> _Position:
     problems = list(document_contradictions(stand))
     contradicts = bool(problems)
-    problems += fractional_bytes(stand)
     problems += changing_image(stand)
     if contradicts:
         return None, problems
@@ -225,7 +222,6 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     problems += outcome.problems
     problems += without_requests(outcome.template, stand)
     problems += without_storage(outcome.template, stand)
-    problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
     # Last, so that a plugin may give what is taken from pods that say nothing.
     outcome = replace(outcome, template=restrained(outcome.template, generated))
     generated = restrained(generated, generated)

@@ -7,7 +7,7 @@ there, and of what is there and not wanted only fields count to which no API ser
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.api.pods.resources import amount
+from inferfleet.api.kinds.quantity import amount
 
 # Fields of pods and containers without a default in a pod template (kubernetes/kubernetes,
 # pkg/apis/core/v1/defaults.go; from memory, not looked up), so that one that is there was written.

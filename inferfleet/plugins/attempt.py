@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from inferfleet.api.pods.resources import overhead
-from inferfleet.api.pods.template import template_mistakes, without_nulls
+from inferfleet.api.pods.template import amount_mistakes, template_mistakes, without_nulls
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import below
 from inferfleet.plugins.contract import (
@@ -228,12 +227,10 @@ def _requests(container: str, requests: Mapping[Any, Any]) -> dict[str, str]:
             raise PluginCodeError(
                 f"{where} requests {resource:.60}; devices of a pod are planned by its document alone"
             )
-    try:
-        refused = [mistake.what for mistake in overhead(dict(requests))]
-    except ValueError as error:  # no quantity
-        refused = [str(error)]
-    if refused:
-        raise PluginCodeError(f"{where} has what Kubernetes refuses: {'; '.join(refused)}")
+    if refused := tuple(amount_mistakes(requests)):
+        raise PluginCodeError(
+            f"{where} has what Kubernetes refuses: {'; '.join(_text(mistake, None) for mistake in refused)}"
+        )
     return {str.__str__(resource): str(amount) for resource, amount in requests.items()}
 
 

@@ -1,10 +1,10 @@
-"""Makes the tables of `inferfleet/api/pods` from the OpenAPI document that the pinned API server serves.
+"""Makes `inferfleet/api/pods/types.json` from the OpenAPI document that the pinned API server serves.
 
-    kubectl get --raw /openapi/v2 | python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods
+    kubectl get --raw /openapi/v2 \\
+        | python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods/types.json
 
-Two tables: the types of a pod template, which every run reads, and those that only companions of plugins
-have. Descriptions are left out. The served document is used and not the one of the release, because enums are
-in the former alone.
+It has the types of a pod template and of objects that plugins add beside a workload, without descriptions.
+The served document is used and not the one of the release, because enums are in the former alone.
 """
 
 import json
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-POD = ("io.k8s.api.core.v1.PodTemplateSpec",)
+POD = "io.k8s.api.core.v1.PodTemplateSpec"
 OBJECTS = (
     "io.k8s.api.core.v1.ConfigMap",
     "io.k8s.api.core.v1.PersistentVolumeClaim",
@@ -40,16 +40,20 @@ _FORMATS = {"int32": "int32", "int64": "int64", "byte": "bytes"}
 Types = dict[str, dict[str, str]]
 
 
-def tables(openapi: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the content of each table by its file name. Raises ValueError for two types of one name."""
+def table(openapi: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of the table. Raises ValueError for two types of one name."""
     definitions = openapi["definitions"]
-    pod = _types(definitions, POD)
-    objects = {name: fields for name, fields in _types(definitions, OBJECTS).items() if name not in pod}
-    version = openapi["info"]["version"].removeprefix("v")
     return {
-        "pod_types.json": {"kubernetes": version, "types": pod},
-        "object_types.json": {"kubernetes": version, "types": objects},
+        "kubernetes": openapi["info"]["version"].removeprefix("v"),
+        "kinds": dict(_kind(definitions[full]) for full in OBJECTS),
+        "types": _types(definitions, (POD, *OBJECTS)),
     }
+
+
+def _kind(definition: dict[str, Any]) -> tuple[str, str]:
+    """Return the kind of an object and its apiVersion."""
+    (known,) = definition["x-kubernetes-group-version-kind"]
+    return known["kind"], "/".join(filter(None, (known["group"], known["version"])))
 
 
 def _types(definitions: dict[str, Any], roots: tuple[str, ...]) -> Types:
@@ -104,11 +108,10 @@ def _type(value: dict[str, Any]) -> str:
     return str(_FORMATS.get(value.get("format", ""), value["type"]))
 
 
-def text_of(table: dict[str, Any]) -> str:
-    """Return a table as the text of its file."""
-    return json.dumps(table, indent=1) + "\n"
+def text_of(content: dict[str, Any]) -> str:
+    """Return the table as the text of its file."""
+    return json.dumps(content, indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    for name, table in tables(json.load(sys.stdin)).items():
-        (Path(sys.argv[1]) / name).write_text(text_of(table), encoding="utf-8")
+    Path(sys.argv[1]).write_text(text_of(table(json.load(sys.stdin))), encoding="utf-8")

@@ -86,11 +86,6 @@ def test_replicas_that_cannot_leave_such_a_cluster_are_refused_with_three_ways_o
     ]
 
 
-def test_other_containers_need_an_image_of_their_own() -> None:
-    with pytest.raises(ValueError, match="container side: field image is missing"):
-        deployment("a", pod={"initContainers": [{"name": "side"}]})
-
-
 @pytest.mark.parametrize("name", ["two words", ""])
 def test_an_image_has_no_blanks(name: str) -> None:
     with pytest.raises(ValueError, match=f"image '{name}' must be a name of ASCII characters without blanks"):

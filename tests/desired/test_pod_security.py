@@ -1,10 +1,12 @@
 """Pods below the baseline: who is told, whether the run goes on, and what their namespaces say."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from small_stack import NOTHING, cluster, deployment, find, made, stack
 
+from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.plugins import contract
@@ -12,7 +14,8 @@ from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 
 PRIVILEGED = {"securityContext": {"privileged": True}}
-FORBIDDEN = ", which level baseline of the Pod Security Standards forbids"
+FORBIDDEN = "have what level baseline of the Pod Security Standards forbids"
+REFUSED = "a namespace that enforces the level takes their workload and refuses the pods"
 AT = "spec.workers.template.spec.containers[0].securityContext.privileged"
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "test"}
 WARNS = {
@@ -72,8 +75,8 @@ def test_a_document_that_asks_for_a_privileged_pod_is_warned_of_once_wherever_it
     assert len(value.plan.placements) == 2
     assert value.warnings == (
         Problem(
-            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
-            "Remove privileged",
+            f"pods of ml/a {FORBIDDEN}: container engine has privileged: true",
+            f"Remove what is not needed: {REFUSED}",
             AT,
             kind="ModelDeployment",
             key="ml/a",
@@ -87,8 +90,8 @@ def test_with_enforce_the_same_is_refused() -> None:
         made(EAST, deployment("a", engine=PRIVILEGED), podSecurity="enforce")
     assert raised.value.problems == (
         Problem(
-            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
-            "Remove privileged; setting podSecurity: warn would only warn of it",
+            f"pods of ml/a {FORBIDDEN}: container engine has privileged: true",
+            f"Remove what is not needed: {REFUSED}; setting podSecurity: warn would only warn of it",
             AT,
             kind="ModelDeployment",
             key="ml/a",
@@ -106,13 +109,44 @@ def test_a_plugin_that_makes_pods_privileged_is_the_one_to_blame() -> None:
     documents = stack(EAST, deployment("a", plugins=_link("privileged")))
     assert desired(documents, NOTHING, registry=REGISTRY).warnings == (
         Problem(
-            "plugin privileged gives pods of ml/a this at "
-            "spec.containers[engine].securityContext.privileged: "
-            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
-            "Change its config, or remove the plugin",
+            f"pods of ml/a {FORBIDDEN}: container engine (by plugin privileged) has privileged: true",
+            f"Remove what is not needed: {REFUSED}",
             "spec.plugins[0]",
             kind="ModelDeployment",
             key="ml/a",
+            severity="warning",
+        ),
+    )
+
+
+def test_all_that_is_forbidden_of_workers_of_two_nodes_is_one_line() -> None:
+    def template(**context: Any) -> dict[str, Any]:
+        container = {"name": "engine", "image": "engine:1", "securityContext": context}
+        pod = {"hostNetwork": True, "volumes": [{"name": "v", "hostPath": {"path": "/"}}]}
+        return {"template": {"spec": {"containers": [container], **pod}}}
+
+    workers = {
+        "topology": {"tensor": 4, "pipeline": 2},
+        "entry": template(privileged=True, capabilities={"add": ["IPC_LOCK"]}),
+        "follower": template(privileged=True),
+    }
+    warnings = made(EAST, WEST, deployment("a", 2, workers=workers)).warnings
+    assert [warning.what for warning in warnings if FORBIDDEN in warning.what] == [
+        f"pods of ml/a {FORBIDDEN}: the pod has hostNetwork: true; volume v has hostPath: a folder of the "
+        "node; container engine has privileged: true, capabilities.add: IPC_LOCK"
+    ]
+
+
+def test_a_plugin_of_the_stack_is_told_once_for_all_deployments() -> None:
+    documents = stack(EAST, deployment("a"), deployment("b"), plugins=_link("privileged"))
+    assert desired(documents, NOTHING, registry=REGISTRY).warnings == (
+        Problem(
+            f"plugin privileged gives pods of ml/a and 1 more {FORBIDDEN.removeprefix('have ')}: "
+            "container engine has privileged: true",
+            f"Remove what is not needed: {REFUSED}",
+            "plugins[0]",
+            kind="Settings",
+            key="test",
             severity="warning",
         ),
     )
@@ -122,6 +156,43 @@ def test_what_the_document_says_already_stays_the_documents_with_a_plugin_of_the
     documents = stack(EAST, deployment("a", engine=PRIVILEGED), plugins=_link("privileged"))
     (warning,) = desired(documents, NOTHING, registry=REGISTRY).warnings
     assert (warning.kind, warning.key, warning.path) == ("ModelDeployment", "ml/a", AT)
+
+
+FABRIC = {"name": "network-fabric", "config": {"fabric": "InfiniBand"}}
+IB = InferenceClass.model_validate(
+    {
+        "metadata": {"name": "l4"},
+        "spec": {
+            "node": {"cpu": "40", "memory": "160Gi"},
+            "devices": [
+                {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 4},
+                {"name": "nic", "driver": "rdma/ib", "claim": "Synthetic", "count": 4},
+            ],
+        },
+    }
+)
+LOCKS = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}
+
+
+@pytest.mark.parametrize("engine", [{}, LOCKS])
+def test_what_the_network_between_gpus_needs_is_no_risk_to_remove(engine: dict[str, Any]) -> None:
+    """Whether the plugin gives it or the template had it before."""
+    documents = replace(stack(EAST, deployment("a", engine=engine, plugins=[FABRIC])), classes={"l4": IB})
+    assert desired(documents, NOTHING).warnings == ()
+
+
+def test_without_the_plugin_the_same_is_told() -> None:
+    (warning,) = made(EAST, deployment("a", engine=LOCKS)).warnings
+    assert warning.what == f"pods of ml/a {FORBIDDEN}: container engine has capabilities.add: IPC_LOCK"
+
+
+def test_where_namespaces_enforce_the_network_is_refused() -> None:
+    documents = stack(EAST, deployment("a", plugins=[FABRIC]), podSecurity="enforce")
+    documents = replace(documents, classes={"l4": IB})
+    with pytest.raises(InvalidDocuments) as raised:
+        desired(documents, NOTHING)
+    (problem,) = raised.value.problems
+    assert "container engine (by plugin network-fabric) has capabilities.add: IPC_LOCK" in problem.what
 
 
 def test_only_the_template_after_all_plugins_counts() -> None:

@@ -219,20 +219,3 @@ def test_a_template_has_no_status() -> None:
         f"{TRIED}returned a template that Kubernetes refuses: status: Kubernetes 1.36 has no field 'status' "
         "here (deployment ml/a, role decode on east/l4)",
     )
-
-
-@pytest.mark.parametrize("name", ["image", "sysctls", "overhead"])
-def test_what_pods_are_refused_for_is_refused(name: str) -> None:
-    twice = [{"name": "net.core.somaxconn", "value": "1"}] * 2
-    changes: dict[str, Change] = {
-        "image": engine(image="engine:1 "),
-        "sysctls": pod(securityContext={"sysctls": twice}),
-        "overhead": pod(overhead={"cpu": "1"}),
-    }
-
-    def said(spec: Spec) -> None:
-        changes[name](spec)
-
-    (by_team,) = by_document(said)
-    (of_plugin,) = by_plugin(lambda template: said(template["spec"]))
-    assert (name in by_team, name in of_plugin.what) == (True, True)

@@ -42,7 +42,7 @@ EVERYDAY: tuple[Everyday, ...] = (
     _engine(
         "env",
         "{field} must be a list, not a map",
-        'Write a list of entries such as {name: HF_HOME, value: "/models"}',
+        "Write a list",
         env={"HF_HOME": "/models"},
     ),
     _engine(
@@ -67,36 +67,18 @@ EVERYDAY: tuple[Everyday, ...] = (
         env=[{"name": "A", "value": "1"}, {"name": "A", "value": "2"}],
     ),
     _engine(
-        "env[0].valueFrom",
-        "variable TOKEN has both value and valueFrom",
-        "Remove one of the two",
-        env=[{"name": "TOKEN", "value": "x", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}}],
-    ),
-    _engine(
         "env[0].valueFrom.secretRef",
         "Kubernetes 1.36 has no field 'secretRef' here",
         "Did you mean secretKeyRef?",
         env=[{"name": "TOKEN", "valueFrom": {"secretRef": {"name": "hf"}}}],
     ),
     _engine(
-        "env[0].valueFrom.fieldRef.fieldPath",
-        "'spec.node' cannot be read here",
-        "Did you mean spec.nodeName?",
-        env=[{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.node"}}}],
-    ),
-    _engine(
         "command",
         "{field} must be a list, not 'vllm serve'",
-        "Write a list, such as [vllm, serve]",
+        "Write a list",
         command="vllm serve",
     ),
     _engine("args[1]", "{field} must be a string, not 8000", "Quote it", args=["--port", 8000]),
-    _engine(
-        "ports[0].containerPort",
-        "{field} must be from 1 to 65535, not 70000",
-        "Change the number",
-        ports=[{"containerPort": 70000}],
-    ),
     _engine(
         "ports[0].containerPort",
         "{field} must be an integer, not '8000'",
@@ -124,15 +106,9 @@ EVERYDAY: tuple[Everyday, ...] = (
         volumeMounts=[{"name": "models", "mountPath": "/models"}],
     ),
     _engine(
-        "resources.requests.cpu",
-        "cpu requested is 8, which is more than its limit of 4",
-        "Lower the request, or raise the limit",
-        resources={"requests": {"cpu": "8"}, "limits": {"cpu": "4"}},
-    ),
-    _engine(
         "resources.limits.memory",
         "{field} '16GB' is not a Kubernetes quantity",
-        "Write 16Gi (powers of 1024) or 16G (of 1000)",
+        "Write 16Gi, or 16G for powers of ten",
         resources={"limits": {"memory": "16GB"}},
     ),
     _engine(
@@ -142,46 +118,16 @@ EVERYDAY: tuple[Everyday, ...] = (
         resources={"request": {"cpu": "1"}},
     ),
     _engine(
-        "resources.limits.memmory",
-        "containers have no resource 'memmory'",
-        "Did you mean memory?",
-        resources={"limits": {"memmory": "1Gi"}},
-    ),
-    _engine(
         "resources.limits.cpu",
-        "cpu -1 is negative",
-        "Write a quantity of at least 0",
+        "{field} '-1' must be a quantity from 0 to 2^63 - 1",
+        "Change it",
         resources={"limits": {"cpu": "-1"}},
-    ),
-    _engine(
-        'resources.limits["example.com/nic"]',
-        "example.com/nic is counted in whole pieces, and this is 0.5",
-        "Write a whole number",
-        resources={"limits": {"example.com/nic": "0.5"}},
     ),
     _engine(
         "livenessProbe.httpget",
         "Kubernetes 1.36 has no field 'httpget' here",
         "Did you mean httpGet?",
         livenessProbe={"httpget": {"path": "/health", "port": 8000}},
-    ),
-    _engine(
-        "livenessProbe.successThreshold",
-        "successThreshold of a livenessProbe must be 1",
-        "Write 1, or leave it out",
-        livenessProbe={"httpGet": {"path": "/health", "port": 8000}, "successThreshold": 2},
-    ),
-    _engine(
-        "readinessProbe.tcpSocket",
-        "only one of httpGet and tcpSocket may be there",
-        "Keep one of them",
-        readinessProbe={"httpGet": {"path": "/health", "port": 8000}, "tcpSocket": {"port": 8000}},
-    ),
-    _engine(
-        "startupProbe.httpGet.port",
-        "{field} '8000' is a text, so it would be a name",
-        "Write it without quotes",
-        startupProbe={"httpGet": {"path": "/health", "port": "8000"}},
     ),
     _engine(
         "imagePullPolicy",
@@ -196,28 +142,10 @@ EVERYDAY: tuple[Everyday, ...] = (
         securityContext={"runAsNonroot": True},
     ),
     _engine(
-        "securityContext.allowPrivilegeEscalation",
-        "a privileged container may always escalate",
-        "Remove one of the two",
-        securityContext={"privileged": True, "allowPrivilegeEscalation": False},
-    ),
-    _engine(
-        "lifecycle.preStop.sleep.seconds",
-        "preStop sleeps for 90000 s, and the pod gets 130 s to end",
-        "Raise terminationGracePeriodSeconds of the pod, or lower it",
-        lifecycle={"preStop": {"sleep": {"seconds": 90_000}}},
-    ),
-    _engine(
         "tolerations",
         "Kubernetes 1.36 has no field 'tolerations' here",
         "It is a field of the spec of the pod: move it there",
         tolerations=[],
-    ),
-    _pod(
-        "restartPolicy",
-        "{field} must be Always, not 'Never'",
-        "Write Always, or leave it out",
-        restartPolicy="Never",
     ),
     _pod(
         "tolerations[0].effect",
@@ -225,24 +153,12 @@ EVERYDAY: tuple[Everyday, ...] = (
         "Did you mean NoSchedule?",
         tolerations=[{"key": "dedicated", "operator": "Exists", "effect": "noSchedule"}],
     ),
-    _pod(
-        "tolerations[0].value",
-        "a toleration with operator Exists has no value",
-        "Remove value, or use Equal",
-        tolerations=[{"key": "dedicated", "operator": "Exists", "value": "gpu"}],
-    ),
     _pod("nodeSelector.zone", "{field} must be a string, not 1", "Quote it", nodeSelector={"zone": 1}),
     _pod(
         "volumes[0].name",
         f"{{field}} 'Model_Cache' must be at most 63 lowercase letters, digits and '-', {_ENDS}",
         "Change it",
         volumes=[{"name": "Model_Cache", "emptyDir": {}}],
-    ),
-    _pod(
-        "volumes[0].hostPath",
-        "volume cache: only one of emptyDir and hostPath may be there",
-        "Keep one of them",
-        volumes=[{"name": "cache", "emptyDir": {}, "hostPath": {"path": "/data"}}],
     ),
     _pod(
         "imagePullSecrets[0]",
@@ -261,14 +177,6 @@ EVERYDAY: tuple[Everyday, ...] = (
         f"{{field}} 'My_Account' must be at most 253 lowercase letters, digits, '-' and '.', {_ENDS}",
         "Change it",
         serviceAccountName="My_Account",
-    ),
-    _pod(
-        "topologySpreadConstraints[0].maxSkew",
-        "{field} must be at least 1, not 0",
-        "Change the number",
-        topologySpreadConstraints=[
-            {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-        ],
     ),
     _pod(
         "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator",

@@ -26,8 +26,10 @@ from pod_values import (
     Template,
 )
 
-from inferfleet.api.pods.limits import CHOICES, ONE_OF
 from inferfleet.api.pods.schema import Field, fields, is_type
+
+# Types that have one of their fields besides a name.
+_ONE_OF = ("EnvVarSource", "LifecycleHandler", "Volume", "VolumeProjection")
 
 
 class Dice(Random):
@@ -97,7 +99,7 @@ def _change(template: Template, dice: Dice) -> None:
     else:
         there = [key for key in holder if key in keys]
         place = _Place(holder, kind, dice.choice(there if there and number < 0.5 else keys))
-        made = _made(place.field, kind, place.key, dice, 0)
+        made = _made(place.field, place.key, dice, 0)
         old = holder.get(place.key)
         if isinstance(old, list) and isinstance(made, list) and dice.random() < 0.7:
             old += made
@@ -110,16 +112,9 @@ def _metadata(template: Template, dice: Dice) -> None:
     texts = template.setdefault("metadata", {}).setdefault(part, {})
     key = dice.choice(("tier", "example.com/a", "A/b", "a b", "", "x" * 64, "/a", "a/", "é", "Example.com/a"))
     texts[key] = dice.choice(("gold", "", "a b", "x" * 64, "-a", "é"))
-    if dice.random() < 0.1:
-        known = (
-            "controller.kubernetes.io/pod-deletion-cost",
-            "container.apparmor.security.beta.kubernetes.io/engine",
-        )
-        values = ("1", "-5", "+5", "x", "runtime/default", "unconfined", "localhost/a")
-        template["metadata"].setdefault("annotations", {})[dice.choice(known)] = dice.choice(values)
 
 
-def _made(known: Field, kind: str, key: str, dice: Dice, depth: int) -> Any:
+def _made(known: Field, key: str, dice: Dice, depth: int) -> Any:
     """Return a value for a field: mostly of its type."""
     if dice.random() < dice.odd / 6:
         return copy.deepcopy(dice.choice(OTHERS))
@@ -129,10 +124,10 @@ def _made(known: Field, kind: str, key: str, dice: Dice, depth: int) -> Any:
         return copy.deepcopy(pool[dice.randrange(few)])
     if known.type.startswith("[]"):
         inner = known.type.removeprefix("[]")
-        return [_one(inner, known, kind, key, dice, depth) for _ in range(dice.choice((0, 1, 1, 1, 2)))]
+        return [_one(inner, known, dice, depth) for _ in range(dice.choice((0, 1, 1, 1, 2)))]
     if known.type.startswith("map[string]"):
         return _map(known.type.removeprefix("map[string]"), dice)
-    return _one(known.type, known, kind, key, dice, depth)
+    return _one(known.type, known, dice, depth)
 
 
 def _map(kind: str, dice: Dice) -> dict[str, Any]:
@@ -142,10 +137,9 @@ def _map(kind: str, dice: Dice) -> dict[str, Any]:
     return {_pick(TEXTS, ODD_TEXTS, dice): _pick(TEXTS[:5], ODD_TEXTS, dice)}
 
 
-def _one(kind: str, known: Field, owner: str, key: str, dice: Dice, depth: int) -> Any:
-    choices = CHOICES.get((owner, key), known.choices)
-    if choices and dice.random() < 0.9:
-        choice = dice.choice(choices)
+def _one(kind: str, known: Field, dice: Dice, depth: int) -> Any:
+    if known.choices and dice.random() < 0.9:
+        choice = dice.choice(known.choices)
         return choice.swapcase() if dice.random() < dice.odd / 2 else choice
     if kind == "boolean":
         return dice.random() < 0.5
@@ -162,16 +156,14 @@ def _one(kind: str, known: Field, owner: str, key: str, dice: Dice, depth: int) 
 
 def _struct(kind: str, dice: Dice, depth: int) -> dict[str, Any]:
     known = fields(kind)
-    sources = ONE_OF[kind][2] if kind in ONE_OF else ()
-    if kind == "Volume":
-        sources = tuple(key for key in known if key != "name")
+    sources = tuple(key for key in known if key != "name") if kind in _ONE_OF else ()
     wanted = [key for key, field in known.items() if field.required]
     others = [key for key in known if key not in sources]
     if depth < 5 and others:
         wanted += dice.sample(others, min(len(others), dice.choice((0, 1, 1, 2, 3))))
     if sources:
         wanted += dice.sample(sources, dice.choice((1, 1, 1, 1, 1, 1, 0, 2)) if len(sources) > 1 else 1)
-    return {key: _made(known[key], kind, key, dice, depth) for key in dict.fromkeys(wanted)}
+    return {key: _made(known[key], key, dice, depth) for key in dict.fromkeys(wanted)}
 
 
 def _pick(right: tuple[Any, ...], odd: tuple[Any, ...], dice: Dice) -> Any:

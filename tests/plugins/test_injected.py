@@ -64,7 +64,7 @@ def test_a_limit_that_is_not_set_is_left_to_the_webhook(generated: PodTemplate) 
         ({"proxy": {"cpu": None}}, "container 'proxy' requests None of 'cpu'"),
         ({"proxy": {"cpu": "much"}}, "'much' is not a Kubernetes quantity"),
         ({"proxy": {"cpus": "1"}}, "containers have no resource 'cpus'"),
-        ({"proxy": {"memory": "-1"}}, "memory -1 is negative"),
+        ({"proxy": {"memory": "-1"}}, "memory '-1' must be a quantity from 0 to"),
         ({"proxy": {"nvidia.com/gpu": "1"}}, "devices of a pod are planned by its document alone"),
     ],
 )

@@ -43,7 +43,7 @@ def _run(
             "spec",
             "containers",
             ["engine"],
-            "spec.containers[0]: containers must be a map with name and image, not 'engine'",
+            "spec.containers[0]: containers must be a map, not 'engine'",
         ),
         (
             "spec",
@@ -54,14 +54,8 @@ def _run(
         (
             "spec",
             "containers",
-            [{"name": "engine"}],
-            "spec.containers[engine].image: container engine: field image is missing",
-        ),
-        (
-            "spec",
-            "containers",
-            [{"name": "engine", "image": " "}],
-            "spec.containers[engine].image: container engine: image must not be empty",
+            [{"name": "engine", "image": 5}],
+            "spec.containers[engine].image: container engine: image must be a string, not 5",
         ),
         (
             "spec",

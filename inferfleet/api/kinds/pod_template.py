@@ -1,32 +1,23 @@
 """PodTemplate: the part of a pod that the team writes, kept as it was written."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator
 
 from inferfleet.api.kinds.base import Model, Quantity
-from inferfleet.api.kinds.containers import ENGINE, engine_container
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.text_rules import label_mistakes
-from inferfleet.api.pods.template import annotation_mistakes, spec_mistakes, without_nulls
+from inferfleet.api.pods.template import spec_mistakes, without_nulls
 from inferfleet.api.pods.texts import ANNOTATION_KEY
 from inferfleet.api.problems import Mistake, Mistaken
 from inferfleet.api.wording import shown
 
 
 def _shaped(spec: dict[str, Any]) -> dict[str, Any]:
-    if mistakes := [mistake for mistake in spec_mistakes(spec) if not _left_to_clusters(mistake, spec)]:
+    if mistakes := list(spec_mistakes(spec)):
         raise Mistaken(*mistakes)
     written: dict[str, Any] = without_nulls(spec)
     return written
-
-
-def _left_to_clusters(mistake: Mistake, spec: dict[str, Any]) -> bool:
-    """Return whether all that is wrong is that the engine has no image, which clusters may give it."""
-    if mistake.at[:1] != ("containers",) or mistake.at[2:] != ("image",):
-        return False
-    container = spec["containers"][mistake.at[1]]
-    return container.get("name") == ENGINE and container.get("image") is None
 
 
 def _own_labels(labels: dict[str, str]) -> dict[str, str]:
@@ -72,13 +63,6 @@ class PodTemplate(Model):
     the image of `serving.images.engine` of its cluster; other containers are kept as sidecars. `command` and
     `args` are never changed.
     """
-
-    @model_validator(mode="after")
-    def _annotations_of_these_containers(self) -> "PodTemplate":
-        if mistakes := list(annotation_mistakes(self.metadata.annotations, self.spec)):
-            at = ("metadata", "annotations")
-            raise Mistaken(*(replace(mistake, at=(*at, *mistake.at)) for mistake in mistakes))
-        return self
 
     @property
     def engine(self) -> dict[str, Any]:

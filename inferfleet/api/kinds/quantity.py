@@ -4,7 +4,8 @@ Rules of quantities: https://kubernetes.io/docs/reference/kubernetes-api/common-
 """
 
 import re
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
 
 from inferfleet.api.problems import mistaken
 from inferfleet.api.wording import shown
@@ -17,6 +18,7 @@ _DECIMAL = {
     letter: Decimal(10) ** power
     for letter, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)
 }
+_MILLI = Decimal("0.001")
 _DURATION = re.compile(r"([0-9]{1,6})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -30,6 +32,11 @@ def parse_quantity(text: str) -> Decimal:
     if exponent:
         return Decimal(number + exponent)
     return Decimal(number) * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or 1)
+
+
+def amount(value: Any) -> Decimal:
+    """Return a quantity as the API server holds it: in thousandths, rounded up."""
+    return parse_quantity(str(value)).quantize(_MILLI, rounding=ROUND_CEILING)
 
 
 def _like(text: str) -> str:

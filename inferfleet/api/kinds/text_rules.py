@@ -8,12 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from inferfleet.api.pods import texts
 from inferfleet.api.pods.texts import SUBDOMAIN_PATTERN
 from inferfleet.api.problems import Mistake, mistaken
 from inferfleet.api.wording import shown
-
-_LABEL_KEY = r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,10 @@ def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pyda
     )
 
 
-LABEL_KEY = Written(_LABEL_KEY, "a key such as tier or example.com/tier", 317)
-LABEL_VALUE = Written(_LABEL_VALUE, "letters, digits, '-', '_', '.', with a letter or digit at both ends", 63)
+LABEL_KEY = Written(texts.LABEL_KEY.pattern, "a key such as tier or example.com/tier", 317)
+LABEL_VALUE = Written(
+    texts.LABEL_VALUE.pattern, "letters, digits, '-', '_', '.', with a letter or digit at both ends", 63
+)
 # As of images in pods, which no kubelet pulls otherwise.
 IMAGE = Written(r"[!-~]+", "a name of ASCII characters without blanks", 4096, thing="image")
 SUBDOMAIN = Written(SUBDOMAIN_PATTERN, "a name of lowercase letters, digits, '-' and '.'")
@@ -100,13 +100,13 @@ def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) ->
     """Return what is wrong with labels that a person wrote; keys under `reserved` are set by inferfleet."""
     mistakes = []
     for key, text in labels.items():
-        if not re.fullmatch(_LABEL_KEY, key):
+        if not LABEL_KEY.allows(key):
             what = f"{shown(key)!r} is not a Kubernetes label key"
             mistakes.append(Mistake(what, "Write it like tier or example.com/tier", (key,)))
         elif key.startswith(reserved):
             what = f"labels under {key.partition('/')[0]}/ are reserved for inferfleet"
             mistakes.append(Mistake(what, "Use a prefix of your own", (key,)))
-        if not re.fullmatch(_LABEL_VALUE, text):
+        if not LABEL_VALUE.allows(text):
             what = f"{shown(text)!r} is not a Kubernetes label value"
             next_step = (
                 "Use at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"

@@ -1,7 +1,7 @@
-"""Which kind a document is; and what to write instead of those that other systems have."""
+"""Which kind a document is, and of which system where it is none of ours."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -11,79 +11,43 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import named, nearest, one_of, shown
 from inferfleet.api.yaml.text import Flaw
 
-_DEPLOYMENT = (
-    "Write a ModelDeployment, with the pod template under spec.workers.template: "
-    "inferfleet makes the workload from it"
-)
-_WORKER_SET = (
-    "Write a ModelDeployment: its leaderTemplate is spec.workers.entry.template, its workerTemplate "
-    "spec.workers.follower.template, and its size follows from spec.workers.topology"
-)
-_SERVICE = "Write a ModelService: inferfleet makes Services and routes from it"
+# Systems by the end of their API group, with what is written here in place of some of their kinds.
+_SYSTEMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "modelplane.ai": (
+        "Modelplane",
+        {kind: kind for kind in ("InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService")},
+    ),
+    "otterscale.io": ("OtterScale", {"ModelService": "ModelDeployment"}),
+    "serving.volcano.sh": (
+        "Kthena",
+        dict.fromkeys(("ModelBooster", "ModelServing"), "ModelDeployment")
+        | dict.fromkeys(("ModelRoute", "ModelServer"), "ModelService"),
+    ),
+    "kserve.io": (
+        "KServe",
+        dict.fromkeys(("InferenceService", "LLMInferenceService"), "ModelDeployment"),
+    ),
+    "llm-d.ai": ("llm-d", {}),
+    "leaderworkerset.x-k8s.io": ("LeaderWorkerSet", {"LeaderWorkerSet": "ModelDeployment"}),
+    "inference.networking.k8s.io": ("the Gateway API's inference extension", {}),
+    "inference.networking.x-k8s.io": ("the Gateway API's inference extension", {}),
+    "gateway.networking.k8s.io": (
+        "the Gateway API",
+        {"Gateway": "InferenceCluster", "HTTPRoute": "ModelService", "GRPCRoute": "ModelService"},
+    ),
+    "aibrix.ai": ("AIBrix", {}),
+    "kaito.sh": ("KAITO", {"Workspace": "ModelDeployment"}),
+    "nvidia.com": ("NVIDIA", {"DynamoGraphDeployment": "ModelDeployment"}),
+    "ray.io": ("Ray", dict.fromkeys(("RayCluster", "RayService"), "ModelDeployment")),
+}
+_KUBERNETES = dict.fromkeys(
+    ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Pod", "Job", "PodTemplate"), "ModelDeployment"
+) | dict.fromkeys(("Service", "Ingress", "EndpointSlice", "Endpoints"), "ModelService")
+_KUBERNETES_GROUPS = re.compile(r"v[0-9][a-z0-9]*|(apps|batch|autoscaling|policy|[a-z.-]*\.k8s\.io)/.*")
 _SECRET = (
     "Remove it, and set the values: "
     """pulumi config set --secret --path 'inferfleet:secrets["NAMESPACE/NAME"].KEY'"""
 )
-_GATEWAY = "Set spec.serving.gateway of the InferenceCluster instead"
-_POOL = "Write the nodes under spec.nodePools of an InferenceCluster"
-_MADE = "Remove it: inferfleet makes it where it is needed"
-_ELSEWHERE = "Keep it out of this folder, and apply it with kubectl or your GitOps tool"
-_SCALING = "Remove it, and write spec.scaling of the ModelDeployment"
-
-# Kinds of Kubernetes itself and of the Gateway API, by their names.
-_KUBERNETES = (
-    dict.fromkeys(
-        ["Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Pod", "Job", "PodTemplate"], _DEPLOYMENT
-    )
-    | dict.fromkeys(["Service", "Ingress", "HTTPRoute", "GRPCRoute", "EndpointSlice", "Endpoints"], _SERVICE)
-    | dict.fromkeys(("Gateway", "GatewayClass"), _GATEWAY)
-    | dict.fromkeys(("Namespace", "InferencePool", "InferenceModel", "InferenceObjective"), _MADE)
-    | {"Secret": _SECRET, "Node": _POOL, "HorizontalPodAutoscaler": _SCALING}
-)
-_KUBERNETES_GROUPS = re.compile(
-    r"v[0-9][a-z0-9]*|(apps|batch|autoscaling|policy|extensions|[a-z.-]*\.k8s\.io|"
-    r"[a-z.-]*\.x-k8s\.io)/.*"
-)
-# Other systems by the end of their API group, with what some of their kinds are called here.
-_WORKLOADS = "ModelServing ModelDeployment InferenceService LLMInferenceService ModelBooster Workspace"
-_ENTRIES = "ModelService ModelRoute ModelServer ModelEndpoint InferenceGateway"
-_KINDS = (
-    dict.fromkeys(_WORKLOADS.split(), _DEPLOYMENT)
-    | dict.fromkeys(["RayService", "RayCluster", "DynamoGraphDeployment"], _DEPLOYMENT)
-    | {"LeaderWorkerSet": _WORKER_SET}
-    | dict.fromkeys(["ServingRuntime", "ClusterServingRuntime", "PodAutoscaler"], _DEPLOYMENT)
-    | dict.fromkeys(_ENTRIES.split(), _SERVICE)
-    | dict.fromkeys(["NodePool", "NodeClaim", "EC2NodeClass"], _POOL)
-    | {
-        "InferenceCluster": "Write an InferenceCluster of inferfleet; its fields differ",
-        "InferenceClass": "Write an InferenceClass of inferfleet; its fields differ",
-        "ScaledObject": _SCALING,
-    }
-)
-_SYSTEMS = {
-    "modelplane.ai": "Modelplane",
-    "volcano.sh": "Kthena or Volcano",
-    "kserve.io": "KServe",
-    "leaderworkerset.x-k8s.io": "LeaderWorkerSet",
-    "kaito.sh": "KAITO",
-    "ray.io": "Ray",
-    "nvidia.com": "NVIDIA",
-    "aibrix.ai": "AIBrix",
-    "llm-d.ai": "llm-d",
-    "knative.dev": "Knative",
-    "keda.sh": "KEDA",
-    "karpenter.sh": "Karpenter",
-    "karpenter.k8s.aws": "Karpenter",
-    "argoproj.io": "Argo",
-    "toolkit.fluxcd.io": "Flux",
-    "kustomize.config.k8s.io": "Kustomize",
-    "crossplane.io": "Crossplane",
-    "cert-manager.io": "cert-manager",
-    "external-secrets.io": "External Secrets",
-    "istio.io": "Istio",
-    "cnrm.cloud.google.com": "Config Connector",
-    "monitoring.coreos.com": "Prometheus",
-}
 
 
 def kind_of(data: Any, kinds: Collection[str]) -> tuple[str | None, list[Problem]]:
@@ -118,43 +82,38 @@ def _foreign(version: Any, kind: Any, kinds: Collection[str]) -> Problem | None:
     if not isinstance(version, str) or not isinstance(kind, str) or not kind or version == API_VERSION:
         return None
     group = version.partition("/")[0]
-    system = next((name for end, name in _SYSTEMS.items() if group == end or group.endswith(f".{end}")), None)
-    if system is not None:
-        what = f"{shown(kind)} is a kind of {system}, which inferfleet does not read"
-        return Problem(what, _KINDS.get(kind, _ELSEWHERE), "kind")
-    if kind in kinds:
-        return None
-    if _KUBERNETES_GROUPS.fullmatch(version):
-        what = f"{shown(kind)} is a kind of Kubernetes, which inferfleet does not read"
-        return Problem(what, _KUBERNETES.get(kind, _ELSEWHERE), "kind")
-    if "/" in version and nearest(kind, kinds) is None and nearest(version, [API_VERSION]) is None:
-        what = f"{shown(kind)} is a kind of {shown(version)}, which inferfleet does not read"
-        return Problem(what, _KINDS.get(kind, _ELSEWHERE), "kind")
-    return None
+    system, ours = next((of for end, of in _SYSTEMS.items() if f".{group}".endswith(f".{end}")), ("", {}))
+    if not system:
+        if kind in kinds:
+            return None
+        if _KUBERNETES_GROUPS.fullmatch(version):
+            system, ours = "Kubernetes", _KUBERNETES
+        elif "/" in version and nearest(kind, kinds) is None and nearest(version, [API_VERSION]) is None:
+            system = shown(group)
+        else:
+            return None
+    what = f"{shown(kind)} is a kind of {system}, which inferfleet does not read"
+    if (version, kind) == ("v1", "Secret"):
+        return Problem(what, _SECRET, "kind")
+    if kind in ours:
+        return Problem(what, f"Write {_with_article(ours[kind])} of inferfleet in its place", "kind")
+    return Problem(what, "Keep it out of this folder: inferfleet offers nothing in its place", "kind")
+
+
+def _with_article(kind: str) -> str:
+    return f"an {kind}" if kind.startswith("I") else f"a {kind}"
 
 
 def _no_document(data: dict[str, Any]) -> Problem | None:
     """Return the problem of a map that is a file of another tool, as far as its fields tell."""
-    step = "Keep it out of this folder, which is for documents of inferfleet"
-    if "config" in data and any(":" in str(key) for key in _keys(data["config"])):
-        what = "these are settings of a stack, which are not among its documents"
-        return Problem(what, "Move them to stacks/Pulumi.<stack>.yaml", "config")
-    if {"services"} & data.keys() and _keys(data["services"]):
-        return Problem("this looks like a file of Docker Compose, not like a document", step, "services")
-    if "resources" in data and isinstance(data["resources"], list):
-        return Problem("this looks like a kustomization, not like a document", step, "resources")
     if any(nearest(key, ("apiVersion", "kind")) for key in islice(data, 10)):
         return None
-    if not data.keys() & {"metadata", "spec"} and len(data) > 1:
-        what = f"this is no document: it has {named_keys(data)}, and neither apiVersion nor kind"
-        return Problem(
-            what, f"Begin it with apiVersion: {API_VERSION} and kind, or keep it out of this folder"
-        )
-    return None
-
-
-def _keys(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, dict) else ()
+    if data.keys() & {"metadata", "spec"} or len(data) < 2:
+        return None
+    return Problem(
+        f"this is no document: it has {named_keys(data)}, and neither apiVersion nor kind",
+        f"Begin it with apiVersion: {API_VERSION} and kind, or keep it out of this folder",
+    )
 
 
 def named_keys(data: dict[str, Any]) -> str:

@@ -1,10 +1,7 @@
-"""Pods and a few other objects as Kubernetes' API server sees them: their fields, types and values.
+"""Pods and a few other objects by Kubernetes' own types: their fields, names and quantities.
 
-`pod_types.json` and `object_types.json` are the types of the pinned Kubernetes, made by `make schema`.
-`shape` walks a value by them, `texts` and `limits` hold what single fields may be, by definition, and one
-module each has the rules of containers, volumes, resources, scheduling, whole pods and other objects.
-`template` and `objects` are what others call. A rule belongs here if the API server would refuse an object
-for it, whoever wrote it.
-
-Source of the rules: pkg/apis/core/validation in k8s.io/kubernetes, of the version that the tables name.
+`types.json` has the types of the pinned Kubernetes, made by `make schema`. `shape` walks a value by them,
+`texts` says what names may be, `security` what the Pod Security Standards forbid; `template` and `objects`
+are what others call. A rule belongs here if a new cluster would say it only once nodes are billed, or not at
+all; what else an API server refuses it says itself.
 """

@@ -1,7 +1,5 @@
-"""The types of Kubernetes' API as the pinned API server serves them: their fields, read from two tables.
-
-`make schema` writes the tables. Those of pods are read when the first pod is checked, the others when a
-plugin adds an object.
+"""The types of Kubernetes' API as the pinned API server serves them: their fields, read from `types.json`,
+which `make schema` writes.
 """
 
 import json
@@ -10,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -31,27 +27,32 @@ class Field:
 
 @cache
 def kubernetes() -> str:
-    """Return the minor version of Kubernetes that the tables are of, such as 1.36."""
-    version: str = _table("pod")["kubernetes"]
+    """Return the minor version of Kubernetes that the table is of, such as 1.36."""
+    version: str = _table()["kubernetes"]
     return ".".join(version.split(".")[:2])
 
 
 def is_type(name: str) -> bool:
-    """Return whether the tables have a type of this name, with fields of its own."""
-    return name in _table("pod")["types"] or name in _table("object")["types"]
+    """Return whether the table has a type of this name, with fields of its own."""
+    return name in _table()["types"]
 
 
 @cache
 def fields(name: str) -> Mapping[str, Field]:
-    """Return the fields of a type. Raises KeyError for a type that the tables lack."""
-    types = _table("pod")["types"]
-    entries = types[name] if name in types else _table("object")["types"][name]
-    return {field: _field(text) for field, text in entries.items()}
+    """Return the fields of a type. Raises KeyError for a type that the table lacks."""
+    return {field: _field(text) for field, text in _table()["types"][name].items()}
+
+
+def api_version(kind: str) -> str | None:
+    """Return the apiVersion of a kind of object, None for one that the table lacks."""
+    version: str | None = _table()["kinds"].get(kind)
+    return version
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads((_FOLDER / f"{name}_types.json").read_text(encoding="utf-8"))
+def _table() -> dict[str, Any]:
+    text = Path(__file__).with_name("types.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
     return table
 
 

@@ -1,240 +1,196 @@
-"""What the Pod Security Standards forbid a pod to say, rule by rule as an API server checks it.
+"""What the Pod Security Standards forbid a pod to say: their table of restricted fields and allowed values.
 
-Level `restricted` forbids what `baseline` forbids, and more; which fields it requires is not said here.
-Of security contexts and probes the shapes are not looked into elsewhere, so here every type is in doubt.
+Level `restricted` forbids what `baseline` forbids, and more; which fields it requires is not said here. A
+namespace that enforces a level takes the workload and refuses its pods, so nobody else says it in time.
 
 Sources: https://kubernetes.io/docs/concepts/security/pod-security-standards/ (v1.36), by whose names of
 controls the rules are listed, and policy/check_*.go of k8s.io/pod-security-admission v0.36.3.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import shown
-from inferfleet.profiles import pod_security
+from inferfleet.api.wording import named, shown
+from inferfleet.profiles import pod_security as allowed
 
 Level = Literal["baseline", "restricted"]
 Steps = tuple[str | int, ...]
-# A rule looks at a part of a template and at the words for it, and gives mistakes within that part.
-_Rule = Callable[[Mapping[str, Any], str], Iterator[Mistake]]
+# Takes the value of a field, and returns what of it is forbidden, in words, or "".
+_Forbids = Callable[[Any], str]
 
-_SHARED = {
-    "hostNetwork": "network",
-    "hostPID": "processes",
-    "hostIPC": "inter-process communication",
-}
-_HANDLERS: tuple[Steps, ...] = (
-    ("livenessProbe",),
-    ("readinessProbe",),
-    ("startupProbe",),
-    ("lifecycle", "postStart"),
-    ("lifecycle", "preStop"),
-)
+
+@dataclass(frozen=True)
+class Forbidden:
+    """One field of a template at `at` that a level forbids: of whom (`container engine`), and the field with
+    its value (`privileged: true`).
+    """
+
+    part: str
+    what: str
+    at: Steps
+
+
+@dataclass(frozen=True)
+class _Rule:
+    level: Level
+    field: str
+    forbids: _Forbids
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """The rules of a field, and those of the fields in it by name, with `[*]` for each entry of a list."""
+
+    rules: list[_Rule] = field(default_factory=list)
+    below: dict[str, "_Tree"] = field(default_factory=dict)
+
+
+def forbidden(template: Mapping[str, Any], *, level: Level) -> Iterator[Forbidden]:
+    """Yield what the level forbids and the template has. Shapes that are no template's are passed over."""
+    levels = ("baseline",) if level == "baseline" else ("baseline", "restricted")
+    for of_level, found in _walk(template, _TREE, (), "the pod"):
+        if of_level in levels:
+            yield found
 
 
 def security_mistakes(template: Mapping[str, Any], *, level: Level) -> Iterator[Mistake]:
-    """Yield what the level forbids and the template has: first of the pod, then of each container."""
-    spec = map_of(template, "spec")
-    yield from _found(_OF_PODS, template, (), "the pod", level)
-    yield from _found(
-        _OF_CONTEXTS, map_of(spec, "securityContext"), ("spec", "securityContext"), "the pod", level
+    """Yield the same as mistakes."""
+    for found in forbidden(template, level=level):
+        yield Mistake(f"{found.part} has {found.what}", "Remove it", found.at)
+
+
+def listed(found: Iterable[Forbidden]) -> str:
+    """Return all that is forbidden on one line, by part of the pod, each once."""
+    fields: dict[str, dict[str, None]] = {}
+    for one in found:
+        fields.setdefault(one.part, {})[one.what] = None
+    return "; ".join(f"{part} has {', '.join(of_part)}" for part, of_part in fields.items())
+
+
+def _walk(value: Any, tree: _Tree, at: Steps, part: str) -> Iterator[tuple[Level, Forbidden]]:
+    """Yield what the rules below a step such as `volumes[*]` forbid, with their levels."""
+    for rule in tree.rules if value is not None else ():
+        if words := rule.forbids(value):
+            yield rule.level, Forbidden(part, f"{rule.field}: {words}", at)
+    for step, below in tree.below.items() if isinstance(value, dict) else ():
+        key, _, each = step.partition("[")
+        inner = value.get(key)
+        if not each:
+            yield from _walk(inner, below, (*at, key), part)
+        for place, entry in enumerate(inner if each and isinstance(inner, list) else ()):
+            name = shown(str(entry.get("name"))) if isinstance(entry, dict) else ""
+            whose = f"{_PARTS[key]} {name}" if key in _PARTS else part
+            yield from _walk(entry, below, (*at, key, place), whose)
+
+
+_PARTS = {"containers": "container", "initContainers": "container", "volumes": "volume"}
+_UNSAID = ("spec", "securityContext", *(f"{name}[*]" for name in _PARTS))
+
+
+def _if_true(value: Any) -> str:
+    return "true" if value is True else ""
+
+
+def _if_false(value: Any) -> str:
+    return "false" if value is False else ""
+
+
+def _if_there(value: Any) -> str:
+    return named(value) if value else ""
+
+
+def _always(value: Any) -> str:
+    return "a folder of the node"
+
+
+def _if_root(value: Any) -> str:
+    return "0" if type(value) is int and value == 0 else ""
+
+
+def _outside(known: Collection[str], value: Any) -> str:
+    return "" if isinstance(value, str) and value in known else shown(str(value))
+
+
+def _among(known: Collection[str], value: Any) -> str:
+    return value if isinstance(value, str) and value in known else ""
+
+
+def _unconfined(annotations: Any) -> str:
+    profiles = annotations.items() if isinstance(annotations, dict) else ()
+    return ", ".join(
+        shown(str(key))
+        for key, profile in profiles
+        if str(key).startswith(allowed.APPARMOR_ANNOTATION)
+        and not (
+            isinstance(profile, str)
+            and (profile in ("", "runtime/default") or profile.startswith("localhost/"))
+        )
     )
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for i, container in items(spec, kind):
-            here: Steps = ("spec", kind, i)
-            who = f"container {shown(str(container.get('name')))!r}"
-            yield from _found(_OF_CONTAINERS, container, here, who, level)
-            context = map_of(container, "securityContext")
-            yield from _found(_OF_CONTEXTS, context, (*here, "securityContext"), who, level)
 
 
-def _found(
-    rules: tuple[tuple[Level, _Rule], ...], part: Mapping[str, Any], at: Steps, who: str, level: Level
-) -> Iterator[Mistake]:
-    for of_level, rule in rules:
-        if level == "restricted" or of_level == "baseline":
-            for mistake in rule(part, who):
-                yield Mistake(mistake.what, mistake.next_step, (*at, *mistake.at))
+def _type_of_volume(volume: Any) -> str:
+    known = ("name", "hostPath", *allowed.VOLUMES)  # a hostPath is forbidden by itself
+    types = volume.items() if isinstance(volume, dict) else ()
+    return ", ".join(shown(str(kind)) for kind, source in types if source is not None and kind not in known)
 
 
-def _host_namespaces(template: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    for name, shared in _SHARED.items():
-        if map_of(template, "spec").get(name) is True:
-            yield Mistake(f"{who} shares the {shared} of its node", f"Remove {name}", ("spec", name))
+def _rules() -> Iterator[tuple[Level, str, _Forbids]]:
+    """Yield the level, path and rule of each restricted field, in the order of the controls."""
+    containers = ("spec.initContainers[*]", "spec.containers[*]")
+    contexts = ("spec.securityContext", *(f"{each}.securityContext" for each in containers))
+    for shared in ("hostNetwork", "hostPID", "hostIPC"):  # Host Namespaces
+        yield "baseline", f"spec.{shared}", _if_true
+    yield "baseline", "spec.volumes[*].hostPath", _always  # HostPath Volumes
+    yield "restricted", "spec.volumes[*]", _type_of_volume  # Volume Types
+    yield "baseline", "spec.securityContext.sysctls[*].name", partial(_outside, allowed.SYSCTLS)  # Sysctls
+    yield "baseline", "metadata.annotations", _unconfined  # AppArmor
+    profiles = partial(_outside, allowed.PROFILE_TYPES)
+    for context in contexts:
+        yield "baseline", f"{context}.seccompProfile.type", profiles  # Seccomp
+        yield "baseline", f"{context}.appArmorProfile.type", profiles  # AppArmor
+        yield (
+            "baseline",
+            f"{context}.seLinuxOptions.type",
+            partial(_outside, allowed.SELINUX_TYPES),
+        )  # SELinux
+        yield "baseline", f"{context}.seLinuxOptions.user", _if_there
+        yield "baseline", f"{context}.seLinuxOptions.role", _if_there
+        yield "baseline", f"{context}.windowsOptions.hostProcess", _if_true  # HostProcess
+        yield "restricted", f"{context}.runAsNonRoot", _if_false  # Running as Non-root
+        yield "restricted", f"{context}.runAsUser", _if_root  # Running as Non-root user
+    for each in containers:
+        own = f"{each}.securityContext"
+        yield "baseline", f"{own}.privileged", _if_true  # Privileged Containers
+        yield "restricted", f"{own}.allowPrivilegeEscalation", _if_true  # Privilege Escalation
+        capabilities = f"{own}.capabilities.add[*]"  # Capabilities
+        yield "baseline", capabilities, partial(_outside, allowed.CAPABILITIES)
+        more = allowed.CAPABILITIES - {allowed.RESTRICTED_CAPABILITY}
+        yield "restricted", capabilities, partial(_among, more)
+        yield "baseline", f"{own}.procMount", partial(_outside, ("Default",))  # /proc Mount Type
+        yield "baseline", f"{each}.ports[*].hostPort", _if_there  # Host Ports
+        for probe in ("livenessProbe", "readinessProbe", "startupProbe"):  # Host Probes / Lifecycle Hooks
+            yield from _hosts(f"{each}.{probe}")
+        for hook in ("postStart", "preStop"):
+            yield from _hosts(f"{each}.lifecycle.{hook}")
 
 
-def _host_paths(template: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    for i, volume in items(map_of(template, "spec"), "volumes"):
-        if volume.get("hostPath") is not None:
-            what = f"volume {shown(str(volume.get('name')))!r} is a folder of the node"
-            place = ("spec", "volumes", i, "hostPath")
-            yield Mistake(what, "Use an emptyDir or a PersistentVolumeClaim", place)
+def _hosts(handler: str) -> Iterator[tuple[Level, str, _Forbids]]:
+    for asked in ("httpGet", "tcpSocket"):
+        yield "baseline", f"{handler}.{asked}.host", _if_there
 
 
-def _volume_types(template: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    for i, volume in items(map_of(template, "spec"), "volumes"):
-        for kind, source in volume.items():
-            if source is not None and kind not in ("name", "hostPath", *pod_security.VOLUMES):
-                what = f"volume {shown(str(volume.get('name')))!r} is of type {shown(str(kind))}"
-                next_step = f"Use one of {', '.join(pod_security.VOLUMES)}"
-                yield Mistake(what, next_step, ("spec", "volumes", i, kind))
-
-
-def _sysctls(template: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    here = ("spec", "securityContext", "sysctls")
-    for i, sysctl in items(map_of(map_of(template, "spec"), "securityContext"), "sysctls"):
-        if not _among(sysctl.get("name"), pod_security.SYSCTLS):
-            what = f"{who} sets the kernel parameter {shown(str(sysctl.get('name')))}"
-            yield Mistake(what, "Remove it, or set it on the nodes", (*here, i))
-
-
-def _apparmor_annotations(template: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    for key, profile in map_of(map_of(template, "metadata"), "annotations").items():
-        confined = isinstance(profile, str) and (
-            profile in ("", "runtime/default") or profile.startswith("localhost/")
-        )
-        if str(key).startswith(pod_security.APPARMOR_ANNOTATION) and not confined:
-            name = shown(str(key).rpartition("/")[2])
-            what = f"the annotation leaves container {name!r} unconfined by AppArmor"
-            yield Mistake(what, "Remove it", ("metadata", "annotations", key))
-
-
-def _profiles(name: str, system: str) -> _Rule:
-    def rule(context: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-        profile = context.get(name)
-        if isinstance(profile, dict) and not _among(profile.get("type"), pod_security.PROFILE_TYPES):
-            yield Mistake(f"{who} is not confined by {system}", "Use type RuntimeDefault", (name,))
-
-    return rule
-
-
-def _selinux(context: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    linux = map_of(context, "seLinuxOptions")
-    allowed = _among(linux.get("type", ""), pod_security.SELINUX_TYPES)
-    if linux.get("user") or linux.get("role") or not allowed:
-        yield Mistake(f"{who} chooses its own SELinux user, role or type", "Remove it", ("seLinuxOptions",))
-
-
-def _host_process(context: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    if map_of(context, "windowsOptions").get("hostProcess") is True:
-        place = ("windowsOptions", "hostProcess")
-        yield Mistake(f"{who} runs as a process of its node", "Remove it", place)
-
-
-def _root(context: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    if context.get("runAsNonRoot") is False:
-        yield Mistake(f"{who} has runAsNonRoot: false", "Remove it", ("runAsNonRoot",))
-
-
-def _root_user(context: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    if type(context.get("runAsUser")) is int and context["runAsUser"] == 0:
-        yield Mistake(f"{who} has runAsUser: 0, which is root", "Choose another user", ("runAsUser",))
-
-
-def _privileged(container: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    if map_of(container, "securityContext").get("privileged") is True:
-        what = f"{who} is privileged, as root of its node"
-        yield Mistake(what, "Remove privileged", ("securityContext", "privileged"))
-
-
-def _privilege_escalation(container: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    if map_of(container, "securityContext").get("allowPrivilegeEscalation") is True:
-        place = ("securityContext", "allowPrivilegeEscalation")
-        yield Mistake(f"{who} has allowPrivilegeEscalation: true", "Remove it", place)
-
-
-_CAPABILITIES: Steps = ("securityContext", "capabilities", "add")
-
-
-def _capabilities(container: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    added = _added(container)
-    if extra := [name for name in added if not _among(name, pod_security.CAPABILITIES)]:
-        what = f"{who} adds capabilities ({', '.join(shown(str(name)) for name in extra)})"
-        yield Mistake(what, "Remove them", _CAPABILITIES)
-
-
-def _more_capabilities(container: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    more = pod_security.CAPABILITIES - {pod_security.RESTRICTED_CAPABILITY}
-    if extra := [name for name in _added(container) if _among(name, more)]:
-        what = (
-            f"{who} adds capabilities ({', '.join(extra)}) besides the one that is allowed, "
-            f"{pod_security.RESTRICTED_CAPABILITY}"
-        )
-        yield Mistake(what, "Remove them", _CAPABILITIES)
-
-
-def _proc_mount(container: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    mount = map_of(container, "securityContext").get("procMount")
-    if mount not in (None, "Default"):
-        what = f"{who} mounts /proc {shown(str(mount))}"
-        yield Mistake(what, "Remove procMount", ("securityContext", "procMount"))
-
-
-def _host_ports(container: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    for i, port in items(container, "ports"):
-        if port.get("hostPort"):
-            what = f"{who} takes port {shown(str(port['hostPort']))} of its node"
-            yield Mistake(what, "Remove hostPort", ("ports", i, "hostPort"))
-
-
-def _host_probes(container: Mapping[str, Any], who: str) -> Iterator[Mistake]:
-    for steps in _HANDLERS:
-        handler = container
+def _tree() -> _Tree:
+    root = _Tree()
+    for level, path, forbids in _rules():
+        tree, steps = root, path.split(".")
         for step in steps:
-            handler = map_of(handler, str(step))
-        for how in ("httpGet", "tcpSocket"):
-            if host := map_of(handler, how).get("host"):
-                what = f"{who} has a probe or hook that asks host {shown(str(host))!r}"
-                next_step = "Remove host: the pod's own address is asked then"
-                yield Mistake(what, next_step, (*steps, how, "host"))
+            tree = tree.below.setdefault(step, _Tree())
+        said = ".".join(step for step in steps if step not in _UNSAID).replace("[*]", "")
+        tree.rules.append(_Rule(level, said or "type", forbids))
+    return root
 
 
-# Behind each rule the control of the Pod Security Standards.
-_OF_PODS: tuple[tuple[Level, _Rule], ...] = (
-    ("baseline", _host_namespaces),  # Host Namespaces
-    ("baseline", _host_paths),  # HostPath Volumes
-    ("restricted", _volume_types),  # Volume Types
-    ("baseline", _sysctls),  # Sysctls
-    ("baseline", _apparmor_annotations),  # AppArmor
-)
-_OF_CONTEXTS: tuple[tuple[Level, _Rule], ...] = (
-    ("baseline", _profiles("seccompProfile", "seccomp")),  # Seccomp
-    ("baseline", _profiles("appArmorProfile", "AppArmor")),  # AppArmor
-    ("baseline", _selinux),  # SELinux
-    ("baseline", _host_process),  # HostProcess
-    ("restricted", _root),  # Running as Non-root
-    ("restricted", _root_user),  # Running as Non-root user
-)
-_OF_CONTAINERS: tuple[tuple[Level, _Rule], ...] = (
-    ("baseline", _privileged),  # Privileged Containers
-    ("restricted", _privilege_escalation),  # Privilege Escalation
-    ("baseline", _capabilities),  # Capabilities
-    ("restricted", _more_capabilities),  # Capabilities
-    ("baseline", _proc_mount),  # /proc Mount Type
-    ("baseline", _host_ports),  # Host Ports
-    ("baseline", _host_probes),  # Host Probes / Lifecycle Hooks
-)
-
-
-def _added(container: Mapping[str, Any]) -> list[Any]:
-    added = map_of(map_of(container, "securityContext"), "capabilities").get("add")
-    return added if isinstance(added, list) else []
-
-
-def _among(value: Any, known: frozenset[str]) -> bool:
-    return isinstance(value, str) and value in known
-
-
-def items(within: Mapping[str, Any], key: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the maps of a list with their places; nothing where a template has something else there."""
-    listed = within.get(key)
-    for i, item in enumerate(listed if isinstance(listed, list) else []):
-        if isinstance(item, dict):
-            yield i, item
-
-
-def map_of(within: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the map of a field, an empty one where a template has something else there."""
-    value = within.get(key)
-    return value if isinstance(value, dict) else {}
+_TREE = _tree()

@@ -1,56 +1,59 @@
-"""The check of pod templates, for documents when they are loaded and for templates after each plugin."""
+"""The check of pod templates, for documents when they are loaded and for templates after each plugin.
 
-import re
-from collections.abc import Iterable, Iterator
+It holds what a new cluster would refuse only once its nodes are billed: fields, types, enums, required
+fields, quantities and names by `shape`, names that are there twice, and mounts without a volume. Of whatever
+else the API server refuses, the API server itself is asked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.pods import containers, platform, scheduling, volumes
-from inferfleet.api.pods.shape import Walk
-from inferfleet.api.pods.spec import containers_of, pod_spec
+from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.pods.shape import Steps, Walk
 from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import named, shown
+from inferfleet.api.wording import one_of, shown
 
-RULES = {**containers.RULES, **platform.RULES, **scheduling.RULES, **volumes.RULES}
-# What inferfleet generates where a template does not say it; Kubernetes itself would take 30.
-GRACE_SECONDS = 130
-_LONGEST = 256 * 1024
-# What documents can say. Nobody would remove a finalizer of these pods, and names are given to each of them.
+# Nobody would remove a finalizer of these pods, and names are given to each of them.
 _METADATA = ("labels", "annotations")
-_COST = "controller.kubernetes.io/pod-deletion-cost"
-_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
-# Annotations from before there were fields for what they say, and what says it today.
-_OUTDATED = {
-    "kubernetes.io/config.mirror": "Remove it: it marks pods that no API server made",
-    "scheduler.alpha.kubernetes.io/tolerations": "Write spec.tolerations",
-    "seccomp.security.alpha.kubernetes.io/pod": "Write spec.securityContext.seccompProfile",
-}
-_OUTDATED_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
+_RESOURCES = ("cpu", "ephemeral-storage", "memory")
+_OWNERS = {"containers": "container", "initContainers": "init container", "volumes": "volume"}
 
 
 def template_mistakes(template: Any) -> Iterator[Mistake]:
-    """Yield every mistake for which the API server would refuse a Deployment with this pod template."""
-    walk = Walk(RULES)
-    kept = walk.of(template, "PodTemplateSpec", ())
-    spec = kept.get("spec", {}) if isinstance(kept, dict) else {}
+    """Yield every mistake of a pod template; `at` of each counts from the template."""
+    walk = Walk()
+    kept = walk.of(template, "PodTemplateSpec")
+    if not isinstance(kept, dict):
+        yield from walk.mistakes
+        return
     whole = [*walk.mistakes]
-    for mistake in pod_spec(spec, grace=GRACE_SECONDS) if spec else ():
+    if template.get("spec") is None:
+        whole.append(Mistake("field spec is missing", "Add spec", ("spec",)))
+    for key in kept.get("metadata", {}):
+        if key not in _METADATA:
+            what = f"pods of a deployment have labels and annotations, and no {shown(key)} of their own"
+            whole.append(Mistake(what, "Remove it", ("metadata", key)))
+    for mistake in _between(kept.get("spec", {})):
         whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.at)))
-    if isinstance(kept, dict):
-        for key in kept.get("metadata", {}):
-            if key not in _METADATA:
-                what = f"pods of a deployment have labels and annotations, and no {shown(key)} of their own"
-                whole.append(Mistake(what, "Remove it", ("metadata", key)))
-        for mistake in annotation_mistakes(kept.get("metadata", {}).get("annotations", {}), spec):
-            whole.append(Mistake(mistake.what, mistake.next_step, ("metadata", "annotations", *mistake.at)))
-    yield from _of_their_owners(whole, template.get("spec") if isinstance(template, dict) else None, 1)
+    yield from _of_their_owners(whole, template.get("spec"), 1)
 
 
 def spec_mistakes(spec: Any) -> Iterator[Mistake]:
     """Yield the mistakes of the `spec` of a pod template."""
-    walk = Walk(RULES)
-    kept = walk.of(spec, "PodSpec", ())
-    whole = [*walk.mistakes, *(pod_spec(kept, grace=GRACE_SECONDS) if isinstance(kept, dict) else ())]
-    yield from _of_their_owners(whole, spec, 0)
+    walk = Walk()
+    kept = walk.of(spec, "PodSpec")
+    yield from _of_their_owners([*walk.mistakes, *_between(kept)], spec, 0)
+
+
+def amount_mistakes(amounts: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield what is wrong with requests of a container without devices that no API server is shown."""
+    walk = Walk()
+    walk.of(dict(amounts), "map[string]Quantity")
+    yield from walk.mistakes
+    for name in amounts:
+        if name not in _RESOURCES and not name.startswith("hugepages-"):
+            what = f"containers have no resource {shown(name)!r}"
+            yield Mistake(what, one_of(name, _RESOURCES, "Resources"), (name,))
 
 
 def without_nulls(value: Any) -> Any:
@@ -60,42 +63,48 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def annotation_mistakes(annotations: dict[str, str], spec: dict[str, Any]) -> Iterator[Mistake]:
-    """Yield what is wrong with annotations that Kubernetes itself reads, and with their size."""
-    size = sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items())
-    if size > _LONGEST:
-        yield Mistake(f"annotations have {size} bytes, and may have {_LONGEST}", "Shorten them")
-    profiles = {container.get("name"): container for _, container in containers_of(spec)}
-    for key, text in annotations.items():
-        if key in _OUTDATED or key.startswith(_OUTDATED_SECCOMP):
-            next_step = _OUTDATED.get(key, "Write securityContext.seccompProfile of the container")
-            yield Mistake("pods are no longer told this by an annotation", next_step, (key,))
-        elif key == _COST and not (re.fullmatch(r"0|-?[1-9]\d{0,9}", text) and -(2**31) <= int(text) < 2**31):
-            yield Mistake(f"the cost of a deletion is an integer, not {named(text)}", "Change it", (key,))
-        elif key.startswith(_APPARMOR):
-            yield from _apparmor(key, text, profiles, spec)
-
-
-def _apparmor(
-    key: str, text: str, known: dict[str | None, dict[str, Any]], spec: dict[str, Any]
-) -> Iterator[Mistake]:
-    name = key.removeprefix(_APPARMOR)
-    if name not in known:
-        yield Mistake(f"the pod has no container {shown(name)!r}", "Change it", (key,))
+def _between(spec: Any) -> Iterator[Mistake]:
+    """Yield what is wrong between the parts of a spec from which everything of a wrong type was left out."""
+    if not isinstance(spec, dict):
         return
-    if text not in ("", "runtime/default", "unconfined") and not text.startswith("localhost/"):
-        yield Mistake(f"{named(text)} is no AppArmor profile", "Write runtime/default", (key,))
-    own = known[name].get("securityContext", {}).get("appArmorProfile")
-    if own or spec.get("securityContext", {}).get("appArmorProfile"):
-        what = "the profile is in securityContext.appArmorProfile too"
-        yield Mistake(what, "Remove the annotation", (key,))
+    containers = spec.get("containers", [])
+    names = {container.get("name") for container in containers}
+    if "containers" in spec and ENGINE not in names:
+        what = f"a template has exactly one container named {ENGINE}, but this one has none"
+        yield Mistake(what, f"Name the container that serves the model {ENGINE}", ("containers",))
+    for place, container in enumerate(spec.get("initContainers", [])):
+        if (name := container.get("name")) and name in names:  # in one list they differ anyway
+            what = f"a container and an init container are both named {shown(name)!r}"
+            yield Mistake(what, "Rename one", ("initContainers", place, "name"))
+    volumes = [volume.get("name") for volume in spec.get("volumes", [])]
+    for part in ("initContainers", "containers"):
+        for place, container in enumerate(spec.get(part, [])):
+            yield from _ports(container, (part, place))
+            if all(volumes):  # one without a name may be the one that is meant
+                yield from _mounts(container, (part, place), volumes)
 
 
-_OWNERS = {"containers": "container", "initContainers": "init container", "volumes": "volume"}
+def _ports(container: dict[str, Any], at: Steps) -> Iterator[Mistake]:
+    seen: set[str] = set()
+    for place, port in enumerate(container.get("ports", [])):
+        if (name := port.get("name")) and name in seen:
+            what = f"a second port is named {shown(name)!r}"
+            yield Mistake(what, "Rename one", (*at, "ports", place, "name"))
+        seen.add(name)
+
+
+def _mounts(container: dict[str, Any], at: Steps, volumes: list[str]) -> Iterator[Mistake]:
+    for part in ("volumeMounts", "volumeDevices"):
+        for place, mount in enumerate(container.get(part, [])):
+            name = mount.get("name")
+            if name is not None and name not in volumes:
+                step = one_of(name, volumes, "Volumes") if volumes else "Add it to the volumes of the pod"
+                what = f"the pod has no volume {shown(name)!r}"
+                yield Mistake(what, step, (*at, part, place, "name"))
 
 
 def _of_their_owners(mistakes: Iterable[Mistake], spec: Any, before: int) -> Iterator[Mistake]:
-    """Yield the mistakes in the order they are in the spec, each with the container or volume it is in."""
+    """Yield the mistakes, each with the container or volume it is in."""
     for mistake in mistakes:
         steps = mistake.at[before:]
         if len(steps) < 3 or steps[0] not in _OWNERS or steps[2] == "name":

@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from inferfleet.api.kinds.containers import engine_container
-from inferfleet.api.pods.resources import fractions
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
-from inferfleet.api.wording import below
 from inferfleet.fleet.engines.ports import serving_ports
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.requests import requests
@@ -16,7 +14,7 @@ from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.manifests.pod.contradictions import contradictions
 from inferfleet.manifests.pod.disaggregated.check import proxy_mistakes, proxy_problems
 from inferfleet.manifests.pod.disaggregated.contradictions import disaggregated_contradictions
-from inferfleet.manifests.pod.parts import Contradiction, containers
+from inferfleet.manifests.pod.parts import Contradiction
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.attempt import packed, packed_mistakes
@@ -135,21 +133,6 @@ def api_server_refusals(template: dict[str, Any], stand: Stand) -> Iterator[Prob
             kind="ModelDeployment",
             key=stand.deployment.metadata.key,
         )
-
-
-def fractional_bytes(stand: Stand) -> Iterator[Problem]:
-    """Yield a warning for each amount of memory that is no whole number of bytes: `512m` is half a byte."""
-    for at, container in containers(stand.written.spec):
-        for part, resource, written in fractions(container.get("resources", {})):
-            meant = f"{written.removesuffix('m')}Mi" if written.endswith("m") else "a whole number of bytes"
-            yield Problem(
-                f"container {container['name']}: {resource} {written} is no whole number of bytes",
-                f"Write {meant}",
-                below(f"{stand.field(at)}.resources.{part}", resource),
-                kind="ModelDeployment",
-                key=stand.deployment.metadata.key,
-                severity="warning",
-            )
 
 
 def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:

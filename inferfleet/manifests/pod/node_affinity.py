@@ -52,7 +52,7 @@ def _meets(value: str, wanted: Mapping[str, Any]) -> bool:
     if operator in ("Gt", "Lt"):
         try:
             number, limit = int(value), int(values[0])
-        except ValueError:
+        except (ValueError, IndexError):
             return False
         return number > limit if operator == "Gt" else number < limit
     return bool(operator == "Exists")

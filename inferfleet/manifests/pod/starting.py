@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.pods.security import items, map_of
 from inferfleet.api.wording import shown
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 
@@ -42,7 +41,7 @@ def never_starts(spec: Spec) -> Iterator[Contradiction]:
 
 def _root(spec: Spec, at: Steps, container: Mapping[str, Any]) -> Iterator[Contradiction]:
     """Yield the user of a container that is root and must not be. What a container says wins over its pod."""
-    own, of_pod = map_of(container, "securityContext"), map_of(spec, "securityContext")
+    own, of_pod = container.get("securityContext", {}), spec.get("securityContext", {})
     within: Steps = at if own.get("runAsUser") is not None else ("spec",)
     user = own["runAsUser"] if within == at else of_pod.get("runAsUser")
     must_not = own["runAsNonRoot"] if own.get("runAsNonRoot") is not None else of_pod.get("runAsNonRoot")
@@ -61,7 +60,7 @@ def _texts(at: Steps, container: Mapping[str, Any]) -> Iterator[Contradiction]:
     for part in ("command", "args"):
         for i, word in enumerate(container.get(part) or ()):
             yield from _text((*at, part, i), word, f"item {i} of {part} of container {name!r}")
-    for i, variable in items(container, "env"):
+    for i, variable in enumerate(container.get("env", ())):
         whole = f"{variable.get('name')}={variable.get('value') or ''}"
         what = f"variable {shown(str(variable.get('name')))!r} of container {name!r}"
         yield from _text((*at, "env", i, "value"), whole, what)

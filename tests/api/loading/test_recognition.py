@@ -7,19 +7,13 @@ from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, SERVICE
 
 from inferfleet.api import Problem, Where
 
-POD = (
-    "Write a ModelDeployment, with the pod template under spec.workers.template: "
-    "inferfleet makes the workload from it"
-)
-KUBECTL = "Keep it out of this folder, and apply it with kubectl or your GitOps tool"
-GATEWAY = "Set spec.serving.gateway of the InferenceCluster instead"
+DEPLOYMENT_HERE = "Write a ModelDeployment of inferfleet in its place"
+SERVICE_HERE = "Write a ModelService of inferfleet in its place"
+CLUSTER_HERE = "Write an InferenceCluster of inferfleet in its place"
+OUTSIDE = "Keep it out of this folder: inferfleet offers nothing in its place"
 SECRET = (
     "Remove it, and set the values: "
     """pulumi config set --secret --path 'inferfleet:secrets["NAMESPACE/NAME"].KEY'"""
-)
-WORKERS = (
-    "Write a ModelDeployment: its leaderTemplate is spec.workers.entry.template, its workerTemplate "
-    "spec.workers.follower.template, and its size follows from spec.workers.topology"
 )
 
 
@@ -27,15 +21,20 @@ WORKERS = (
     ("version", "kind", "system", "next_step"),
     [
         ("v1", "Secret", "Kubernetes", SECRET),
-        ("v1", "ConfigMap", "Kubernetes", KUBECTL),
-        ("apps/v1", "Deployment", "Kubernetes", POD),
-        ("gateway.networking.k8s.io/v1", "Gateway", "Kubernetes", GATEWAY),
-        ("modelplane.ai/v1alpha1", "ModelDeployment", "Modelplane", POD),
-        ("workload.serving.volcano.sh/v1alpha1", "ModelServing", "Kthena or Volcano", POD),
-        ("serving.kserve.io/v1beta1", "InferenceService", "KServe", POD),
-        ("serving.kserve.io/v1alpha1", "LLMInferenceService", "KServe", POD),
-        ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "LeaderWorkerSet", WORKERS),
-        ("example.com/v1", "Foo", "example.com/v1", KUBECTL),
+        ("v1", "ConfigMap", "Kubernetes", OUTSIDE),
+        ("v1", "Service", "Kubernetes", SERVICE_HERE),
+        ("apps/v1", "Deployment", "Kubernetes", DEPLOYMENT_HERE),
+        ("gateway.networking.k8s.io/v1", "Gateway", "the Gateway API", CLUSTER_HERE),
+        ("modelplane.ai/v1alpha1", "ModelDeployment", "Modelplane", DEPLOYMENT_HERE),
+        ("modelplane.ai/v1alpha1", "InferenceGateway", "Modelplane", OUTSIDE),
+        ("model.otterscale.io/v1alpha1", "ModelService", "OtterScale", DEPLOYMENT_HERE),
+        ("model.otterscale.io/v1alpha1", "ModelArtifact", "OtterScale", OUTSIDE),
+        ("workload.serving.volcano.sh/v1alpha1", "ModelServing", "Kthena", DEPLOYMENT_HERE),
+        ("networking.serving.volcano.sh/v1alpha1", "ModelRoute", "Kthena", SERVICE_HERE),
+        ("serving.kserve.io/v1beta1", "InferenceService", "KServe", DEPLOYMENT_HERE),
+        ("llm-d.ai/v1alpha1", "EndpointPickerConfig", "llm-d", OUTSIDE),
+        ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "LeaderWorkerSet", DEPLOYMENT_HERE),
+        ("example.com/v1", "Foo", "example.com", OUTSIDE),
     ],
 )  # fmt: skip
 def test_kinds_of_other_systems_are_named(

@@ -1,4 +1,4 @@
-"""Objects that plugins add are checked by their types and by the rules of their kinds."""
+"""Objects that plugins add are checked by their types and their names."""
 
 from typing import Any
 
@@ -17,30 +17,24 @@ def _said(kind: str, api_version: str = "v1", name: str = "a", **fields: Any) ->
     ("kind", "fields", "path", "what"),
     [
         ("ConfigMap", {"data": {"a": 1}}, "data.a", "{field} must be a string, not 1"),
-        ("ConfigMap", {"data": {"a b": ""}}, 'data["a b"]', "the key 'a b' must be at most 253 letters"),
-        ("ConfigMap", {"data": {"a": "x" * 2**20, "b": "y"}}, "data", "it has 1048577 bytes"),
         ("ConfigMap", {"spec": {}}, "spec", "Kubernetes 1.36 has no field 'spec' here"),
         ("Secret", {"data": {"a": "secret!"}}, "data.a", "{field} must be a text in base64"),
-        ("Secret", {"type": "kubernetes.io/tls", "stringData": {"tls.crt": ""}}, "type", "a Secret of type"),
-        (
-            "Secret",
-            {
-                "type": "kubernetes.io/dockerconfigjson",
-                "stringData": {".dockerconfigjson": '{"a": ' + "[" * 100_000},
-            },
-            "type",
-            ".dockerconfigjson must be an object in JSON",
-        ),
-        ("Service", {"spec": {}}, "spec.ports", "a Service needs ports"),
-        ("Service", {"spec": {"ports": [{"port": 0}]}}, "spec.ports[0].port", "{field} must be from 1"),
+        ("Secret", {"stringData": "secret!"}, "stringData", "{field} must be a text in quotes"),
+        ("Service", {"spec": {"type": "Nodeport"}}, "spec.type", "{field} 'Nodeport' is not one of"),
         (
             "Service",
-            {"spec": {"ports": [{"port": 80, "targetPort": "8000"}]}},
-            "spec.ports[0].targetPort",
-            "{field} '8000' is a text",
+            {"spec": {"ports": [{"port": "80"}]}},
+            "spec.ports[0].port",
+            "{field} must be an integer",
         ),
+        ("Service", {"spec": {"ports": [{}]}}, "spec.ports[0].port", "field port is missing"),
         ("ServiceAccount", {"automountServiceAccountToken": "no"}, "automountServiceAccountToken", "{field}"),
-        ("PersistentVolumeClaim", {"spec": {}}, "spec.accessModes", "field accessModes is missing"),
+        (
+            "PersistentVolumeClaim",
+            {"spec": {"resources": {"requests": {"storage": "1GB"}}}},
+            "spec.resources.requests.storage",
+            "{field} '1GB' is not a Kubernetes quantity",
+        ),
     ],
 )
 def test_a_wrong_object_is_said_with_its_field(

@@ -28,7 +28,7 @@ def _said(pod: dict[str, Any] | None = None, **engine: Any) -> list[tuple[str, s
             {"volumes": "x"},
             "volumes",
             "{field} must be a list, not 'x'",
-            "Write a list of entries such as {name: cache, emptyDir: {}}",
+            "Write a list",
         ),
         ({"volumes": [3]}, "volumes[0]", "{field} must be a map, not 3", "Write a map"),
         ({"volumes": [{"emptyDir": {}}]}, "volumes[0].name", "field name is missing", "Add name"),
@@ -85,12 +85,6 @@ def _said(pod: dict[str, Any] | None = None, **engine: Any) -> list[tuple[str, s
             "Write an integer",
         ),
         (
-            {"terminationGracePeriodSeconds": -1},
-            "terminationGracePeriodSeconds",
-            "{field} must be at least 0, not -1",
-            "Change the number",
-        ),
-        (
             {"hostNetwork": "yes"},
             "hostNetwork",
             "{field} must be true or false, not 'yes'",
@@ -102,7 +96,7 @@ def _said(pod: dict[str, Any] | None = None, **engine: Any) -> list[tuple[str, s
             {"initContainers": {}},
             "initContainers",
             "{field} must be a list, not a map",
-            "Write a list of containers, each with name and image",
+            "Write a list",
         ),
     ],
 )
@@ -119,17 +113,22 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
             {"command": "vllm serve"},
             "command",
             "{field} must be a list, not 'vllm serve'",
-            "Write a list, such as [vllm, serve]",
+            "Write a list",
         ),
         ({"args": ["--port", 8000]}, "args[1]", "{field} must be a string, not 8000", "Quote it"),
         (
             {"env": {"A": "1"}},
             "env",
             "{field} must be a list, not a map",
-            'Write a list of entries such as {name: HF_HOME, value: "/models"}',
+            "Write a list",
         ),
         ({"env": [{"value": "1"}]}, "env[0].name", "field name is missing", "Add name"),
-        ({"env": [{"name": " "}]}, "env[0].name", "{field} must not be empty", "Give it a value"),
+        (
+            {"env": [{"name": ""}]},
+            "env[0].name",
+            "{field} '' must be printable ASCII characters other than '='",
+            "Change it",
+        ),
         ({"env": [{"name": "A", "value": 1}]}, "env[0].value", "{field} must be a string, not 1", "Quote it"),
         (
             {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": 5, "key": "k"}}}]},
@@ -161,13 +160,18 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
         (
             {"volumeMounts": [{"name": "", "mountPath": "/v"}]},
             "volumeMounts[0].name",
-            "{field} must not be empty",
-            "Give it a value",
+            "the pod has no volume ''",
+            "Add it to the volumes of the pod",
+        ),
+        (
+            {"resources": {"limits": {"memory": "512m"}}},
+            "resources.limits.memory",
+            "{field} '512m' is thousandths of a byte",
+            "Write 512Mi",
         ),
         ({"lifecycle": []}, "lifecycle", "{field} must be a map, not a list", "Write a map"),
         ({"arg": []}, "arg", "Kubernetes 1.36 has no field 'arg' here", "Did you mean args?"),
-        ({"image": " "}, "image", "{field} must not be empty", "Give it a value"),
-        ({"image": None}, "image", "field image is missing", "Add image"),
+        ({"image": 5}, "image", "{field} must be a string, not 5", "Quote it"),
     ],
 )
 def test_a_field_of_a_container_of_another_type_is_a_mistake(
@@ -182,7 +186,7 @@ def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> No
         "initContainers": [{"name": "a", "image": "x"}],
     }
     assert [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(spec)] == [
-        ("containers[0]", "{field} must be a map with name and image, not 'engine'"),
+        ("containers[0]", "{field} must be a map, not 'engine'"),
         ("containers", "a template has exactly one container named engine, but this one has none"),
         ("initContainers[0].name", "a container and an init container are both named 'a'"),
     ]
@@ -193,7 +197,7 @@ def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> No
     [
         ({}, "field containers is missing"),
         ({"containers": None}, "field containers is missing"),
-        ({"containers": []}, "{field} must not be empty"),
+        ({"containers": []}, "a template has exactly one container named engine, but this one has none"),
     ],
 )
 def test_a_pod_without_containers_is_one_mistake(spec: dict[str, Any], what: str) -> None:

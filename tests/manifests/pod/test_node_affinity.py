@@ -56,6 +56,7 @@ def test_requirements_that_a_node_of_the_pool_may_meet(term: list[tuple[str, str
             "kubernetes.io/arch DoesNotExist (nodes have amd64)",
         ),
         ([("generation", "Gt", ["4"])], "generation Gt 4 (nodes have 4)"),
+        ([("generation", "Gt", [])], "generation Gt (nodes have 4)"),
         ([("kubernetes.io/arch", "Lt", ["4"])], "kubernetes.io/arch Lt 4 (nodes have amd64)"),
         ([], "an empty term, which takes no node"),
     ],

@@ -77,32 +77,32 @@ def test_a_profile_of_the_node_is_kept(generated: dict[str, Any], pod_request: R
 
 
 CONTAINER = {
-    "container '{}' is privileged, as root of its node": {"securityContext": {"privileged": True}},
+    "container {} has privileged: true": {"securityContext": {"privileged": True}},
     "allowPrivilegeEscalation: true": {"securityContext": {"allowPrivilegeEscalation": True}},
-    "container '{}' adds capabilities (IPC_LOCK)": {
+    "container {} has capabilities.add: IPC_LOCK": {
         "securityContext": {"capabilities": {"add": ["IPC_LOCK", "NET_BIND_SERVICE"]}}
     },
-    "adds capabilities (CHOWN) besides the one that is allowed, NET_BIND_SERVICE": {
-        "securityContext": {"capabilities": {"add": ["CHOWN", "NET_BIND_SERVICE"]}}
-    },
-    "mounts /proc Unmasked": {"securityContext": {"procMount": "Unmasked"}},
+    "capabilities.add: CHOWN": {"securityContext": {"capabilities": {"add": ["CHOWN", "NET_BIND_SERVICE"]}}},
+    "procMount: Unmasked": {"securityContext": {"procMount": "Unmasked"}},
     "runAsNonRoot: false": {"securityContext": {"runAsNonRoot": False}},
-    "runAsUser: 0, which is root": {"securityContext": {"runAsUser": 0}},
-    "is not confined by seccomp": {"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
-    "is not confined by AppArmor": {"securityContext": {"appArmorProfile": {"type": "Unconfined"}}},
-    "SELinux user, role or type": {"securityContext": {"seLinuxOptions": {"user": "root"}}},
-    "runs as a process of its node": {"securityContext": {"windowsOptions": {"hostProcess": True}}},
-    "takes port 80 of its node": {"ports": [{"containerPort": 80, "hostPort": 80}]},
-    "probe or hook that asks host '10.0.0.1'": {
+    "runAsUser: 0": {"securityContext": {"runAsUser": 0}},
+    "seccompProfile.type: Unconfined": {"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
+    "appArmorProfile.type: Unconfined": {"securityContext": {"appArmorProfile": {"type": "Unconfined"}}},
+    "seLinuxOptions.user: 'root'": {"securityContext": {"seLinuxOptions": {"user": "root"}}},
+    "windowsOptions.hostProcess: true": {"securityContext": {"windowsOptions": {"hostProcess": True}}},
+    "ports.hostPort: 80": {"ports": [{"containerPort": 80, "hostPort": 80}]},
+    "livenessProbe.tcpSocket.host: '10.0.0.1'": {
         "livenessProbe": {"tcpSocket": {"port": 1, "host": "10.0.0.1"}}
     },
 }
 POD = {
-    "the pod shares the network of its node": {"hostNetwork": True},
-    "the pod shares the inter-process communication of its node": {"hostIPC": True},
-    "volume 'node' is a folder of the node": {"volumes": [{"name": "node", "hostPath": {"path": "/"}}]},
-    "volume 'share' is of type nfs": {"volumes": [{"name": "share", "nfs": {"server": "a", "path": "/"}}]},
-    "the pod sets the kernel parameter kernel.msgmax": {
+    "the pod has hostNetwork: true": {"hostNetwork": True},
+    "the pod has hostIPC: true": {"hostIPC": True},
+    "volume node has hostPath: a folder of the node": {
+        "volumes": [{"name": "node", "hostPath": {"path": "/"}}]
+    },
+    "volume share has type: nfs": {"volumes": [{"name": "share", "nfs": {"server": "a", "path": "/"}}]},
+    "the pod has sysctls.name: kernel.msgmax": {
         "securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}
     },
     "the pod has runAsNonRoot: false": {"securityContext": {"runAsNonRoot": False}},
@@ -138,8 +138,8 @@ def test_everything_forbidden_is_told_at_once(generated: dict[str, Any], pod_req
     with pytest.raises(PluginError) as raised:
         edit(generated, pod_request, Config())
     assert str(raised.value) == (
-        "level restricted of the Pod Security Standards forbids what the pod has: the pod shares the "
-        "processes of its node; the annotation leaves container 'engine' unconfined by AppArmor; remove "
+        "level restricted of the Pod Security Standards forbids what the pod has: the pod has hostPID: true; "
+        "the pod has metadata.annotations: container.apparmor.security.beta.kubernetes.io/engine; remove "
         "that, or this plugin from the chain"
     )
 
