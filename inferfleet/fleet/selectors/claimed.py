@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.wording import shown
@@ -93,16 +94,21 @@ def refused(expression: str) -> InvalidSelector | None:
 
 
 def _refused(expression: str) -> InvalidSelector | None:
-    """Return what has a cost that Kubernetes takes for endless, or values of several kinds in one list."""
+    """Return what Kubernetes does not take of an expression, or what has a cost that it takes for endless."""
     from inferfleet.fleet.selectors.environment import environment
     from inferfleet.fleet.selectors.tree import Tree, every, parts
 
     source = Source(expression)
     tree = Tree(environment().compile(expression).serialize())
     for part in every(tree):
-        if part.HasField("list_expr") and len({tree.type_of(inner) for inner in parts(part)}) > 1:
-            what = "Kubernetes takes no list with values of several kinds"
+        if any(len({tree.type_of(each).partition("(")[0] for each in held}) > 1 for held in _held(part)):
+            what = "Kubernetes takes no list or map with values of several kinds"
             return source.invalid(what, "Write dyn(...) around each of them", tree.place(part))
+        if part.HasField("comprehension_expr"):
+            over = part.comprehension_expr.iter_range
+            if tree.type_of(over) == "dyn":
+                what = "Kubernetes takes an attribute for one value, and goes through no items of it"
+                return source.invalid(what, "Compare it with ==", tree.place(over))
         if not part.HasField("call_expr"):
             continue
         name = part.call_expr.function
@@ -114,6 +120,16 @@ def _refused(expression: str) -> InvalidSelector | None:
             step = "Write !(... == ...)" if unsized else "Write the condition without it"
             return source.invalid(what, step, tree.place(part))
     return None
+
+
+def _held(part: Any) -> Iterator[list[Any]]:
+    """Yield the items of a list, and the keys and the values of a map, that are written out."""
+    if part.HasField("list_expr") and not part.list_expr.optional_indices:
+        yield list(part.list_expr.elements)
+    elif part.HasField("struct_expr"):
+        entries = [entry for entry in part.struct_expr.entries if not entry.optional_entry]
+        yield [entry.map_key for entry in entries]
+        yield [entry.value for entry in entries]
 
 
 def _conditions(tokens: tuple[Token, ...]) -> Iterator[tuple[Token, ...]]:
