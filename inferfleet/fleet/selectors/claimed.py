@@ -90,16 +90,15 @@ def refused(expression: str) -> InvalidSelector | None:
     It would say so itself, but of a cluster that is new only after its nodes are billed.
     """
     compiled = program(expression)
-    return compiled if isinstance(compiled, InvalidSelector) else _refused(expression)
+    return compiled if isinstance(compiled, InvalidSelector) else _refused(expression, compiled.checked)
 
 
-def _refused(expression: str) -> InvalidSelector | None:
+def _refused(expression: str, checked: bytes) -> InvalidSelector | None:
     """Return what Kubernetes does not take of an expression, or what has a cost that it takes for endless."""
-    from inferfleet.fleet.selectors.environment import environment
     from inferfleet.fleet.selectors.tree import Tree, every, parts
 
     source = Source(expression)
-    tree = Tree(environment().compile(expression).serialize())
+    tree = Tree(checked)
     for part in every(tree):
         if any(len({tree.type_of(each).partition("(")[0] for each in held}) > 1 for held in _held(part)):
             what = "Kubernetes takes no list or map with values of several kinds"

@@ -22,11 +22,15 @@ MAX_BYTES = 10 * 1024
 _DOMAINS = ("device.attributes", "device.capacity")
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \||\nERROR: |\s\[[A-Z_]+\]\Z|\Z)", re.DOTALL)
 _UNKNOWN = re.compile(r"(?:undeclared reference to|undefined field) '\.?([\w.]+)'")
-_ORDERED = re.compile(r"'_([<>]=?)_' applied to '\(.*(kubernetes\.\w+)")
-# What the grammar would take in place of what stands there: all that a condition can begin with.
-_INSTEAD = re.compile(r" \(in container ''\)| expecting .*", re.DOTALL)
-_CODE = re.compile(r"\A[A-Z_]+: |\s\[[A-Z_]+\]\Z")
-_EXAMPLES = {"kubernetes.Quantity": 'quantity("75Gi")', "kubernetes.Semver": 'semver("9.0.0")'}
+_ORDERED = re.compile(r"'_([<>]=?)_' applied to '\(.*(Quantity|Semver)")
+# Codes of errors, packages of types, and what the grammar would take in place of what stands there, which is
+# all that a condition can begin with.
+_BESIDE = re.compile(
+    r"\A[A-Z_]+: |\s\[[A-Z_]+\]\Z|\b(google\.protobuf|kubernetes)\.(?=[A-Z])| \(in container ''\)"
+    r"| expecting .*",
+    re.DOTALL,
+)
+_EXAMPLES = {"Quantity": 'quantity("75Gi")', "Semver": 'semver("9.0.0")'}
 _TOO_DEEP = ("the expression is nested too deeply", "Use fewer brackets, or shorter chains")
 
 
@@ -34,7 +38,8 @@ class Program:
     """A compiled condition. Raises InvalidSelector, with line and column, for a text that is none.
 
     `names` are the variables, functions and fields that it may have meant, `guide` the page that has
-    examples. `steps` are those that an evaluation takes at most with variables of these `sizes`.
+    examples. `steps` are those that an evaluation takes at most with variables of these `sizes`, `checked` is
+    the expression as the library serializes it.
     """
 
     def __init__(
@@ -54,7 +59,8 @@ class Program:
 
         source = Source(text)
         try:
-            tree = Tree(environment.compile(text).serialize())
+            self.checked = bytes(environment.compile(text).serialize())
+            tree = Tree(self.checked)
         except DecodeError:
             raise InvalidSelector(*_TOO_DEEP) from None
         except (RuntimeError, ValueError) as error:
@@ -67,7 +73,7 @@ class Program:
         work = growth.most(tree, sizes)
         self.steps = work // PER_STEP
         if work > MAX_WORK:
-            what = f"the expression can grow to more than {MAX_WORK:,} units of work, the limit of Kubernetes"
+            what = f"the expression can grow to more than {MAX_WORK:,} units of work"
             raise InvalidSelector(what, "Use shorter lists and texts, and fewer loops in loops")
         _prepare(tree, source)
         self._compiled = environment.deserialize(tree.serialized())
@@ -82,7 +88,7 @@ class Program:
         if kind == "BOOL":
             return bool(result)
         if kind == "ERROR":
-            return shown(_CODE.sub("", str(result)), 200)
+            return _words(str(result))
         return f"it gives {SPOKEN.get(kind, kind.lower())}, not true or false"
 
 
@@ -90,7 +96,8 @@ def _prepare(tree: Tree, source: Source) -> None:
     """Make the tree one that can be evaluated. Raises InvalidSelector for a text that a function cannot read:
     it would be false on every class, silently.
     """
-    for part in list(every(tree)):
+    # Inner parts first: outer ones are copied.
+    for part in reversed(list(every(tree))):
         if part.HasField("select_expr") and tree.name(part.select_expr.operand) in _DOMAINS:
             if part.select_expr.test_only:
                 raise _always_there(tree, source, part)
@@ -130,12 +137,17 @@ def _unreadable(call: Any, text: str) -> str:
     return ""
 
 
+def _words(said: str) -> str:
+    """Return what the library says, without what means nothing to whoever wrote the text."""
+    return shown(_BESIDE.sub("", said), 200)
+
+
 def _refused(said: str, source: Source, names: Iterable[str], guide: str) -> InvalidSelector:
     """Return the error for what the library says when it does not take a text."""
     entry = _ERROR.search(said)
     if not entry:
-        return InvalidSelector(shown(_CODE.sub("", said), 200), f"Write it as the examples in {guide}")
-    text = shown(_INSTEAD.sub("", entry[3]), 200)
+        return InvalidSelector(_words(said), f"Write it as the examples in {guide}")
+    text = _words(entry[3])
     at, step = source.offset(int(entry[1]), int(entry[2])), f"Write it as the examples in {guide}"
     if unknown := _UNKNOWN.search(text):
         known = {word for name in names for word in name.split(".")}

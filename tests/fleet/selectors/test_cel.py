@@ -219,3 +219,10 @@ def test_a_class_that_kubernetes_would_refuse_matches_nothing() -> None:
         "and Kubernetes "
         "takes 32"
     )
+
+
+def test_a_domain_that_is_looked_up_by_another_lookup_is_an_empty_map_too() -> None:
+    inner = 'device.attributes["acme.example"].slot == 4 && "gpu[.]nvidia".matches("a") ? "a" : "b"'
+    assert Selectors().objection(f"device.attributes[{inner}] == {{}}", H100) is None
+    of_nothing = 'has(device.attributes[device.attributes["x"].?y.orValue("z")].name)'
+    assert Selectors().objection(of_nothing, H100) == "nodeSelector is false"

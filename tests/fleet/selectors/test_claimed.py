@@ -200,7 +200,7 @@ def test_what_kubernetes_refuses_is_refused(row: dict[str, object]) -> None:
         ('[1, "a"] == [1, "a"]', "Kubernetes takes no list or map with values of several kinds"),
         (
             'device.capacity["gpu.nvidia.com"].memory >= 75',
-            "found no matching overload for '_>=_' applied to '(kubernetes.Quantity, int)'",
+            "found no matching overload for '_>=_' applied to '(Quantity, int)'",
         ),
     ],
 )

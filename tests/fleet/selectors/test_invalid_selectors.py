@@ -6,7 +6,7 @@ from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 
 EXAMPLES = " Write it as the examples in docs/guides/selectors.md"
 GROWS = (
-    "the expression can grow to more than 1,000,000 units of work, the limit of Kubernetes. "
+    "the expression can grow to more than 1,000,000 units of work. "
     "Use shorter lists and texts, and fewer loops in loops"
 )
 THERE = (
@@ -33,7 +33,7 @@ THERE = (
         (
             'capacity["gpu.nvidia.com/memory"] >= quantity("75Gi") && true',
             "line 1, column 35: found no matching overload for '_>=_' applied to"
-            " '(kubernetes.Quantity, kubernetes.Quantity)'. Write .compareTo(quantity(\"75Gi\")) >= 0",
+            " '(Quantity, Quantity)'. Write .compareTo(quantity(\"75Gi\")) >= 0",
         ),
         (
             'capacity["gpu.nvidia.com/memory"] > 75Gi',
@@ -42,7 +42,7 @@ THERE = (
         (
             'attributes["x"] > semver("9.0.0")',
             "line 1, column 17: found no matching overload for '_>_' applied to '(dyn,"
-            ' kubernetes.Semver)\'. Write .compareTo(semver("9.0.0")) > 0',
+            ' Semver)\'. Write .compareTo(semver("9.0.0")) > 0',
         ),
         (
             'device.driver = "a"',
@@ -52,7 +52,7 @@ THERE = (
         (
             'quantity("1").add("2") == quantity("3")',
             "line 1, column 18: found no matching overload for 'add' applied to "
-            "'(kubernetes.Quantity, string)'." + EXAMPLES,
+            "'(Quantity, string)'." + EXAMPLES,
         ),
         ("1 + 1", "the expression gives int, not true or false. Compare it with something, such as with =="),
         (
