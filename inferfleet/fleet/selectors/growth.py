@@ -70,7 +70,13 @@ _ONE = Size(1, 1)
 _SMALL = ("bool", "int", "uint", "double", "duration", "timestamp", "type")
 _LOOKUPS = ("_[_]", "_[?_]", "_?._")
 _COMPARISONS = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
-_SAME_VALUE = ("dyn", "optional.of", "optional.ofNonZeroValue", "value", "slice", "reverse")
+# What gives the value, or a part of it.
+_OF_FIRST = frozenset(
+    {
+        *("dyn", "optional.of", "optional.ofNonZeroValue", "value", "slice", "reverse"),
+        *("lowerAscii", "upperAscii", "trim", "substring", "charAt"),
+    }
+)
 
 
 def compiling(text: str) -> int:
@@ -162,7 +168,7 @@ def _own(name: str, given: list[Any], sizes: list[Size]) -> tuple[int, Size]:
         return 1, first.of_item()
     if name in ("orValue", "or"):
         return 1, _larger(first, second) or _ONE
-    if name in _SAME_VALUE:
+    if name in _OF_FIRST:
         return 1 + first.length // 10, first
     if name in _COMPARISONS:
         return 1 + min(first.weight, second.weight) // 10, _ONE
