@@ -154,16 +154,21 @@ class _Estimate:
         works = [work for work, _ in estimates]
         if call.function == "_?_:_":
             return works[0] + max(works[1:]) + 1, _larger(estimates[1][1], estimates[2][1]) or _ONE
-        own, size = _own(call.function, given, [size for _, size in estimates])
+        small = self._tree.type_of(part) in _SMALL
+        own, size = _own(call.function, given, [size for _, size in estimates], small=small)
         return sum(works) + own, size
 
 
-def _own(name: str, given: list[Any], sizes: list[Size]) -> tuple[int, Size]:
-    """Return the work of a call without that of its arguments, and the size of the result."""
+def _own(name: str, given: list[Any], sizes: list[Size], *, small: bool) -> tuple[int, Size]:
+    """Return the work of a call without that of its arguments, and the size of the result, which may be
+    `small` by its type.
+    """
     first, second = (*sizes, _ONE, _ONE)[:2]
     weight = sum(size.weight for size in sizes)
     if name in ("_&&_", "_||_"):
         return 0, _ONE
+    if name == "size":
+        return 1, _ONE
     if name in _LOOKUPS:
         return 1, first.of_item()
     if name in ("orValue", "or"):
@@ -194,7 +199,7 @@ def _own(name: str, given: list[Any], sizes: list[Size]) -> tuple[int, Size]:
         return 11 + length, _size(length, length, _ONE)
     if name == "split":
         return _CALL + weight // 5, _size(first.length, 2 * first.length, _size(first.length, first.length))
-    length = _longest(name, sizes, weight)
+    length = 0 if small else _longest(name, sizes, weight)
     return _CALL + (weight + length) // 10, _size(length, length)
 
 
