@@ -31,6 +31,13 @@ _BESIDE = re.compile(
     re.DOTALL,
 )
 _EXAMPLES = {"Quantity": 'quantity("75Gi")', "Semver": 'semver("9.0.0")'}
+# What Kubernetes has besides, of which no other name is meant.
+_NOT_OFFERED = frozenset(
+    {
+        *("ip", "isIP", "cidr", "isCIDR", "url", "isURL", "format", "device"),
+        *("min", "max", "sum", "isSorted", "includes"),
+    }
+)
 _TOO_DEEP = ("the expression is nested too deeply", "Use fewer brackets, or shorter chains")
 
 
@@ -152,7 +159,9 @@ def _refused(said: str, source: Source, names: Iterable[str], guide: str) -> Inv
     if unknown := _UNKNOWN.search(text):
         known = {word for name in names for word in name.split(".")}
         word = next((word for word in unknown[1].split(".") if word not in known), unknown[1])
-        if close := nearest(word, known):
+        if word in _NOT_OFFERED:
+            step = f"That is not offered; {guide} says what is"
+        elif close := nearest(word, known):
             step = f"Did you mean {close}?"
         at = next((token.start for token in source.tokens if token.text == word), at)
     elif compared := _ORDERED.search(text):

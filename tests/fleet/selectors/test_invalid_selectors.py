@@ -48,6 +48,16 @@ THERE = (
             'device.driver = "a"',
             "line 1, column 15: Syntax error: token recognition error at: '= '." + EXAMPLES,
         ),
+        (
+            'ip("10.0.0.1").family() == 4',
+            "line 1, column 1: undeclared reference to 'ip'. That is not offered; "
+            "docs/guides/selectors.md says what is",
+        ),
+        (
+            "[3, 1].min() == 1",
+            "line 1, column 8: undeclared reference to 'min'. That is not offered; "
+            "docs/guides/selectors.md says what is",
+        ),
         ('attributes["x"] == Hopper', "line 1, column 20: undeclared reference to 'Hopper'." + EXAMPLES),
         (
             'quantity("1").add("2") == quantity("3")',
