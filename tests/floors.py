@@ -114,7 +114,7 @@ OUTSIDE = {
     "inferfleet.fleet.advice": {"heapq"},
     "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
-    "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2"},
+    "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2", "semver"},
     "inferfleet.policy": {"cel_expr_python", "google.protobuf"},
     # The line of a plugin that raised, what its functions take, and what it prints, not other threads.
     "inferfleet.plugins": {"inspect", "sys", "threading", "traceback"},

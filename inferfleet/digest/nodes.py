@@ -38,7 +38,7 @@ def _cluster(
     updated: InPlace,
 ) -> Iterator[Cluster]:
     if cloud and cloud.kind != "nodes replaced":
-        yield Cluster(name, cloud.kind, _forcing(cloud), str(cloud))
+        yield Cluster(name, cloud.kind, cloud.fields, str(cloud))
     elif old is None or new is None:
         change: ClusterChange = "added" if old is None else "removed"
         yield Cluster(name, change, (), f"cluster {name} is {change}")
@@ -82,7 +82,7 @@ def _pool(
     before, after = old.size if old else 0, new.size if new else 0
     made, words = updated.get(f"NodePool {place}", (None, ""))
     if cloud:
-        yield Pool(*key, cloud.kind, before, after, _forcing(cloud), str(cloud))
+        yield Pool(*key, cloud.kind, before, after, cloud.fields, str(cloud))
     elif old is None or new is None:
         change: PoolChange = "added" if old is None else "removed"
         yield Pool(*key, change, before, after, (), f"pool {place} is {change}")
@@ -113,12 +113,6 @@ def _fields(old: NodePool, new: NodePool) -> Iterator[str]:
             was, will = sorted(was, key=repr), sorted(will, key=repr)
         if was != will:
             yield name
-
-
-def _forcing(change: CloudChange) -> tuple[str, ...]:
-    """Return what makes it more than a change in place: fields of documents, or settings no document has."""
-    named = [name for difference in change.differences for name in difference.names or (difference.path,)]
-    return tuple(dict.fromkeys(named))
 
 
 def _pools(documents: Documents) -> dict[tuple[str, str], NodePool]:

@@ -16,12 +16,13 @@ from inferfleet.api.wording import shown
 from inferfleet.api.work import take
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.selectors.growth import compiling, largest
 from inferfleet.fleet.selectors.source import InvalidSelector
 from inferfleet.policy.held import Before
 from inferfleet.policy.things import Thing
 
 if TYPE_CHECKING:
-    from inferfleet.fleet.selectors.cost import Size
+    from inferfleet.fleet.selectors.growth import Size
     from inferfleet.policy.gathered import Gathered
 
 _CEL = "spec.cel"
@@ -31,9 +32,8 @@ MOST_DAYS = 180
 MOST_TOLD, MOST_BROKEN = 50, 1_000
 # Of what a waiver lets off, and of waivers that ended, so many are named.
 _NAMED = 3
-# Steps that an evaluation takes besides what its condition costs, and that it takes to compile one. Of the
-# units that conditions cost, the dearest take a third of a step.
-_EACH, _COMPILE, _UNITS = 30, 1_000, 3
+# Steps that an evaluation takes besides those of its condition.
+_EACH = 30
 
 
 @dataclass
@@ -89,13 +89,13 @@ class _Enforced:
 
         spec = policy.spec
         asked, sizes = self._things(spec.each)
-        take(_COMPILE + 5 * len(spec.cel), f"compiling policy {name}")
+        take(compiling(spec.cel), f"compiling policy {name}")
         try:
             rule = Rule(spec.each, spec.cel, sizes)
         except InvalidSelector as invalid:
             yield _invalid(self._documents, name, policy, invalid)
             return
-        take(len(asked) * (rule.cost // _UNITS + _EACH), f"evaluating policy {name}")
+        take(len(asked) * (rule.steps + _EACH), f"evaluating policy {name}")
         told = 0
         for thing, variables in asked:
             objection = rule.objection(variables)
@@ -112,7 +112,6 @@ class _Enforced:
             yield Problem(what, "Change those above first", _CEL, None, "Policy", name, _severity(policy))
 
     def _things(self, each: str) -> "tuple[list[_Asked], dict[str, Size]]":
-        from inferfleet.fleet.selectors.cost import largest
         from inferfleet.policy.typed import message, size
 
         if each not in self._asked:

@@ -106,7 +106,7 @@ class Cluster:
     change: str
     """What becomes of it in Google Cloud: `created`, `replaced`, `removed`, or `""`."""
     fields: tuple[str, ...]
-    """Settings that make it so."""
+    """Fields of documents that make it so, as in a digest, or settings that no document has."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Pool:
     change: str
     """What becomes of it in Google Cloud: `created`, `replaced`, `nodes replaced`, `removed`, or `""`."""
     fields: tuple[str, ...]
-    """Settings that make it so."""
+    """Fields of documents that make it so, as in a digest, or settings that no document has."""
 
 
 @dataclass(frozen=True)

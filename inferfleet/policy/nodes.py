@@ -111,4 +111,4 @@ class _Change(TypedDict):
 def _change(change: CloudChange | None) -> _Change:
     if change is None:
         return {"change": "", "fields": ()}
-    return {"change": change.kind, "fields": tuple(difference.path for difference in change.differences)}
+    return {"change": change.kind, "fields": change.fields}

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
 
-from inferfleet.fleet.selectors.cost import Size, largest
+from inferfleet.fleet.selectors.growth import Size, largest
 from inferfleet.policy.facts import TYPES, Stack
 
 _PACKAGE = "inferfleet"

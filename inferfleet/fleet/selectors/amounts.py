@@ -1,29 +1,72 @@
-"""Quantities and versions as selectors compute with them.
+"""The typed values of selectors that CEL itself does not have: quantities and semantic versions.
 
+Each is a message with one text in a normal form, so that equal values are equal messages. The field is named
+`in`, a reserved word of CEL: no expression can read it.
 Rules: https://kubernetes.io/docs/reference/using-api/cel/ (kubernetes quantity library, semver library).
 """
 
 import re
 from decimal import ROUND_UP, Decimal, localcontext
-from functools import lru_cache
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.wording import shown
-from inferfleet.fleet.selectors.limits import Unusable
-from inferfleet.fleet.selectors.values import QUANTITY, SEMVER, made, text_of, type_of
 
-_NUMBER = r"(0|[1-9][0-9]{0,18})"
-_SEMVER = re.compile(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"
-    r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-)
+if TYPE_CHECKING:
+    from semver import Version
+
+QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
+# As messages name them.
+SPOKEN = {QUANTITY: "quantity", SEMVER: "semver"}
+_FIELD = "in"
 _INTEGERS = range(-(2**63), 2**63)
 _NANO = Decimal("1e-9")
-Precedence = tuple[tuple[int, int, int], bool, tuple[tuple[int, int, str], ...]]
+_LONGEST = 256
 
 
-@lru_cache(maxsize=1024)
+class Unusable(ValueError):  # noqa: N818 (it says what the value is)
+    """Raised by a function for a value that it cannot read; the text says why."""
+
+
+@cache
+def pool() -> Any:
+    """Return the descriptor pool that has the types, and no others."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    file = descriptor_pb2.FileDescriptorProto(name="kubernetes.proto", package="kubernetes", syntax="proto3")
+    for name in SPOKEN:
+        message = file.message_type.add(name=name.partition(".")[2])
+        message.field.add(name=_FIELD, number=1, type=9, label=1)
+    own = descriptor_pool.DescriptorPool()
+    own.Add(file)
+    return own
+
+
+@cache
+def _message(name: str) -> Any:
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(pool().FindMessageTypeByName(name))
+
+
+def _made(name: str, text: str) -> Any:
+    value = _message(name)()
+    setattr(value, _FIELD, text)
+    return value
+
+
+def text_of(value: Any) -> str:
+    """Return the text of a value in its normal form."""
+    return str(getattr(value, _FIELD))
+
+
+def type_of(value: Any) -> str:
+    """Return the full name of the type of a value, "" when it is none of these."""
+    descriptor = getattr(value, "DESCRIPTOR", None)
+    return str(descriptor.full_name) if descriptor is not None else ""
+
+
 def quantity(text: str) -> Any:
     """Return the quantity of a text such as `80Gi`; smaller parts than a billionth are rounded up."""
     try:
@@ -39,6 +82,14 @@ def is_quantity(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def of_amount(amount: Decimal) -> Any:
+    """Return the quantity of an amount."""
+    with localcontext() as context:
+        context.prec = 200
+        rounded = amount.quantize(_NANO, rounding=ROUND_UP)
+        return _made(QUANTITY, f"{rounded.normalize():f}" if rounded else "0")
 
 
 def add(left: Any, right: Any) -> Any:
@@ -75,16 +126,29 @@ def as_approximate_float(value: Any) -> float:
     return float(_amount(value))
 
 
+def _amount(value: Any) -> Decimal:
+    if isinstance(value, int):
+        return Decimal(value)
+    if type_of(value) != QUANTITY:
+        raise Unusable("a quantity was expected")
+    return Decimal(text_of(value))
+
+
 def semver(text: str, normalize: bool = False) -> Any:
     """Return the version of a text such as `9.0.0`.
 
     With `normalize` a leading v and zeros before numbers are removed, and missing numbers are 0.
     """
+    from semver import Version
+
     text = _normalized(text) if normalize else text
-    if len(text) > 256 or _precedence(text) is None:
-        raise Unusable(f"{shown(text)!r} is not a semantic version (such as 9.0.0)")
-    # Build metadata does not take part in comparisons.
-    return made(SEMVER, text.partition("+")[0])
+    try:
+        if len(text) > _LONGEST or not text.isascii():
+            raise ValueError
+        # Build metadata does not take part in comparisons.
+        return _made(SEMVER, str(Version.parse(text).replace(build=None)))
+    except ValueError:
+        raise Unusable(f"{shown(text)!r} is not a semantic version (such as 9.0.0)") from None
 
 
 def is_semver(text: str, normalize: bool = False) -> bool:
@@ -94,48 +158,6 @@ def is_semver(text: str, normalize: bool = False) -> bool:
     except Unusable:
         return False
     return True
-
-
-def number(value: Any, index: int) -> int:
-    """Return the major (0), minor (1) or patch number (2) of a version."""
-    if type_of(value) != SEMVER:
-        raise Unusable("major, minor and patch are parts of a semver")
-    return _precedence_of(value)[0][index]
-
-
-def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 for two quantities, or for two versions by precedence (https://semver.org, 11)."""
-    kinds = {type_of(left), type_of(right)}
-    first: Any
-    second: Any
-    if kinds == {QUANTITY}:
-        first, second = _amount(left), _amount(right)
-    elif kinds == {SEMVER}:
-        first, second = _precedence_of(left), _precedence_of(right)
-    else:
-        raise Unusable("a quantity is compared with a quantity, and a semver with a semver")
-    return int(first > second) - int(first < second)
-
-
-def of_amount(amount: Decimal) -> Any:
-    """Return the quantity of an amount."""
-    with localcontext() as context:
-        context.prec = 200
-        rounded = amount.quantize(_NANO, rounding=ROUND_UP)
-        return made(QUANTITY, f"{rounded.normalize():f}" if rounded else "0")
-
-
-def _amount(value: Any) -> Decimal:
-    if isinstance(value, int):
-        return Decimal(value)
-    if type_of(value) != QUANTITY:
-        raise Unusable("a quantity was expected")
-    return _decimal(text_of(value))
-
-
-@lru_cache(maxsize=1024)
-def _decimal(text: str) -> Decimal:
-    return Decimal(text)
 
 
 def _normalized(text: str) -> str:
@@ -148,20 +170,25 @@ def _normalized(text: str) -> str:
     return ".".join([*parts, *["0"] * (3 - len(parts))]) + mark + rest
 
 
-@lru_cache(maxsize=1024)
-def _precedence(text: str) -> Precedence | None:
-    version = _SEMVER.fullmatch(text)
-    if not version:
-        return None
-    parts = version[4].split(".") if version[4] else []
-    if any(part.isdigit() and part != "0" and part[0] == "0" for part in parts):
-        return None
-    ranks = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
-    return (int(version[1]), int(version[2]), int(version[3])), not ranks, ranks
+def number(value: Any, part: str) -> int:
+    """Return the `major`, `minor` or `patch` number of a version."""
+    return int(getattr(_version(value), part))
 
 
-def _precedence_of(value: Any) -> Precedence:
-    precedence = _precedence(text_of(value))
-    if precedence is None:
+def _version(value: Any) -> "Version":
+    from semver import Version
+
+    if type_of(value) != SEMVER:
         raise Unusable("a semver was expected")
-    return precedence
+    return Version.parse(text_of(value))
+
+
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1 for two quantities, or for two versions by precedence (https://semver.org, 11)."""
+    kinds = {type_of(left), type_of(right)}
+    if kinds == {QUANTITY}:
+        first, second = _amount(left), _amount(right)
+        return int(first > second) - int(first < second)
+    if kinds == {SEMVER}:
+        return _version(left).compare(_version(right))
+    raise Unusable("a quantity is compared with a quantity, and a semver with a semver")

@@ -4,36 +4,32 @@ A selector sees `attributes` and `capacity`, flat maps of all devices of the cla
 `<driver domain>/<name>`, and `device`, the accelerator alone, as Dynamic Resource Allocation shows it
 (`device.attributes["gpu.nvidia.com"].architecture`). A selector that fails or gives no boolean does not
 match, as in Kubernetes.
-
-An expression passes five stages: its length, its tokens (source.py), the types of the CEL library in
-Kubernetes' environment (environment.py), rules over its tree (rules.py), and what it can cost (cost.py).
 """
 
 import re
 from collections.abc import Iterable
-from functools import cache
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.wording import listing, shown
 from inferfleet.api.work import take
-from inferfleet.fleet.selectors.devices import View, view
-from inferfleet.fleet.selectors.limits import (
-    BUDGET,
-    MAX_BYTES,
-    MAX_COST,
-    MAX_DIFFERENT,
-    MAX_EVALUATIONS,
-    MAX_TOTAL_BYTES,
-    MAX_TOTAL_COST,
-)
+from inferfleet.fleet.selectors.amounts import SEMVER, SPOKEN, type_of
+from inferfleet.fleet.selectors.devices import SIZES, View, view
+from inferfleet.fleet.selectors.growth import compiling
 from inferfleet.fleet.selectors.source import InvalidSelector, Source
-from inferfleet.fleet.selectors.values import SEMVER, SPOKEN, type_of
+
+if TYPE_CHECKING:
+    from inferfleet.fleet.selectors.program import Program
 
 __all__ = ["FALSE", "InvalidSelector", "Selectors", "Unmet"]
 
 # What is said of a selector that a class does not meet.
 FALSE = "nodeSelector is false"
+# Steps of an evaluation beside those of its condition.
+_EACH = 10
+_GUIDE = "docs/guides/selectors.md"
+_MISSING = re.compile(r'Key not found in map ?: ?"?(.*?)"?\Z', re.DOTALL)
 
 
 class Unmet(NamedTuple):
@@ -47,35 +43,26 @@ class Selectors:
     """Which expressions match which classes, each evaluated once. A plan has one of these."""
 
     def __init__(self) -> None:
-        self._programs: dict[str, _Program | InvalidSelector] = {}
+        self._programs: dict[str, Program | InvalidSelector] = {}
         self._views: dict[str, View] = {}
         self._verdicts: dict[tuple[str, str], str | None] = {}
         self._unmet: dict[tuple[str, str], Unmet | None] = {}
-        self._parts: dict[str, _Program] = {}
-        self._cost = self._bytes = 0
 
     def check(self, expression: str) -> None:
         """Raise InvalidSelector, with line and column, unless `expression` is a selector."""
         self._program(expression)
 
     def objection(self, expression: str, inference_class: InferenceClass) -> str | None:
-        """Return why the selector does not match the class, or None when it does.
-
-        Raises InvalidSelector also where the stack has more of them than are evaluated: what is not known
-        must not move replicas that run.
-        """
+        """Return why the selector does not match the class, or None when it does."""
         name = inference_class.metadata.name
         key = (name, expression)
         if key not in self._verdicts:
-            program = self._program(expression)
-            self._verdicts[key] = self._evaluated(program, self._view(inference_class))
+            compiled = self._program(expression)
+            self._verdicts[key] = self._evaluated(compiled, self._view(inference_class))
         return self._verdicts[key]
 
     def unmet(self, expression: str, inference_class: InferenceClass) -> Unmet | None:
-        """Return the first condition of a selector that is false on a class, or None where none is by itself.
-
-        What it takes is bounded as the evaluation of the whole is: its conditions are evaluated once more.
-        """
+        """Return the first condition of a selector that is false on a class, None if none is by itself."""
         name = inference_class.metadata.name
         key = (name, expression)
         if key not in self._unmet:
@@ -109,100 +96,41 @@ class Selectors:
     def _first_false(self, source: Source, seen: View) -> Unmet | None:
         parts = source.conjuncts()
         for part in parts:
-            if len(parts) == 1 or self._part(part.text).objection(seen) == FALSE:
+            if len(parts) == 1 or self._evaluated(self._program(part.text), seen) == FALSE:
                 return Unmet(" ".join(part.text.split()), seen.named(part.tokens))
         return None
 
-    def _part(self, text: str) -> "_Program":
-        if text not in self._parts:
-            self._parts[text] = _Program(text)
-        return self._parts[text]
-
-    def _program(self, expression: str) -> "_Program":
+    def _program(self, expression: str) -> "Program":
         if expression not in self._programs:
-            self._bytes += len(expression)
-            if len(self._programs) >= MAX_DIFFERENT or self._bytes > MAX_TOTAL_BYTES:
-                many = f"{MAX_DIFFERENT:,} different selectors, or {MAX_TOTAL_BYTES:,} bytes of them"
-                what = f"the stack has more than {many}"
-                raise InvalidSelector(what, "Use the same selectors in more deployments")
-            try:
-                self._programs[expression] = _Program(expression)
-            except InvalidSelector as invalid:
-                self._programs[expression] = invalid
-        program = self._programs[expression]
-        if isinstance(program, InvalidSelector):
-            raise program.with_traceback(None)
-        return program
+            take(compiling(expression), "compiling selectors")
+            self._programs[expression] = program(expression)
+        compiled = self._programs[expression]
+        if isinstance(compiled, InvalidSelector):
+            raise compiled.with_traceback(None)
+        return compiled
 
-    def _evaluated(self, program: "_Program", seen: View) -> str | None:
-        self._cost += program.cost + 1
-        take(program.cost // 3 + 10, "evaluating selectors")
-        if len(self._verdicts) >= MAX_EVALUATIONS or self._cost > MAX_TOTAL_COST:
-            what = "the stack has more different selectors than are evaluated on its classes"
-            raise InvalidSelector(what, "Use the same selectors in more deployments")
+    def _evaluated(self, compiled: "Program", seen: View) -> str | None:
+        take(_EACH + compiled.steps, "evaluating selectors")
         if seen.objection:
             return f"nodeSelector cannot be evaluated: {seen.objection}"
-        return program.objection(seen)
+        result = compiled.result(seen.variables)
+        if isinstance(result, bool):
+            return None if result else FALSE
+        missing = _MISSING.search(result)
+        return f"nodeSelector cannot be evaluated: {seen.missing(missing[1]) if missing else result}"
 
 
-@cache
-def environment() -> Any:
-    """Return the one environment that compiles selectors."""
+@lru_cache(maxsize=1024)
+def program(expression: str) -> "Program | InvalidSelector":
+    """Return a selector compiled, or why it is none. Plans, demands and claims ask for the same ones."""
     # The library takes some 30 ms to import; fleets without selectors do not pay them.
-    from inferfleet.fleet.selectors.environment import new
+    from inferfleet.fleet.selectors.environment import NAMES, environment
+    from inferfleet.fleet.selectors.program import Program
 
-    return new()
-
-
-class _Program:
-    """An expression that passed all stages. Raises InvalidSelector for one that does not."""
-
-    def __init__(self, expression: str) -> None:
-        try:
-            length = len(expression.encode())
-        except UnicodeEncodeError:
-            what = "the expression has half of a character in it"
-            raise InvalidSelector(what, "Remove escapes such as \\ud800") from None
-        if length > MAX_BYTES:
-            what = f"the expression is longer than {MAX_BYTES:,} bytes, the limit of Kubernetes"
-            raise InvalidSelector(what, "Make it shorter")
-        source = Source(expression)
-        from google.protobuf.message import DecodeError
-
-        from inferfleet.fleet.selectors import cost, rules, wording
-        from inferfleet.fleet.selectors.tree import Tree, compared
-
-        try:
-            tree = Tree(environment().compile(source.compiled()).serialize())
-        except DecodeError:
-            raise InvalidSelector(*wording.TOO_DEEP) from None
-        except (RuntimeError, ValueError) as error:
-            raise wording.refused(str(error), source) from None
-        self.compared = tuple(compared(tree))
-        rules.prepared(tree, source)
-        self.cost = cost.most(tree)
-        if self.cost > MAX_COST:
-            what = f"the expression can cost more than {MAX_COST:,} units, the limit of Kubernetes"
-            raise InvalidSelector(what, "Use shorter lists and texts, and fewer loops in loops")
-        self._compiled = environment().deserialize(tree.serialized())
-
-    def objection(self, seen: View) -> str | None:
-        """Return why the expression is not true on a class, or None when it is."""
-        from inferfleet.fleet.selectors.wording import failure
-
-        BUDGET.refill()
-        try:
-            value = self._compiled.eval(data=seen.variables)
-            kind = value.type().name()
-            result = value.value() if kind in ("BOOL", "ERROR") else None
-        except (RuntimeError, TypeError, ValueError, MemoryError) as error:
-            return f"nodeSelector cannot be evaluated: {failure(str(error), seen)}"
-        if kind == "ERROR":
-            return f"nodeSelector cannot be evaluated: {failure(str(result), seen)}"
-        if not isinstance(result, bool):
-            spoken = _KINDS.get(kind) or _AFTER.sub("", kind.lower()) or "no value"
-            return f"nodeSelector gives {spoken}, not true or false"
-        return None if result else FALSE
+    try:
+        return Program(expression, environment(), SIZES, names=NAMES, guide=_GUIDE)
+    except InvalidSelector as invalid:
+        return invalid
 
 
 # With which types an attribute can be compared, by its own; and how it is told what that is.
@@ -229,7 +157,3 @@ def _kind_of(value: Any) -> str:
 def spoken(kind: str) -> str:
     """Return the type of a value for messages: `a text`, `int`."""
     return _SPOKEN.get(kind) or SPOKEN.get(kind, kind)
-
-
-_AFTER = re.compile(r"[^a-z].*")
-_KINDS = {"STRING": "a text", **{full: f"a value of {spoken}" for full, spoken in SPOKEN.items()}}

@@ -7,9 +7,9 @@ from typing import Any
 from inferfleet.api.kinds.inference_class import AttributeValue, Device, InferenceClass
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.wording import nearest, shown
-from inferfleet.fleet.selectors.limits import Unusable
+from inferfleet.fleet.selectors.amounts import QUANTITY, Unusable, of_amount, semver, text_of, type_of
+from inferfleet.fleet.selectors.growth import Size
 from inferfleet.fleet.selectors.source import Token
-from inferfleet.fleet.selectors.values import QUANTITY, text_of, type_of
 from inferfleet.fleet.shapes import accelerator
 
 # As in Kubernetes (ResourceSliceMaxAttributesAndCapacitiesPerDevice of k8s.io/api/resource).
@@ -17,6 +17,17 @@ MAX_FACTS = 32
 # Of all keys and values of a class; the variables are made anew for each evaluation.
 MAX_TEXT = 65_536
 _INTEGERS = range(-(2**63), 2**63)
+# How large the variables can be, by these limits.
+_ATTRIBUTE = Size(253, 253)
+_OF_DEVICE = Size(32, MAX_TEXT, Size(32, 32 * 381, _ATTRIBUTE))
+_OF_CLASS = Size(512, MAX_TEXT, _ATTRIBUTE)
+SIZES = {
+    "attributes": _OF_CLASS,
+    "capacity": _OF_CLASS,
+    "device.driver": _ATTRIBUTE,
+    "device.attributes": _OF_DEVICE,
+    "device.capacity": _OF_DEVICE,
+}
 
 
 @dataclass(frozen=True)
@@ -59,13 +70,13 @@ class View:
             texts = [other.text for other in words[index : index + 8]] + [""] * 8
             of_device = [other.text for other in words[max(0, index - 2) : index]] == ["device", "."]
             if word.text == "driver" and of_device:
-                told[f"driver is {shown(self.variables['device']['driver'])}"] = None
+                told[f"driver is {shown(self.variables['device.driver'])}"] = None
             if word.text not in ("attributes", "capacity") or texts[1] != "[" or texts[3] != "]":
                 continue
             key, facts = _unquoted(texts[2]), self.variables[word.text]
             if of_device:
                 name = texts[5] if texts[4] == "." else _unquoted(texts[5])
-                key, facts = name, self.variables["device"][word.text].get(key, {})
+                key, facts = name, self.variables[f"device.{word.text}"].get(key, {})
             if key:
                 short = shown(key.rpartition("/")[2])
                 told[f"{short} is {_spoken(facts[key])}" if key in facts else f"{short} is not there"] = None
@@ -99,7 +110,7 @@ def view(inference_class: InferenceClass) -> View:
     try:
         facts = {device.name: list(_facts(device)) for device in devices}
     except Unusable as problem:
-        return View({}, objection=problem.why)
+        return View({}, objection=str(problem))
     text = sum(
         len(domain) + len(name) + len(str(value)) for own in facts.values() for _, domain, name, value in own
     )
@@ -112,17 +123,13 @@ def view(inference_class: InferenceClass) -> View:
     nested: dict[str, dict[str, dict[str, Any]]] = {"attributes": {}, "capacity": {}}
     for part, domain, name, value in facts[first.name] if first else ():
         nested[part].setdefault(domain, {})[name] = value
-    driver = first.driver if first else ""
-    device = {"driver": driver, "allowMultipleAllocations": False, **nested}
-    named = {f"device.{name}": value for name, value in device.items()}
+    of_device = {"driver": first.driver if first else "", "allowMultipleAllocations": False, **nested}
     keys = tuple(sorted({*flat["attributes"], *flat["capacity"]}))
-    return View({**flat, "device": device, **named}, keys)
+    return View({**flat, **{f"device.{name}": value for name, value in of_device.items()}}, keys)
 
 
 def _facts(device: Device) -> Iterator[tuple[str, str, str, Any]]:
     """(part, domain, name, value); a key without a domain is under the driver's own."""
-    from inferfleet.fleet.selectors.amounts import of_amount
-
     for key, attribute in device.attributes.items():
         yield "attributes", *qualified(key, device.driver), _scalar(attribute)
     for key, capacity in device.capacity.items():
@@ -136,8 +143,6 @@ def qualified(key: str, driver: str) -> tuple[str, str]:
 
 
 def _scalar(attribute: AttributeValue) -> Any:
-    from inferfleet.fleet.selectors.amounts import semver
-
     if attribute.version is not None:
         return semver(attribute.version)
     if attribute.bool_ is not None:

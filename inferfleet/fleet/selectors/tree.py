@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from inferfleet.fleet.selectors.values import SPOKEN
+from inferfleet.fleet.selectors.amounts import SPOKEN
 
 _INT64, _INT32, _BOOL, _STRING, _MESSAGE, _BYTES, _UINT64, _DOUBLE = 3, 5, 8, 9, 11, 12, 4, 1
 # Fields by message: name, number, type or message of the type; "*" repeats. What nothing here reads is left
@@ -85,9 +85,7 @@ _ONE_OF = ("Constant", "Type")
 _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN = {2: "timestamp", 3: "duration"}
 _COMPARISONS = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
-# The type of a number that no attribute can have: these are of 64 bits, with a sign.
-TOO_LARGE = "a number that is larger than any attribute"
-_TYPED = frozenset({"string", "bytes", "bool", "int", "uint", "double", TOO_LARGE, *SPOKEN})
+_TYPED = frozenset({"string", "bytes", "bool", "int", "uint", "double", *SPOKEN})
 
 
 @cache
@@ -143,20 +141,10 @@ class Tree:
         kind = self._types.get(part.id)
         return "dyn" if kind is None else _named(kind)
 
-    def overloads(self, part: Any) -> tuple[str, ...]:
-        """Return the forms of a function that a call may mean."""
-        reference = self._references.get(part.id)
-        return tuple(reference.overload_id) if reference is not None else ()
-
     def name(self, part: Any) -> str:
         """Return the full name of a variable: `device.driver` is one, though written as a field."""
         reference = self._references.get(part.id)
         return str(reference.name) if reference is not None else ""
-
-    def new_id(self) -> int:
-        """Return an id that no part has."""
-        self._next += 1
-        return int(self._next) - 1
 
     def refer(self, part: Any, overload: str) -> None:
         """Let a part that is a call mean this form of its function."""
@@ -165,16 +153,31 @@ class Tree:
         del self._references[part.id].overload_id[:]
         self._references[part.id].overload_id.append(overload)
 
-    def same(self, part: Any, other: Any) -> None:
-        """Let a part mean the same form of its function as another one."""
-        for overload in self.overloads(other):
-            self.refer(part, overload)
+    def with_default(self, part: Any) -> None:
+        """Turn a part that looks something up in a map of maps into one that gives an empty map for a key
+        that is not there: `x[key]` into `x[?key].orValue({})`, and `x.name` likewise.
+        """
+        new = type(part)
+        if part.HasField("select_expr"):
+            held, key = part.select_expr.operand, new(id=self._new_id())
+            key.const_expr.string_value = part.select_expr.field
+        else:
+            held, key = part.call_expr.args
+        lookup, empty = new(id=self._new_id()), new(id=self._new_id())
+        lookup.call_expr.function = "_[?_]"
+        lookup.call_expr.args.extend([held, key])
+        empty.struct_expr.SetInParent()
+        place = part.id
+        part.Clear()
+        part.id, part.call_expr.function = place, "orValue"
+        part.call_expr.target.CopyFrom(lookup)
+        part.call_expr.args.append(empty)
+        self.refer(lookup, "map_optindex_optional_value")
+        self.refer(part, "optional_orValue_value")
 
-    def empty_map(self) -> Any:
-        """Return a new part that is a map without entries."""
-        part = type(self.root)(id=self.new_id())
-        part.struct_expr.SetInParent()
-        return part
+    def _new_id(self) -> int:
+        self._next += 1
+        return int(self._next) - 1
 
 
 def _named(kind: Any) -> str:
@@ -213,20 +216,24 @@ def parts(part: Any) -> Iterator[Any]:
         yield from (loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result)
 
 
-def compared(tree: Tree) -> Iterator[tuple[str, str, int]]:
-    """Yield the attributes that are compared with a value of a known type: key, type, and where. They are
-    those of an expression that is not `prepared` yet.
-    """
+def every(tree: Tree) -> Iterator[Any]:
+    """Yield all parts of an expression, those that hold others before these."""
     left = [tree.root]
     while left:
         part = left.pop(0)
+        yield part
         left += parts(part)
+
+
+def compared(tree: Tree) -> Iterator[tuple[str, str, int]]:
+    """Yield the attributes that are compared with a value of a known type: key, type, and where. They are
+    those of a tree without defaults.
+    """
+    for part in every(tree):
         if part.HasField("call_expr") and part.call_expr.function in _COMPARISONS:
             first, second = part.call_expr.args
             for attribute, other in ((first, second), (second, first)):
                 key, kind = _attribute_key(tree, attribute), tree.type_of(other)
-                if kind == "uint" and other.const_expr.uint64_value >= 2**63:
-                    kind = TOO_LARGE
                 if key and kind in _TYPED:
                     yield key, kind, tree.place(part)
 

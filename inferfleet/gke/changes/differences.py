@@ -43,6 +43,12 @@ class CloudChange:
     differences: tuple[Difference, ...] = ()
     note: str = ""
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Return what forces it: fields of documents, or settings that no document has."""
+        named = [name for difference in self.differences for name in difference.names or (difference.path,)]
+        return tuple(dict.fromkeys(named))
+
     def __str__(self) -> str:
         """Return `pool east/h100 is replaced: accelerator.count 4 -> 8; new nodes first`."""
         thing = f"pool {self.cluster}/{self.pool}" if self.pool else f"cluster {self.cluster}"

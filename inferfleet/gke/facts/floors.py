@@ -65,22 +65,6 @@ def minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-# A cluster begins with a patch that is written in full, which is taken off the lists of the channels after
-# weeks or months: "Master version must be one of "STABLE" channel supported versions". The provider sends
-# minMasterVersion as initialClusterVersion (resource_container_cluster.go).
-EXACT = Source(
-    "terraform-google-kubernetes-engine#2177",
-    "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2177",
-    "2024-11-08",
-)
-# The newest minor version whose kinds profiles/kubernetes.py knows.
-NEWEST = "1.36"
-# What a minor version that no channel has is answered with: "No valid versions with the prefix found".
-NO_SUCH_MINOR = Source(
-    "terraform-provider-google#22167",
-    "https://github.com/hashicorp/terraform-provider-google/issues/22167",
-    "2025-03-31",
-)
 _DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
 _TOOLKIT = "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/10470803"
 _GPU_DIRECT = Source(

@@ -42,14 +42,10 @@ _PREDEFINED: dict[str, tuple[float, tuple[int, ...]]] = {
 _MEMORY = {"n2-highmem-128": 864.0}
 # Custom machine types of N1 are named `custom-<vCPUs>-<MiB>`.
 _CUSTOM = re.compile(r"(?:n1-)?custom-([0-9]{1,3})-([0-9]{1,7})(?:-ext)?")
-# Series of CPUs whose machines are not all in the table above, by general-purpose-machines and
-# compute-optimized-machines below docs.cloud.google.com/compute/docs, and those of Arm, by
-# docs.cloud.google.com/compute/docs/instances/arm-on-compute. Which take no Persistent Disk:
-# https://github.com/nextflow-io/nextflow/issues/6614, 2026-03-17
-_X86_SERIES = ("c2", "c2d", "c3", "c3d", "c4", "c4d", "e2", "n1", "n2", "n2d", "n4", "n4d", "t2d")
+# Series of Arm, by docs.cloud.google.com/compute/docs/instances/arm-on-compute, and those that take no
+# Persistent Disk, by https://github.com/nextflow-io/nextflow/issues/6614, 2026-03-17.
 _ARM_SERIES = ("c4a", "n4a", "t2a")
 _HYPERDISK_SERIES = ("c4", "c4a", "c4d", "n4", "n4a", "n4d")
-_SIZES = re.compile(r"(standard|highmem|highcpu)-[0-9]{1,3}(-lssd)?|custom-[0-9]{1,3}-[0-9]{1,7}(-ext)?")
 
 
 @cache
@@ -77,14 +73,6 @@ def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...
         for gpu in known.accelerators
         if gpu.type == accelerator_type and (count is None or count in gpu.counts) and not known.doubt
     )
-
-
-def may_exist(machine_type: str) -> bool:
-    """Return whether a machine type of CPUs is known, or has the name of one of a known series."""
-    series, _, size = machine_type.partition("-")
-    counted = f"{series}-{size.partition('-')[0]}" in _PREDEFINED
-    likely = series in _X86_SERIES and not counted and _SIZES.fullmatch(size) is not None
-    return likely or machine(machine_type) is not None
 
 
 def is_arm(machine_type: str) -> bool:

@@ -93,20 +93,6 @@ UPGRADE_STRATEGIES = Source(
     "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies",
     "2026-11-24",
 )
-# At least 48 hours in any 92 days, in stretches of four hours at least: so a translation of the page that is
-# newer than the English text that was read, which says 32 days, as former versions do.
-WINDOWS = Source(
-    "GKE, maintenance windows",
-    "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window",
-    "2026-11-24",
-)
-# "NO_UPGRADES exclusions are limited to 30 days" (no-channel-to-release-channel). Others write of 90 days,
-# three of them, since September 2026; no page of Google's was read that does, and none allows more.
-NO_UPGRADES = Source(
-    "terraform-docs-samples, gke",
-    "https://github.com/terraform-google-modules/terraform-docs-samples/tree/main/gke",
-    "2025-02-11",
-)
 # Blueprints of cluster-toolkit v1.95.0, by family of machines, whose cluster has a maintenance exclusion of
 # scope NO_MINOR_OR_NODE_UPGRADES, UNTIL_END_OF_SUPPORT, from 2025-12-01 on, beside a daily window at 09:00.
 _EXAMPLES = "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/10470803/examples"

@@ -12,7 +12,6 @@ from inferfleet.gke.facts.sources import (
     DWS,
     FLEX_START,
     GPUS,
-    NODE_POOL_API,
     PROVISIONING_REQUEST,
     TOOLKIT,
 )
@@ -49,10 +48,6 @@ def _models(pool: GkePool, verdict: Verdict) -> tuple[str, ...]:
 def _dynamic(pool: GkePool) -> Iterator[Finding]:
     size, model, path = pool.document, pool.capacity_model, pool.path("capacity.model")
     if model not in _DYNAMIC:
-        if size.capacity.max_run_duration:
-            what = f"has maxRunDuration, of which no source says that it ends nodes of model {model}"
-            next_step = "Try it with one node first, remove it, or write model: FlexStart"
-            yield Finding("doubt", pool.path("capacity.maxRunDuration"), what, NODE_POOL_API, next_step)
         return
     if size.node_count is not None:
         added = f"{model} nodes are added when there is capacity, starting from 0"
@@ -100,14 +95,6 @@ def _reserved(pool: GkePool) -> Iterator[Finding]:
         yield Finding(certainty, f"{path}.{part}", what, str(AI_CLUSTER), "Remove block and subBlock")
 
 
-def _host_maintenance(pool: GkePool) -> Iterator[Finding]:
-    asked = pool.document.capacity.host_maintenance
-    if asked and pool.capacity_model == "Spot":
-        what = f"has hostMaintenance: {asked}, of which no source says that Spot nodes take it"
-        next_step = "Remove it, or try it with one node first"
-        yield Finding("doubt", pool.path("capacity.hostMaintenance"), what, NODE_POOL_API, next_step)
-
-
 def _compact(pool: GkePool) -> Iterator[Finding]:
     """Yield what nodes that stand close together may not be: https://github.com/GoogleCloudPlatform/
     cluster-toolkit/blob/10470803/modules/compute/gke-node-pool/main.tf, 2026-06-25, for flex-start.
@@ -131,18 +118,6 @@ def _compact(pool: GkePool) -> Iterator[Finding]:
         yield Finding("doubt", pool.path("capacity.reservation"), what, COMPACT_RESERVED, next_step)
 
 
-def _whole_rack(pool: GkePool) -> Iterator[Finding]:
-    machine, size = pool.machine, pool.document
-    if machine.max_nodes is None or size.size >= machine.max_nodes:
-        return
-    field = "nodeCount" if size.node_count is not None else "maxNodeCount"
-    what = (
-        f"has {field} {size.size}; topology 1x72 is a sub-block of {machine.max_nodes} nodes, which Google "
-        "recommends to take whole"
-    )
-    yield Finding("doubt", pool.path(field), what, str(AI_CLUSTER), f"Write {machine.max_nodes}")
-
-
 def _most_nodes(pool: GkePool) -> Iterator[Finding]:
     machine, size = pool.machine, pool.document
     if machine.max_nodes is not None and size.size > machine.max_nodes:
@@ -163,7 +138,4 @@ def _from_zero(pool: GkePool) -> Iterator[Finding]:
         yield Finding("doubt", pool.path("minNodeCount"), what, f"{DRA}; {DRA_FROM_ZERO}", next_step)
 
 
-RULES: tuple[PoolRule, ...] = (
-    *(_offered, _dynamic, _reserved, _host_maintenance, _compact),
-    *(_most_nodes, _whole_rack, _from_zero),
-)
+RULES: tuple[PoolRule, ...] = (_offered, _dynamic, _reserved, _compact, _most_nodes, _from_zero)

@@ -1,4 +1,7 @@
-"""Every recipe that Google would refuse, with reason and source, before anything is asked of it."""
+"""Every recipe that Google would refuse once its cluster is there and billed, with reason and source.
+
+What the first call of an update says itself, of networks and clusters, is left to that.
+"""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -11,7 +14,7 @@ from inferfleet.gke.recipes import capacity, devices, machine, network, upkeep, 
 from inferfleet.gke.recipes.cluster import cluster_problems
 from inferfleet.gke.recipes.findings import Finding
 from inferfleet.gke.recipes.gateways import gateway_problems, pool_kind_problems
-from inferfleet.gke.recipes.maintenance import policy_problems
+from inferfleet.gke.recipes.machine import tpu_problem
 from inferfleet.gke.recipes.version import MAYBE_UPGRADED
 
 _CLASS_RULES = (*machine.RULES, *devices.RULES, *network.CLASS_RULES)
@@ -37,11 +40,9 @@ def recipe_problems(
         if cluster.document.spec.state == "abandoned":
             continue
         yield from cluster_problems(cluster)
-        yield from version.begin_problems(cluster, made)
         yield from pool_kind_problems(cluster, made)
         yield from network.both_ways(cluster)
         yield from upkeep.maintenance_problems(cluster)
-        yield from policy_problems(cluster, made)
         pools = {pool.place: pool for pool in cluster.pools}
         for place, document in enumerate(cluster.document.spec.node_pools):
             pool = pools.get(place)
@@ -55,6 +56,9 @@ def recipe_problems(
 
 
 def _class_problems(gke_class: GkeClass) -> Iterator[Problem]:
+    if tpu := tpu_problem(gke_class):
+        yield tpu
+        return
     findings = (finding for rule in _CLASS_RULES for finding in rule(gke_class))
     verified = gke_class.recipe.verified
     for problem in _problems(findings, f"class {gke_class.name}", verified, made=False):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inferfleet.api.kinds.base import Taint
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import below
-from inferfleet.gke.facts.machines import is_arm, machine, may_exist
+from inferfleet.gke.facts.machines import is_arm, machine
 from inferfleet.gke.facts.sources import ARM_NODES, GKE_GPUS, GPUS, NODE_POOL_API
 from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.values import SYSTEM_POOL
@@ -52,9 +52,6 @@ def _system_pool(cluster: GkeCluster) -> Iterator[Problem]:
     elif is_arm(machine_type):
         what += f", whose nodes are arm64: GKE taints them, and endpoint pickers stay Pending ({ARM_NODES})"
         yield _problem(cluster, what, f"Use one of x86, such as {SYSTEM_MACHINE_TYPE}", path=path)
-    elif not may_exist(machine_type):
-        what += ", which is in no table here: whether Google has it, and GKE's own pods fit, is not checked"
-        yield _problem(cluster, what, next_step, path=path, severity="warning")
 
 
 def _open_to_all(cluster: GkeCluster) -> Iterator[Problem]:

@@ -43,25 +43,20 @@ def _node(gke_class: GkeClass) -> Iterator[Finding]:
 
 
 # Of clusters that are not Autopilot: Google's page on quotas, by a copy that names 110 for versions before
-# 1.23.5-gke.1300. Its table of ranges begins at 8.
-MOST_PODS, FEWEST_PODS = 256, 8
+# 1.23.5-gke.1300.
+MOST_PODS = 256
 
 
 def _pods(gke_class: GkeClass) -> Iterator[Finding]:
-    pods, path = gke_class.document.spec.node.pods, "spec.node.pods"
+    pods = gke_class.document.spec.node.pods
     if pods > MOST_PODS:
         what = f"has {pods} pods per node, and GKE takes at most {MOST_PODS}"
-        yield Finding("rule", path, what, str(PODS_PER_NODE), f"Write at most {MOST_PODS}")
-    elif pods < FEWEST_PODS:
-        what = f"has {pods} pods per node, and Google's table begins at {FEWEST_PODS}"
-        yield Finding("doubt", path, what, str(PODS_PER_NODE), f"Write at least {FEWEST_PODS}")
+        yield Finding("rule", "spec.node.pods", what, str(PODS_PER_NODE), f"Write at most {MOST_PODS}")
 
 
 # Of machines with less memory GKE gives less of it to huge pages. Of those with more, one of Google's pages
 # says 80 %, and the one of gcloud 60 % as of all.
 _SMALL_GIB = 30
-_SURE_SHARE = 0.6
-_TWO_PAGES = f"{SYSTEM_CONFIG}; {GCLOUD_SYSTEM_CONFIG}"
 
 
 def _huge_pages(gke_class: GkeClass) -> Iterator[Finding]:
@@ -74,9 +69,8 @@ def _huge_pages(gke_class: GkeClass) -> Iterator[Finding]:
     if not gke_class.machine.known:
         return
     node, machine = gke_class.document.spec.node, gke_class.machine
-    large = float(parse_quantity(hugepages.size_1gi)) / _GIB
-    pages = float(parse_quantity(hugepages.size_2mi)) / _GIB + large
-    share = _SURE_SHARE if machine.memory_gib < _SMALL_GIB else 0.8
+    pages = float(parse_quantity(hugepages.size_2mi) + parse_quantity(hugepages.size_1gi)) / _GIB
+    share = 0.6 if machine.memory_gib < _SMALL_GIB else 0.8
     memory = float(parse_quantity(node.memory)) / _GIB
     what = f"has {pages:g}Gi in huge pages; "
     if pages > share * machine.memory_gib:
@@ -87,21 +81,6 @@ def _huge_pages(gke_class: GkeClass) -> Iterator[Finding]:
         what += f"with the {node.memory} of memory beside them that is more than {machine.type} has"
         next_step = "Write what such a node shows as allocatable memory, which is without huge pages"
         yield Finding("fact", "spec.node.memory", what, SYSTEM_CONFIG, next_step)
-    elif pages > _SURE_SHARE * machine.memory_gib:
-        what += (
-            f"Google's pages disagree whether they may be {share:.0%} or {_SURE_SHARE:.0%} of the "
-            f"{machine.memory_gib:g} GB of {machine.type}"
-        )
-        next_step = f"Write at most {int(_SURE_SHARE * machine.memory_gib)}Gi for both sizes together"
-        yield Finding("doubt", path, what, _TWO_PAGES, next_step)
-    if large and not machine.family.startswith("A3"):
-        what = f"has huge pages of 1Gi on {machine.type}; "
-        what += (
-            "of two pages of Google one names such machines for them"
-            if machine.family in ("G2", "A2", "A2 Ultra")
-            else "no page of Google names such machines for them"
-        )
-        yield Finding("doubt", f"{path}.1Gi", what, _TWO_PAGES, "Use pages of 2Mi")
 
 
 def _devices(gke_class: GkeClass) -> Iterator[Finding]:

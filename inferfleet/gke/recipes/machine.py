@@ -1,7 +1,9 @@
 """Rules of machine types: does the machine have the GPUs, disks and GPUDirect that the class asks for."""
 
+import re
 from collections.abc import Iterator
 
+from inferfleet.api.problems import Problem
 from inferfleet.api.wording import nearest
 from inferfleet.gke.facts.machine_table import HYPERDISK
 from inferfleet.gke.facts.machines import known_types, with_gpus
@@ -30,7 +32,24 @@ _N1_CPUS = {
 # What GKE boots nodes from, beside Hyperdisk.
 _PERSISTENT = ("pd-balanced", "pd-ssd", "pd-standard")
 _MAY_TAKE_NO_PD = ("G4", "A3 Ultra", "A4")
+# https://cloud.google.com/kubernetes-engine/docs/concepts/tpus: ct5lp-hightpu-4t, tpu7x-standard-4t.
+_TPU_MACHINE, _TPU = re.compile(r"ct[0-9]|tpu"), "tpu"
 _TRY = "Try it, then write in verified where and when it worked"
+
+
+def tpu_problem(gke_class: GkeClass) -> Problem | None:
+    """Return that nodes with TPUs are not offered: all that the rules below would ask for are GPUs."""
+    gpu = gke_class.recipe.accelerator
+    if not (_TPU_MACHINE.match(gke_class.machine.type) or (gpu and gpu.type.startswith(_TPU))):
+        return None
+    return Problem(
+        f"class {gke_class.name} has machine type {gke_class.machine.type}, and nodes with TPUs are not "
+        "offered",
+        "Use a class with GPUs, or one of CPUs alone; `inferfleet classes` lists them",
+        f"{GKE}.machineType",
+        kind="InferenceClass",
+        key=gke_class.name,
+    )
 
 
 def _machine(gke_class: GkeClass) -> Iterator[Finding]:

@@ -1,27 +1,23 @@
 """Rules of versions: is the cluster's GKE version one in which what a pool uses works."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
-from inferfleet.api.problems import Problem
 from inferfleet.gke.facts.floors import (
     AUTOSCALED_UPGRADES,
     BROKEN,
     CAPACITY,
     DRA,
-    EXACT,
     FABRICS,
     FAMILIES,
     IMAGE_CACHE,
     NETWORK_PROFILE,
-    NEWEST,
-    NO_SUCH_MINOR,
     PARTS,
     Floor,
     below,
     minor,
     parsed,
 )
-from inferfleet.gke.pool import GkeCluster, GkePool
+from inferfleet.gke.pool import GkePool
 from inferfleet.gke.recipes.findings import Finding, PoolRule
 
 # Channels that bring versions late, or keep old ones.
@@ -36,31 +32,6 @@ _OLDEST = "1.30"
 def begin_with(needed: str) -> str:
     """Return the step to a version that has what `needed` has: its minor version, by the newest patch."""
     return f'Write minVersion: "{minor(needed)}" for its newest patch, or a newer minor version'
-
-
-def begin_problems(cluster: GkeCluster, made: Container[str]) -> Iterator[Problem]:
-    """Yield a warning where a new cluster begins with a version that Google may not offer.
-
-    Never an error: what is offered differs by region, channel and week, which `inferfleet doctor` asks.
-    """
-    written = cluster.gke.min_version
-    if written is None or cluster.name in made:
-        return
-    of_cluster, ask = f"cluster {cluster.name}", "`inferfleet doctor` asks Google whether it is offered"
-    if parsed(written)[:2] > parsed(NEWEST):
-        what = (
-            f"{of_cluster} begins with GKE {written}; the newest minor version known here is {NEWEST}, and "
-        )
-        what += f"Google refuses one that it does not offer ({NO_SUCH_MINOR})"
-        step = f'Write minVersion: "{NEWEST}" or an older one, or leave it: {ask}'
-    elif len(parsed(written)) > 2:
-        what = f"{of_cluster} begins with exactly GKE {written}, and Google offers a patch only for some "
-        what += f"weeks or months ({EXACT})"
-        step = f'Write minVersion: "{minor(written)}" for the newest patch of it; {ask}'
-    else:
-        return
-    path = "spec.cluster.gke.minVersion"
-    yield Problem(what, step, path, kind="InferenceCluster", key=cluster.name, severity="warning")
 
 
 def _version(pool: GkePool) -> Iterator[Finding]:

@@ -60,16 +60,4 @@ def _left_to_google(pool: GkePool) -> Iterator[Finding]:
     yield Finding("doubt", pool.path("zones"), what, GPU_ZONES, "Name zones that have it")
 
 
-def _shared_vpc(pool: GkePool) -> Iterator[Finding]:
-    """Yield a doubt: no source says whether GKE can attach networks of two projects to one node."""
-    existing, fabric = pool.gke.network.existing, pool.fabric
-    if fabric and not pool.claims_cards and existing and existing.project not in (None, pool.gke.project):
-        what = (
-            f"is in network {existing.name} of project {existing.project}, but its {fabric.networks} "
-            f"extra networks for {fabric.kind} are created in project {pool.gke.project}"
-        )
-        next_step = "Try it with one node first, or use a network of the cluster's project"
-        yield Finding("doubt", "spec.cluster.gke.network.existing.project", what, "", next_step)
-
-
-RULES: tuple[PoolRule, ...] = (_one_zone, _even, _left_to_google, _shared_vpc)
+RULES: tuple[PoolRule, ...] = (_one_zone, _even, _left_to_google)

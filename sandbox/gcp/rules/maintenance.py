@@ -4,7 +4,6 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-from inferfleet.gke.facts.windows import least_hours
 from sandbox.gcp.rules.errors import bad_request
 
 Values = dict[str, Any]
@@ -27,14 +26,6 @@ def check_maintenance(policy: Values) -> None:
             )
         if _moment(recurring["endTime"]) - _moment(recurring["startTime"]) < _SHORTEST:
             raise bad_request("A maintenance window must last at least 4 hours to count as available")
-        hours = least_hours(
-            _moment(recurring["startTime"]), _moment(recurring["endTime"]), recurring["recurrence"], days=92
-        )
-        # Google's words, with the 32 days of before.
-        if hours is not None and hours < 48:
-            raise bad_request(
-                "maintenance policy would go longer than 92d without 48h maintenance availability"
-            )
     names: set[str] = set()
     for exclusion in policy.get("maintenanceExclusions") or []:
         _check_exclusion(exclusion)

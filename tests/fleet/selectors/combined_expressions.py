@@ -30,9 +30,6 @@ OPAQUE = {
     "capacity": 'device.capacity["gpu.nvidia.com"].memory',
     "quantity": 'quantity("1Gi")',
     "version": 'semver("1.2.3")',
-    "address": 'ip("10.0.0.1")',
-    "network": 'cidr("10.0.0.0/8")',
-    "URL": 'url("https://a.b/c")',
 }
 METHODS = [
     "size",
@@ -41,10 +38,6 @@ METHODS = [
     "trim",
     "join",
     "reverse",
-    "isSorted",
-    "min",
-    "max",
-    "sum",
     "sign",
     "isInteger",
     "asInteger",
@@ -52,18 +45,10 @@ METHODS = [
     "major",
     "minor",
     "patch",
-    "family",
-    "isLoopback",
-    "masked",
-    "prefixLength",
-    "getHost",
-    "getQuery",
     "hasValue",
     "value",
-    "ip",
 ]
 WITH_ONE = [
-    "includes",
     "contains",
     "startsWith",
     "endsWith",
@@ -80,7 +65,6 @@ WITH_ONE = [
     "isLessThan",
     "add",
     "sub",
-    "containsIP",
     "replace",
 ]
 FUNCTIONS = [
@@ -88,12 +72,6 @@ FUNCTIONS = [
     "isQuantity",
     "semver",
     "isSemver",
-    "ip",
-    "isIP",
-    "cidr",
-    "isCIDR",
-    "url",
-    "isURL",
     "size",
 ]
 ARGUMENTS = ('"a"', "1", 'quantity("1")', 'semver("1.0.0")', '["a"]', f"{ATTRIBUTES}.architecture")

@@ -1,7 +1,6 @@
-"""Expressions made at random: none ends in an exception, takes long, or shows words of the CEL library."""
+"""Expressions made at random: none ends in an exception, takes long, or controls a terminal."""
 
 import json
-import re
 from pathlib import Path
 from random import Random
 
@@ -15,10 +14,6 @@ EXPRESSIONS = [json.loads(line)["expression"] for line in TABLE.read_text().spli
 PARTS = [*"()[]{}.,:?!&|=<>+-*/%\"'\\ \n`@$é\N{GRINNING FACE}\0", "null", "dyn(1)", "lists.range(3000)"]
 PARTS += ["(", "[", "{1:", "!", "- ", "true?1:", ".a", "+1", "[1].all(x,", "cel.bind(a,a+a,", ".map(x,[x,x])"]
 PARTS += ["device", "optional.of(1)", "capacity", '"(a*)*b"', "9223372036854775807", "\ud800"]
-LIBRARY = re.compile(
-    r"overload|<input>|ERROR:|undeclared|INVALID_|NOT_FOUND|INTERNAL|UNKNOWN|mismatched|recognition|viable"
-    r"|protobuf|int64|kubernetes\.|@[a-z]|\\x0[23]|_[=<>&|+*/%?\[]+_"
-)
 
 
 def _mutated(expression: str, random: Random) -> str:
@@ -42,8 +37,6 @@ def test_any_text_is_a_selector_or_says_why_it_is_none() -> None:
     originals = [random.choice(EXPRESSIONS) for _ in range(400)]
     expressions = [_mutated(original, random) for original in originals]
     for expression in expressions:
-        said = _said(expression)
-        words = LIBRARY.search(said)
-        assert words is None or words[0] in expression, (expression, said)
+        assert _said(expression).isprintable(), expression
     usual = least_cpu(lambda: [_said(expression) for expression in originals])
     assert least_cpu(lambda: [_said(expression) for expression in expressions]) < 50 * usual

@@ -1,6 +1,7 @@
 """Where the problems of recipes are told, once each, and what of a cluster is taken."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recipe_text import pool, recipe, stack, told
@@ -126,15 +127,26 @@ def test_a_system_pool_of_arm_machines_would_leave_pickers_pending(machine_type:
     assert ("arm64" in problem) is (machine_type != "a4x-highgpu-4g")
 
 
-@pytest.mark.parametrize("machine_type", ["e2-micro", "e2-medium", "x9-foo-3", "e2-highmem-32", "c3-huge-4"])
-def test_a_system_pool_of_a_machine_nobody_knows_is_a_warning(machine_type: str) -> None:
-    pools = {"p": pool(recipe("g2-standard-4"))}
-    assert told(stack(pools, systemPool={"machineType": machine_type})) == (
-        [],
+@pytest.mark.parametrize(
+    "asked",
+    [
+        recipe("ct5lp-hightpu-4t", accelerator={"type": "tpu-v5-lite-podslice", "count": 4}),
+        {
+            **recipe("tpu7x-standard-4t"),
+            "provisioning": {"provider": "GKE", "gke": {"machineType": "tpu7x-standard-4t"}},
+        },
+    ],
+)
+def test_nodes_with_tpus_are_not_offered_and_nothing_else_is_said_of_their_class(
+    asked: dict[str, Any],
+) -> None:
+    machine = asked["provisioning"]["gke"]["machineType"]
+    assert told(stack({"p": pool(asked)})) == (
         [
-            f"spec.cluster.gke.systemPool.machineType: cluster east has a system pool of {machine_type}, "
-            "which is in no table here: whether Google has it, and GKE's own pods fit, is not checked"
+            f"spec.provisioning.gke.machineType: class p has machine type {machine}, and nodes with TPUs are "
+            "not offered"
         ],
+        [],
     )
 
 

@@ -26,10 +26,6 @@ GPU_DIRECT = (
     "10470803/modules/compute/gke-node-pool/gpu_direct.tf)"
 )
 DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
-EXACT = (
-    "and Google offers a patch only for some weeks or months (terraform-google-kubernetes-engine#2177, "
-    "2024-11-08: https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2177)"
-)
 POOLS = f"cluster east may lack the CRD of InferencePools, which GKE brings from {NEW} on; "
 
 
@@ -87,37 +83,6 @@ def test_a_new_cluster_to_which_somebody_brings_the_crd_of_pools_is_only_warned_
             "as that page says, and deploy then",
         )
     ]
-
-
-@pytest.mark.parametrize(
-    ("version", "what", "step"),
-    [
-        (
-            "1.34.1-gke.1829001",
-            f"begins with exactly GKE 1.34.1-gke.1829001, {EXACT}",
-            '"1.34" for the newest',
-        ),
-        ("1.34.1", f"begins with exactly GKE 1.34.1, {EXACT}", '"1.34" for the newest patch of it'),
-        (
-            "1.99",
-            "begins with GKE 1.99; the newest minor version known here is 1.36, and Google refuses one that "
-            "it does not offer (terraform-provider-google#22167, 2025-03-31: "
-            "https://github.com/hashicorp/terraform-provider-google/issues/22167)",
-            '"1.36" or an older one',
-        ),
-        ("1.36", "", ""),
-    ],
-)
-def test_a_new_cluster_that_begins_with_what_may_not_be_offered_is_warned_about(
-    version: str, what: str, step: str
-) -> None:
-    documents = stack({"p": pool(L4)}, minVersion=version)
-    problems = list(recipe_problems(documents, gke_clusters(documents)))
-    assert [(problem.severity, problem.path, problem.what) for problem in problems] == (
-        [("warning", "spec.cluster.gke.minVersion", f"cluster east {what}")] if what else []
-    )
-    assert [step in problem.next_step for problem in problems] == [True] * len(problems)
-    assert list(recipe_problems(documents, gke_clusters(documents), {"east"})) == []
 
 
 def test_of_a_cluster_that_exists_a_version_is_only_warned_about() -> None:

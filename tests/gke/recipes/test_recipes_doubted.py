@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from recipe_text import alone, pool, recipe, stack, told
+from recipe_text import alone, recipe
 
 RESERVED = {"name": "r"}
 DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
@@ -20,20 +20,6 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             "silent (Google, flex-start VMs, 2026-04-14; accelerated-platforms)",
         ),
         (
-            recipe("g2-standard-4"),
-            "Spot",
-            {"run": "12h"},
-            "pool p of cluster east has maxRunDuration, of which no source says that it ends nodes of model "
-            "Spot (GKE API, NodePool)",
-        ),
-        (
-            recipe("g2-standard-4"),
-            "Spot",
-            {"capacity": {"model": "Spot", "hostMaintenance": "Periodic"}},
-            "pool p of cluster east has hostMaintenance: Periodic, of which no source says that Spot nodes "
-            "take it (GKE API, NodePool)",
-        ),
-        (
             recipe("a3-highgpu-1g"),
             "Reservation",
             {"reservation": RESERVED},
@@ -46,27 +32,6 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             {},
             "pool p of cluster east wants a3-megagpu-8g as Spot, pools of which came up broken "
             "(GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434)",
-        ),
-        (
-            recipe("g2-standard-8", node={"hugepages": {"1Gi": "8Gi"}}),
-            "OnDemand",
-            {},
-            "class p has huge pages of 1Gi on g2-standard-8; of two pages of Google one names such machines "
-            "for them (GKE, node system configuration; gcloud, system-config-from-file)",
-        ),
-        (
-            recipe("g4-standard-48", node={"hugepages": {"1Gi": "8Gi"}}),
-            "OnDemand",
-            {},
-            "class p has huge pages of 1Gi on g4-standard-48; no page of Google names such machines for them "
-            "(GKE, node system configuration; gcloud, system-config-from-file)",
-        ),
-        (
-            recipe("g2-standard-8", node={"memory": "3Gi", "hugepages": {"2Mi": "20Gi"}}),
-            "OnDemand",
-            {},
-            "class p has 20Gi in huge pages; Google's pages disagree whether they may be 80% or 60% of the "
-            "32 GB of g2-standard-8 (GKE, node system configuration; gcloud, system-config-from-file)",
         ),
         (
             recipe("g2-standard-4"),
@@ -206,29 +171,3 @@ def test_verified_lifts_no_rule_that_rests_on_no_table() -> None:
         recipe("g2-standard-4", verified="yes"), nodeCount=3, zones=["us-east5-a", "us-east5-b"]
     )
     assert len(problems) == 1
-
-
-FABRIC_IN_SHARED_VPC = {
-    "name": "main",
-    "subnetwork": "nodes",
-    "podsRange": "pods",
-    "servicesRange": "services",
-    "project": "acme-host",
-}
-
-
-def test_networks_for_gpus_beside_a_shared_vpc_are_not_certain() -> None:
-    direct = {"p": pool(recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPXO"}))}
-    assert told(stack(direct, network={"existing": FABRIC_IN_SHARED_VPC})) == (
-        [],
-        [
-            "spec.cluster.gke.network.existing.project: pool p of cluster east is in network main of "
-            "project acme-host, but its 8 extra networks for TCPXO are created in project acme-prod"
-        ],
-    )
-
-
-def test_an_existing_network_of_the_same_project_is_no_matter() -> None:
-    direct = {"p": pool(recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPXO"}))}
-    own = {key: value for key, value in FABRIC_IN_SHARED_VPC.items() if key != "project"}
-    assert told(stack(direct, network={"existing": own})) == ([], [])

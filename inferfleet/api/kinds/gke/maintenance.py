@@ -4,7 +4,7 @@ One window and at most 20 exclusions, as the provider takes them: container_clus
 https://github.com/hashicorp/terraform-provider-google-beta at 93c65b2d60, 2026-08-21.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,10 +15,6 @@ from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 Scope = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
-# Google counts windows of four hours and longer only; whether they are enough is checked by
-# gke/recipes/maintenance.py, which knows the clusters that exist. Read on 2026-11-24:
-# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window
-_SHORTEST = timedelta(hours=4)
 
 
 def _moment(text: str) -> str:
@@ -55,7 +51,7 @@ class RecurringWindow(Model):
     start_time: Moment
     """When the first window begins, in UTC, such as `2026-12-05T01:00:00Z`."""
     end_time: Moment
-    """When the first window ends, at least four hours later."""
+    """When the first window ends; GKE counts windows of four hours and longer alone."""
     # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters
     # (RecurringTimeWindow): no HOURLY, MINUTELY and SECONDLY.
     recurrence: Annotated[
@@ -66,13 +62,6 @@ class RecurringWindow(Model):
         ),
     ]
     """How it comes again, as a rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=SA,SU`."""
-
-    @model_validator(mode="after")
-    def _long_enough(self) -> "RecurringWindow":
-        if moment(self.end_time) - moment(self.start_time) < _SHORTEST:
-            what = f"endTime {self.end_time} is less than four hours after startTime {self.start_time}"
-            raise mistaken(what, "Write a later endTime: GKE counts no shorter windows")
-        return self
 
 
 class MaintenanceExclusion(Model):
@@ -98,9 +87,6 @@ class MaintenanceExclusion(Model):
         if (self.end_time is None) == (self.end_time_behavior is None):
             what = f"exclusion {self.name} has either endTime or endTimeBehavior"
             raise mistaken(what, "Remove one" if self.end_time else "Write one")
-        if self.end_time and moment(self.end_time) <= moment(self.start_time):
-            what = f"exclusion {self.name} ends at {self.end_time}, not after startTime {self.start_time}"
-            raise mistaken(what, "Write a later endTime")
         return self
 
 
@@ -133,8 +119,3 @@ class MaintenancePolicy(Model):
         if mistakes:
             raise Mistaken(*mistakes)
         return self
-
-
-def moment(text: str) -> datetime:
-    """Return a moment that a document has."""
-    return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
