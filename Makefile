@@ -90,8 +90,8 @@ schema: .venv/ready
 	@$(SANDBOX_ENV) && kubectl --kubeconfig .sandbox/$(STACK)/east.kubeconfig get --raw /openapi/v2 \
 		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods/types.json
 
-# After a change of the pinned engines, or of what a table holds: asks engines and pickers, and writes what they
-# take to inferfleet/profiles/flags. `make engines` prints the Python that has them. ROUTER is a checkout of
+# After a change of the pinned engines, or of what a table holds: asks engines, and writes what they take to
+# inferfleet/profiles/flags, and flags of pickers to tests/manifests/picker. `make engines` prints the Python that has them. ROUTER is a checkout of
 # llm-d-router, where the Go module proxy does not offer it.
 tables: .venv/ready
 	@$(BIN)/python -m bench.tables.write $(if $(ROUTER),--router $(ROUTER))

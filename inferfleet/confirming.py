@@ -24,7 +24,7 @@ from inferfleet.api.wording import listing
 from inferfleet.desired.values import Confirm, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
 from inferfleet.gke.drift import Drift
-from inferfleet.manifests.picker.pool import KIND as POOL
+from inferfleet.manifests.picker.objects import POOL
 from inferfleet.manifests.routes import KIND as ROUTE
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.reach.api import Api, RefusedError

@@ -239,9 +239,7 @@ TOUCHING_MODULES = {
     # Their own tables, which are parts of the program and of no project.
     "inferfleet.api.pods.schema": {"read_text"},
     "inferfleet.gke.facts.schema": {"read_text"},
-    "inferfleet.profiles.flags.pickers": {"read_text"},
     "inferfleet.profiles.flags.table": {"read_text"},
-    "inferfleet.profiles.pickers.tables": {"read_text"},
 }
 
 # Names by which the process environment is read: `home` and `expanduser` read $HOME, `envvar` is typer's.

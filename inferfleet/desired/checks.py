@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import Problem, of_severity
+from inferfleet.api.problems import Problem
 from inferfleet.desired.clusters import picker_of
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
@@ -39,7 +39,6 @@ from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.profiles.table import picker
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
@@ -118,9 +117,13 @@ def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Sh
 def picker_problems(
     documents: Documents, planned: Plan, made: Mapping[Spot, Iterable[Pods]]
 ) -> Iterator[Problem]:
-    """Yield what keeps endpoint pickers from starting, or from reading metrics, where they are planned, and
-    leaders that leave none. `made` are the pods of all placements.
+    """Yield what is wrong with endpoint pickers in documents and, where they are planned, with their images,
+    and leaders that leave none. `made` are the pods of all placements.
     """
+    for cluster in documents.clusters.values():
+        yield from picker_check.check_cluster(cluster)
+    for deployment in documents.deployments.values():
+        yield from picker_check.check_deployment(deployment)
     rows = {
         (endpoint.deployment, endpoint.cluster): picker_of(documents, endpoint.deployment, endpoint.cluster)
         for endpoint in planned.endpoints
@@ -128,27 +131,11 @@ def picker_problems(
     there: defaultdict[tuple[str, str], list[Pods]] = defaultdict(list)
     for spot, of in made.items():
         there[spot.deployment, spot.cluster].extend(of)
-    sound = set()
-    for name, cluster in sorted(documents.clusters.items()):
-        usual = picker(cluster.spec.serving.profile, disaggregated=False)
-        # Pickers of deployments with prefill apart may have other flags than the usual ones.
-        used = {row.name: row for (_, where), row in sorted(rows.items()) if where == name}
-        problems = [
-            problem
-            for row in (usual, *(row for row in used.values() if row is not usual))
-            for problem in picker_check.check_cluster(cluster, row)
-        ]
-        yield from problems
-        if not of_severity(problems, "error"):
-            sound.add(name)
     for (key, name), row in rows.items():
-        if name in sound:
-            deployment, cluster = documents.deployments[key], documents.clusters[name]
-            yield from picker_check.check_image(deployment, cluster, profile=row)
-            serving = cluster.spec.serving
-            yield from picker_check.check_deployment(deployment, serving=serving, profile=row)
-            drain = drain_seconds(there[key, name])
-            yield from picker_check.check_leader(deployment, serving=serving, profile=row, drain=drain)
+        deployment, cluster = documents.deployments[key], documents.clusters[name]
+        yield from picker_check.check_image(deployment, cluster, profile=row)
+        serving, drain = cluster.spec.serving, drain_seconds(there[key, name])
+        yield from picker_check.check_leader(deployment, serving=serving, profile=row, drain=drain)
 
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

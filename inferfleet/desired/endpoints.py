@@ -25,7 +25,6 @@ from inferfleet.gke.settings.ranges import Ranges
 from inferfleet.manifests import gateway_extras, monitors
 from inferfleet.manifests.guards import disruption, network_policy
 from inferfleet.manifests.picker import objects as endpoint_picker
-from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.role_service import role_service
 from inferfleet.manifests.routes import deployment_route, service_route
 from inferfleet.profiles.profile import Profile
@@ -90,7 +89,7 @@ def model_endpoint(
         drain=drain,
         revision=named,
     )
-    pool = inference_pool(
+    pool = endpoint_picker.inference_pool(
         deployment=deployment, profile=profile, stack=stack, revision=revision, edition=edition
     )
     placed_pool = site.place(pool, after=space)

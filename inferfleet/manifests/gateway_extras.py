@@ -13,9 +13,9 @@ from inferfleet.fleet import names
 from inferfleet.fleet.roles import port_of
 from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.metadata import metadata
-from inferfleet.manifests.picker import flags as picker_flags
-from inferfleet.manifests.picker.ending import ending
-from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
+from inferfleet.manifests.picker import command
+from inferfleet.manifests.picker.objects import POOL as INFERENCE_POOL
+from inferfleet.manifests.picker.objects import ending
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
 
@@ -39,10 +39,10 @@ def objects(
     """
     provider = serving.gateway.provider
     if provider == "istio":
-        chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
-        return [_destination_rule(deployment, stack, revision)] if picker_flags.is_secure(chosen) else []
+        chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+        return [_destination_rule(deployment, stack, revision)] if command.is_secure(chosen) else []
     if provider == "gke":
-        chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+        chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
         key = deployment.metadata.key
         pool, picker = names.inference_pool(key, revision), names.epp(key, revision)
         to_pool = {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": pool}

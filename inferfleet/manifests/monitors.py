@@ -19,9 +19,9 @@ from inferfleet.fleet.engines.ports import metrics_ports
 from inferfleet.fleet.roles import engine_of, listening_port, roles_of, serving_roles
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.metrics_reader import READER, TOKEN, sends_token
-from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker import command
 from inferfleet.manifests.picker import objects as picker_objects
-from inferfleet.manifests.picker.pool import METRICS
+from inferfleet.manifests.picker.objects import METRICS
 from inferfleet.manifests.pod.template import PORT_NAME
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
@@ -71,10 +71,10 @@ def picker_monitors(
     if monitoring is None or monitoring.pickers in (None, "Annotations"):
         return
     kind = monitoring.pickers
-    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
     rules = _labels(model_deployment=deployment.metadata.name)
     endpoint = _endpoint(kind, monitoring, METRICS, rules)
-    if picker_flags.metrics_are_secure(chosen):
+    if command.metrics_are_secure(chosen):
         # Nobody else knows its certificate.
         endpoint |= {"scheme": "https"}
         endpoint |= {"tls" if kind == GOOGLES[1] else "tlsConfig": {"insecureSkipVerify": True}}

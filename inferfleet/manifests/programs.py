@@ -1,6 +1,7 @@
 """Programs that inferfleet starts itself, pickers and routing proxies: flags, resources, variables.
 
-Both are programs in Go. Flags with which they would end are refused, in the line of the document.
+Both are programs in Go. Flags with which a proxy would end are refused, in the line of the document: a decode
+pod would wait for it, with engines that hold GPUs. Those of pickers are passed on.
 """
 
 import re

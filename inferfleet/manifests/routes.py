@@ -13,7 +13,7 @@ from inferfleet.fleet.decisions import ServiceRoute
 from inferfleet.fleet.paths import Requests, of_deployment
 from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
-from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
+from inferfleet.manifests.picker.objects import POOL as INFERENCE_POOL
 from inferfleet.profiles.profile import Profile
 
 KIND = "HTTPRoute"

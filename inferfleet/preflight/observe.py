@@ -18,7 +18,6 @@ from inferfleet.preflight.kinds.worker_sets import worker_set_problems
 from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, running, scaled, scaled_otherwise
 from inferfleet.preflight.nodes.unlike import node_problems
-from inferfleet.preflight.picker_room import picker_room
 from inferfleet.preflight.pickers import picker_problems
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
@@ -147,7 +146,6 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
     addresses = _permitted(connection, checks.their_address(api, cluster, resources), problems)
     existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
     workloads = _permitted(connection, running(api, stack), problems)
-    problems += _permitted(connection, picker_room(api, cluster, workloads), problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = unknown_kinds(cluster, resources)
     foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)

@@ -13,9 +13,8 @@ from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.differing import differing
-from inferfleet.manifests.picker.costs import deployment_of
-from inferfleet.manifests.picker.flags import is_secure
-from inferfleet.manifests.picker.objects import CONTAINER
+from inferfleet.manifests.picker.command import is_secure
+from inferfleet.manifests.picker.objects import CONTAINER, deployment_of
 
 Workload = Mapping[str, Any]
 _CONFIGURATION = "config-text"

@@ -10,14 +10,6 @@ FlagKind = Literal["bool", "int", "duration", "level", "text"]
 
 
 @dataclass(frozen=True)
-class Resources:
-    """Requests and limits by resource name, as Kubernetes quantities."""
-
-    requests: Mapping[str, str]
-    limits: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class ProxyTable:
     """One version of the proxy.
 
@@ -41,31 +33,22 @@ class ProxyTable:
 
 @dataclass(frozen=True)
 class Phases:
-    """How a picker learns to have prompts read by prefill pods.
-
-    Of `headers_handlers` a config needs one, the first by preference; none where the profile handler names
-    the prefill pod itself. `gates` are feature gates that prefix-based-pd-decider needs, and `producers`
-    plugins that know what is cached where they are not the scorer itself.
+    """What a config needs besides so that prompts are read by prefill pods: first `plugins`, and feature
+    `gates`.
     """
 
-    headers_handlers: tuple[str, ...] = ()
+    plugins: tuple[str, ...]
     gates: tuple[str, ...] = ()
-    producers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One row of the table. A file of its name in `pickers/` says what a config may hold.
-
-    `flags` are set unless a document overrides them. `known_flags` are all flags of the picker, with the type
-    of their values; `rejected_flags` are those with which it exits, with what to do instead.
-    """
+    """One row of the table. `flags` are set unless a document overrides them."""
 
     name: str
     epp_image: str
-    # API versions of EndpointPickerConfig: first the one to write, then others that the picker reads.
-    config_api_versions: tuple[str, ...]
-    config_kind: str
+    # The API version of the EndpointPickerConfig that is written for it.
+    config_api_version: str
     pool_group: str
     pool_api_version: str
     # Both InferenceObjective and InferenceModelRewrite live in each of these groups.
@@ -76,8 +59,6 @@ class Profile:
     # the table). Fields that came later are in `installing.py`.
     definitions: Mapping[str, str]
     flags: Mapping[str, str]
-    known_flags: Mapping[str, FlagKind]
-    rejected_flags: Mapping[str, str]
     grpc_port: int
     health_port: int
     metrics_port: int
@@ -103,10 +84,6 @@ class Profile:
     parser_of_any: str | None = None
     # Age at which metrics of a pod count as old, so that it counts as full; None: the picker's 200ms.
     metrics_stale_after: str | None = None
-    # The shortest interval at which metrics of engines are read; None: as short as the flag says.
-    least_scrape: str | None = None
-    # What tls-cipher-suites may name, where the picker has that flag.
-    cipher_suites: tuple[str, ...] = ()
     # Gauges of an InferencePool, whose name is their label `name`: averages over its pods.
     pool_metrics: tuple[str, ...] = ()
     # None: this picker does not know prefill and decode apart.

@@ -63,17 +63,6 @@ def test_what_only_moves_or_comes_rolls_nothing(committed: Project) -> None:
     assert ran.out.endswith(f"\n\nno pods roll since {head[:12]}\n")
 
 
-def test_a_configuration_that_the_new_profile_refuses_is_named_with_its_line(committed: Project) -> None:
-    flags = "eppFlags: {model-server-metrics-path: /m}, "
-    _serving(committed, "", flags)
-    commit(committed.root)
-    _serving(committed, flags, f"profile: router-0.10, {flags}")
-    ran = committed.run("plan", "--base", "main")
-    assert ran.code == 1
-    assert "stacks/prod/clusters.yaml:7: " in ran.err
-    assert "model-server-metrics-path" in ran.err
-
-
 def test_a_base_with_errors_is_told_and_the_plan_is_shown(committed: Project) -> None:
     committed.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: many")
     commit(committed.root)

@@ -80,20 +80,32 @@ def test_an_engine_without_an_image_has_that_of_the_profile_or_of_its_cluster() 
     assert image(east(images={"engine": {"vLLM": "mirror/vllm:1"}})) == "mirror/vllm:1"
 
 
-def test_a_flag_that_a_picker_lacks_is_refused_in_the_document_that_has_it() -> None:
-    picker = {"flags": {"model-server-metrics-path": "/m"}}
-    assert made(east(), deployment("a", endpointPicker=picker))
-    [(path, what, _)] = refused(east(), deployment("a", profile="router-0.10", endpointPicker=picker))
-    assert path == "spec.endpointPicker.flags.model-server-metrics-path"
-    assert what == "the endpoint picker of router-0.10 has no flag model-server-metrics-path"
-
-
-def test_a_flag_of_the_cluster_that_one_deployments_picker_lacks_is_refused_there() -> None:
+def test_flags_go_to_the_picker_as_documents_write_them() -> None:
+    """One that it lacks ends it, with its own words; a flag of a cluster goes to pickers of every profile."""
     where = east(eppFlags={"model-server-metrics-path": "/m"})
-    for model in (deployment("a", profile="router-0.10"), apart("a")):
-        [(path, what, _)] = refused(where, model)
-        assert path == "spec.serving.eppFlags.model-server-metrics-path"
-        assert what == "the endpoint picker of router-0.10 has no flag model-server-metrics-path"
+    own = deployment("a", profile="router-0.10", endpointPicker={"flags": {"nosuch": 1}})
+    [args] = [
+        wanted.manifest["spec"]["template"]["spec"]["containers"][0]["args"]
+        for wanted in made(where, own).clusters[0].objects
+        if wanted.kind == "Deployment" and wanted.kubernetes_name.endswith("-epp")
+    ]
+    assert args[-4:] == [
+        "--model-server-metrics-path=/m",
+        "--nosuch=1",
+        "--refresh-metrics-interval=150ms",
+        "--zap-encoder=json",
+    ]
+
+
+def test_a_port_that_is_none_is_refused_before_anything_is_made_of_it() -> None:
+    model = deployment("a", endpointPicker={"flags": {"metrics-port": "http"}})
+    assert refused(east(), model) == [
+        (
+            "spec.endpointPicker.flags.metrics-port",
+            "metrics-port is 'http', which is no port",
+            "Give it a port from 1 to 65535",
+        )
+    ]
 
 
 def test_an_image_of_the_cluster_is_not_taken_for_another_version_of_the_picker() -> None:

@@ -17,13 +17,12 @@ GARBLED = {
 }
 # What pickers are given, and what they say to it, word by word.
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    # `validate` only warns of a file, which an image may have, and of an image of somebody's own.
     "unsigned": (
         {"flags": {"cert-path": "/nosuch"}},
         "failed to create self signed certificate - open /nosuch/tls.crt: no such file or directory",
     ),
     "garbled": (
-        {"config": GARBLED, "image": "mirror.example.com/inference/epp:v1.5.0"},
+        {"config": GARBLED},
         "failed to load the configuration - plugin instantiation failed: "
         "duplicate plugin name 'queue-scorer'",
     ),

@@ -6,7 +6,7 @@ import pytest
 
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.picked import endpoints_of_replica, picker_resources
+from inferfleet.fleet.picked import endpoints_of_replica, picker_resources, sized
 
 
 def _deployment(*, count: int = 1, balance: str | None = None, **spec: Any) -> ModelDeployment:
@@ -40,6 +40,13 @@ def test_what_a_document_says_counts_as_a_whole() -> None:
             _size("500m", "512Mi"),
         ),
         (_deployment(endpointPicker={"flags": {"refresh-metrics-interval": 0}}), {}, 8, _size("2", "512Mi")),
+        # The picker refuses it, and says so.
+        (
+            _deployment(endpointPicker={"flags": {"refresh-metrics-interval": "x"}}),
+            {},
+            8,
+            _size("2", "512Mi"),
+        ),
         (_deployment(), {"profile": "router-0.10"}, 8, _size("1", "512Mi")),
     ],
 )
@@ -65,3 +72,36 @@ def test_endpoints_are_pods_and_ports_of_all_that_is_picked(
     deployment: ModelDeployment, endpoints: int
 ) -> None:
     assert endpoints_of_replica(deployment) == endpoints
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "size"),
+    [
+        (0, _size("500m", "512Mi")),
+        (1, _size("500m", "512Mi")),
+        (4, _size("500m", "512Mi")),
+        (5, _size("1", "512Mi")),
+        (8, _size("1", "512Mi")),
+        (9, _size("2", "1Gi")),
+        (16, _size("2", "1Gi")),
+        (20, _size("4", "2Gi")),
+        (33, _size("8", "4Gi")),
+        (100, _size("8", "8Gi")),
+        (5000, _size("8", "8Gi")),
+    ],
+)
+def test_a_picker_grows_with_its_endpoints(endpoints: int, size: dict[str, dict[str, str]]) -> None:
+    assert sized(endpoints, interval=0.15) == size
+
+
+@pytest.mark.parametrize(
+    ("interval", "size"),
+    [
+        (0.05, _size("2", "512Mi")),
+        (0.15, _size("1", "512Mi")),
+        (1.0, _size("1", "512Mi")),
+        (5.0, _size("500m", "512Mi")),
+    ],
+)
+def test_scraping_often_costs(interval: float, size: dict[str, dict[str, str]]) -> None:
+    assert sized(8, interval=interval) == size

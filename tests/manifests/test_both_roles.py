@@ -6,7 +6,7 @@ from apart import apart
 
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.manifests.guards.network_policy import policies
-from inferfleet.manifests.picker.pool import inference_pool
+from inferfleet.manifests.picker.objects import inference_pool
 from inferfleet.profiles.table import profile
 
 GIE = profile("gie-1.5")

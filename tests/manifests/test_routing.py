@@ -12,7 +12,7 @@ from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.paths import Requests
 from inferfleet.manifests import gateway
-from inferfleet.manifests.picker.pool import inference_pool
+from inferfleet.manifests.picker.objects import inference_pool
 from inferfleet.manifests.routes import deployment_route, service_route
 from inferfleet.profiles.table import profile
 

@@ -5,14 +5,25 @@ from typing import Any
 import pytest
 from fake_cluster import thing
 from own_cluster import east_problem
-from test_observe import Start, east, look
-from test_picker_room import picker
+from test_observe import OURS, Start, east, look
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.pools.declared import DeclaredPool
 
 POOL = DeclaredPool("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, "gpu.nvidia.com", 8, False, 100_000, 2**40)
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+
+
+def picker(name: str) -> dict[str, Any]:
+    """A picker's Deployment."""
+    container = {"name": "epp", "image": "epp:v1", "args": []}
+    return thing(
+        "Deployment",
+        f"{name}-epp",
+        "ml",
+        labels={**OURS, "inferfleet.dev/deployment": name},
+        spec={"replicas": 1, "template": {"spec": {"containers": [container]}}},
+    )
 
 
 def node(name: str, *, gpus: int = 8, cpu: str = "100", memory: str = "1Ti", **spec: Any) -> dict[str, Any]:

@@ -64,14 +64,6 @@ def test_a_profile_that_is_not_in_the_table_is_a_key_error() -> None:
 
 
 @pytest.mark.parametrize("known", PROFILES, ids=names())
-def test_a_profile_sets_only_flags_that_its_picker_knows(known: Profile) -> None:
-    assert set(known.flags) <= set(known.known_flags)
-    assert not set(known.known_flags) & set(known.rejected_flags)
-    if known.engine_metrics_port_flag:
-        assert known.engine_metrics_port_flag in known.known_flags
-
-
-@pytest.mark.parametrize("known", PROFILES, ids=names())
 def test_pickers_scrape_less_often_than_metrics_grow_stale(known: Profile) -> None:
     milliseconds = int(known.flags["refresh-metrics-interval"].removesuffix("ms"))
     assert 50 < milliseconds < 200

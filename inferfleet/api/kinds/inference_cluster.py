@@ -100,8 +100,8 @@ class Serving(Model):
     images: Images = Images()
     """Container images of endpoint pickers, engines and others. Default: those of the profile."""
     epp_flags: dict[str, str | int | float | bool] = {}
-    """Command-line flags of all endpoint pickers on the cluster, by name without dashes; flags of a
-    deployment override them. Default: none beside the profile's.
+    """Command-line flags of all endpoint pickers on the cluster, of every profile, by name without dashes,
+    passed on as they are written; flags of a deployment override them. Default: none beside the profile's.
     """
     metrics_auth: bool = True
     """Whether the metrics of endpoint pickers can be read only by accounts that Kubernetes RBAC allows to."""

@@ -175,8 +175,8 @@ class EndpointPicker(Model):
     it to any pod.
     """
     flags: dict[str, str | int | float | bool] = {}
-    """Command-line flags of the picker, by name without dashes. They override the cluster's
-    `serving.eppFlags` and the profile's; default: none.
+    """Command-line flags of the picker, by name without dashes, passed on as they are written but for those
+    that another field says. They override the cluster's `serving.eppFlags` and the profile's; default: none.
     """
     config: dict[str, Any] | None = None
     """A whole EndpointPickerConfig, used as it is written. Default: one that scores pods by queue, KV cache

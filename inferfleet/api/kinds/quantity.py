@@ -21,6 +21,11 @@ _DECIMAL = {
 _MILLI = Decimal("0.001")
 _DURATION = re.compile(r"([0-9]{1,6})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
+# ParseDuration in time/format.go of Go: parts such as 1m30s, and nanoseconds in 64 bits.
+_GO_DURATION = re.compile(r"([-+]?)(0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_GO_PART = re.compile(r"([0-9.]+)([^0-9.]+)")
+_GO_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_GO_MOST_SECONDS = 2**63 / 1e9
 
 
 def parse_quantity(text: str) -> Decimal:
@@ -54,3 +59,14 @@ def parse_duration(text: str) -> int:
     if not duration:
         raise mistaken(f"{shown(text)!r} is not a duration", "Write it like 90s, 30m or 2h")
     return int(duration[1]) * _SECONDS[duration[2]]
+
+
+def go_seconds(text: str) -> float | None:
+    """Return a duration of Go, such as 150ms or 1m30s, in seconds, None where Go would refuse it."""
+    duration = _GO_DURATION.fullmatch(text)
+    if duration is None:
+        return None
+    total = sum(float(number) * _GO_SECONDS[unit] for number, unit in _GO_PART.findall(duration[2]))
+    if total >= _GO_MOST_SECONDS:
+        return None
+    return -total if duration[1] == "-" else total

@@ -13,7 +13,7 @@ from inferfleet.fleet.engines.ports import metrics_ports, target_ports
 from inferfleet.fleet.roles import roles_of, serving_roles
 from inferfleet.manifests.gateway import ENVOY_NAMESPACE
 from inferfleet.manifests.metadata import metadata
-from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker import command
 from inferfleet.manifests.picker import objects as picker_objects
 from inferfleet.profiles.gke import HEALTH_CHECKS
 from inferfleet.profiles.profile import Profile
@@ -43,10 +43,10 @@ def policies(
     gateway = _gateway(wanted, serving, proxies)
     monitoring = _monitoring(wanted, serving)
     key, named = deployment.metadata.key, names.revised(revision, edition)
-    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
-    asked = [picker_flags.grpc_port(deployment, profile)]
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+    asked = [command.grpc_port(deployment, profile)]
     if serving.gateway.provider == "gke":
-        asked.append(picker_flags.health_port(chosen, profile))
+        asked.append(command.health_port(chosen, profile))
     return (
         _policy(
             names.inference_pool(key, named),
@@ -74,7 +74,7 @@ def policies(
             selector=picker_objects.selector(deployment, named),
             ingress=[
                 _rule(gateway, *asked),
-                *([_rule(monitoring, picker_flags.metrics_port(chosen, profile))] if monitoring else []),
+                *([_rule(monitoring, command.metrics_port(chosen, profile))] if monitoring else []),
             ],
         ),
     )

@@ -1,4 +1,4 @@
-"""The objects of an endpoint picker and its InferencePool, and whether its configuration would start.
+"""The objects of an endpoint picker and its InferencePool, its command line, and what is wrong in documents.
 
 Values in, dicts out.
 """

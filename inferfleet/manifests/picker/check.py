@@ -1,85 +1,54 @@
-"""Checks whether an endpoint picker would be taken and start with the settings of cluster and deployment."""
+"""What documents say of an endpoint picker that nobody else says in time: flags that another field says too,
+images that are another program, and what would keep prefill pods unused in silence.
 
+What a picker refuses of its flags and its EndpointPickerConfig, it says itself as it ends, in the update that
+waits for it.
+"""
+
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake, Problem, Severity
-from inferfleet.api.wording import path_of, shown
+from inferfleet.api.wording import one_of, path_of, shown
+from inferfleet.fleet import names
 from inferfleet.fleet.roles import connector, is_disaggregated
-from inferfleet.manifests.picker import flags as picker_flags
-from inferfleet.manifests.picker import odd, own_config
-from inferfleet.manifests.picker.config import always
-from inferfleet.manifests.picker.ending import unled_seconds
-from inferfleet.manifests.picker.objects import image as picker_image
-from inferfleet.manifests.picker.parameters import seconds
-from inferfleet.manifests.programs import Value, resource_mistakes, text
-from inferfleet.profiles.images import reference_of
+from inferfleet.manifests.picker import command
+from inferfleet.manifests.picker.objects import unled_seconds
+from inferfleet.manifests.programs import resource_mistakes
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import NEWEST
 from inferfleet.profiles.table import picker as picker_row
 
+# The older one asks a decider without being told which.
+_OLD_HANDLER = "pd-profile-handler"
 
-def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Problem]:
+
+def check_cluster(cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
-    written = cluster.spec.serving.epp_flags
-    wrong = list(picker_flags.mistakes(written, profile))
-    own = {name: text(value, profile.known_flags.get(name)) for name, value in written.items()}
-    chosen = {**profile.flags, **own}
-    every: tuple[tuple[Severity, Iterable[Mistake]], ...] = (
-        ("error", wrong or _one_port(written, chosen, profile)),
-        ("warning", [] if wrong else odd.of_flags(written, chosen, profile)),
-    )
-    for severity, mistakes in every:
-        for mistake in mistakes:
-            yield Problem(
-                mistake.what,
-                mistake.next_step,
-                path_of(("spec", "serving", "eppFlags", *mistake.at)),
-                kind="InferenceCluster",
-                key=cluster.metadata.name,
-                severity=severity,
-            )
-
-
-def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
-    """Yield errors and warnings of a deployment's picker, with this row of the table, on a cluster whose own
-    flags are valid.
-    """
-    picker = deployment.spec.endpoint_picker
-    flags = list(picker_flags.mistakes(picker.flags, profile))
-    # Another image may have plugins of its own.
-    severity: Severity = (
-        "warning" if picker_image(deployment, serving, profile) != profile.epp_image else "error"
-    )
-    every: tuple[tuple[str, Severity, Iterable[Mistake]], ...] = (
-        ("resources", "error", resource_mistakes(picker.resources)),
-        ("flags", "error", flags),
-        ("port", "error", [] if flags else _port_mistakes(deployment, serving, profile)),
-        ("image", "error", _image_mistakes(deployment, serving, profile)),
-        ("config", "error", own_config.mistakes(deployment, profile)),
-        ("config", "warning", own_config.idle(deployment, profile)),
-    )
-    for field, how, mistakes in every:
-        for mistake in mistakes:
-            yield _problem(deployment, ("endpointPicker", field), mistake, how)
-    chosen = {} if flags else picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
-    for mistake, refused in own_config.found(deployment, profile, chosen):
-        how = severity if refused else "warning"
-        yield _problem(deployment, ("endpointPicker", "config"), mistake, how)
-    if chosen:
-        ends = list(
-            picker_flags.metrics_mistakes(chosen, picker.flags, serving, own_files=severity == "warning")
+    for mistake in command.flag_mistakes(cluster.spec.serving.epp_flags):
+        yield Problem(
+            mistake.what,
+            mistake.next_step,
+            path_of(("spec", "serving", "eppFlags", *mistake.at)),
+            kind="InferenceCluster",
+            key=cluster.metadata.name,
         )
-        for mistake in ends:
-            yield _problem(deployment, ("endpointPicker", "flags"), mistake)
-        told = {mistake.at for mistake in ends}
-        for mistake in odd.of_flags(picker.flags, chosen, profile):
-            if mistake.at not in told:
-                yield _problem(deployment, ("endpointPicker", "flags"), mistake, "warning")
-        for mistake, below in odd.of_engine(deployment, chosen, profile):
-            yield _problem(deployment, ("endpointPicker", *below), mistake, "warning")
-        yield from _stale(deployment, chosen, profile)
+
+
+def check_deployment(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield errors and warnings of a deployment's picker."""
+    picker = deployment.spec.endpoint_picker
+    every: tuple[tuple[str, Iterable[Mistake]], ...] = (
+        ("resources", resource_mistakes(picker.resources)),
+        ("flags", command.flag_mistakes(picker.flags)),
+        ("config", config_mistakes(deployment)),
+    )
+    for field, mistakes in every:
+        for mistake in mistakes:
+            yield _problem(deployment, ("endpointPicker", field), mistake)
     yield from _decider(deployment)
     yield from _open(deployment)
 
@@ -130,7 +99,7 @@ def check_leader(
     picker = deployment.spec.endpoint_picker
     if picker.replicas == 1 or picker.failure_mode == "FailOpen" or profile.serves_on:
         return
-    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
     without = unled_seconds(drain, profile, chosen)
     what = (
         f"of {picker.replicas} endpoint pickers of {profile.name} one leads, and once it is evicted it keeps "
@@ -157,17 +126,75 @@ def _problem(
     )
 
 
-def _image_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
-    """Yield an error where the image is that of the usual pickers, by the last element of its path."""
-    image, usual = deployment.spec.endpoint_picker.image, picker_row(serving.profile, disaggregated=False)
-    if not image:
+def config_mistakes(deployment: ModelDeployment) -> Iterator[Mistake]:
+    """Yield what is wrong with an EndpointPickerConfig of a team's own: another kind of object, profiles that
+    refer to plugins which are not there and, with `prefill`, parts without which a picker starts all the same
+    and no prompt is read by prefill pods.
+    """
+    config = deployment.spec.endpoint_picker.config
+    if config is None:
         return
-    written, of_usual, of_profile = (
-        reference_of(each).program for each in (image, usual.epp_image, profile.epp_image)
-    )
-    if written == of_usual != of_profile:
-        what = f"with prefill apart the endpoint picker is another program than {shown(image)!r}"
-        yield Mistake(what, f"Remove it, or write an image of {profile.epp_image}")
+    if config.get("kind") != command.CONFIG:
+        said = f"its kind is {shown(str(config['kind']))!r}" if "kind" in config else "it has no kind"
+        what = f"{said}, and a picker reads an {command.CONFIG}"
+        yield Mistake(what, f"Write kind: {command.CONFIG}", ("kind",) if "kind" in config else ())
+    plugins = {str(one.get("name") or one.get("type")): one for one in _entries(config, "plugins")}
+    for place, profile in enumerate(_entries(config, "schedulingProfiles")):
+        for number, name in enumerate(_references(profile)):
+            if isinstance(name, str) and name not in (*plugins, command.PICKER):
+                at = ("schedulingProfiles", place, "plugins", number, "pluginRef")
+                step = one_of(name, plugins, "Plugins") if plugins else "Add it to plugins"
+                yield Mistake(f"there is no plugin {shown(name)!r}", step, at)
+    if is_disaggregated(deployment):
+        yield from _apart(config, plugins)
+
+
+def _apart(config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]) -> Iterator[Mistake]:
+    """Yield what keeps prefill pods unused. Handlers log of a decider that is not configured, and no more
+    (HandlerFactory in pkg/epp/framework/plugins/scheduling/profilehandler/disagg of llm-d-router v0.10.0).
+    """
+    types = [one.get("type") for one in _entries(config, "plugins")]
+    at = next((place for place, type_ in enumerate(types) if type_ in (command.HANDLER, _OLD_HANDLER)), None)
+    wanted = f"parameters: {{deciders: {{prefill: {command.PREFIX_DECIDER}}}}}"
+    if at is None:
+        what = f"the deployment has prefill apart, and no plugin is a {command.HANDLER}"
+        yield Mistake(f"{what}, which chooses prefill pods", f"Add it with {wanted}", ("plugins",))
+        return
+    handler = _entries(config, "plugins")[at].get("parameters")
+    decider = _said(handler, "deciders", "prefill", "prefillDeciderPluginName", "deciderPluginName")
+    if decider is None and types[at] == command.HANDLER:
+        what = f"{command.HANDLER} names no decider, so no prompt is read by prefill pods"
+        yield Mistake(what, f"Write {wanted}", ("plugins", at))
+    elif decider is not None and decider not in plugins:
+        what = f"{types[at]} names the decider {shown(decider)!r}, and there is no such plugin"
+        yield Mistake(what, f"Add it, of type {command.PREFIX_DECIDER} or another one", ("plugins", at))
+    profiles = {str(one.get("name")): one for one in _entries(config, "schedulingProfiles")}
+    for role, wanted in command.FILTERS.items():
+        name = _said(handler, "profiles", role, f"{role}Profile") or role
+        used = [plugins[str(one)] for one in _references(profiles.get(name)) if str(one) in plugins]
+        # Filters by label name that of roles.
+        if not any(one.get("type") == wanted or names.LLM_D_ROLE in json.dumps(one) for one in used):
+            what = f"no scheduling profile {shown(name)!r} keeps to pods of {role} by a filter"
+            yield Mistake(what, f"Add pluginRef: {wanted} to it", ("schedulingProfiles",))
+
+
+def _said(parameters: object, group: str, key: str, *flat: str) -> str | None:
+    """Return a name from the parameters of a profile handler, in their nested or their older, flat form."""
+    given = parameters if isinstance(parameters, dict) else {}
+    nested = given.get(group)
+    values = [nested.get(key) if isinstance(nested, dict) else None, *map(given.get, flat)]
+    return next((value for value in values if isinstance(value, str) and value), None)
+
+
+def _references(profile: object) -> list[object]:
+    return [entry.get("pluginRef") for entry in _entries(profile, "plugins")]
+
+
+def _entries(above: object, name: str) -> list[Mapping[str, Any]]:
+    """Return the entries of a list at their places, an empty one for what is no map; [] without a list."""
+    written = above.get(name) if isinstance(above, Mapping) else None
+    entries = written if isinstance(written, list) else []
+    return [entry if isinstance(entry, Mapping) else {} for entry in entries]
 
 
 def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
@@ -179,7 +206,7 @@ def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
         what = "endpointPicker.config is used as it is written, so this decides nothing"
         mistake = Mistake(what, "Write it as a plugin of the config, and remove it here")
         yield _problem(deployment, below, mistake, "warning")
-    elif prefill.decider.type == "PrefixBased" and always(deployment):
+    elif prefill.decider.type == "PrefixBased" and command.always(deployment):
         what = "SGLang's decode pods refuse requests that are not prefilled apart, as PrefixBased leaves some"
         yield _problem(deployment, below, Mistake(what, "Write type: Always, or remove it"))
 
@@ -195,38 +222,3 @@ def _open(deployment: ModelDeployment) -> Iterator[Problem]:
         severity = "error"
     mistake = Mistake(what, "Remove failureMode, or write FailClose")
     yield _problem(deployment, ("endpointPicker", "failureMode"), mistake, severity)
-
-
-def _stale(deployment: ModelDeployment, chosen: Mapping[str, str], profile: Profile) -> Iterator[Problem]:
-    """Yield that metrics are too old for the picker whenever it reads them again."""
-    every = chosen.get("refresh-metrics-interval", odd.SCRAPED)
-    limit = own_config.stale_after(deployment, profile)
-    if (seconds(every) or 0) < (seconds(limit) or 0):
-        return
-    what = f"a pod counts as full while its metrics are older than {limit}, and they are read every {every}"
-    step = "Write a shorter refresh-metrics-interval, or a config with a longer metricsStalenessThreshold"
-    yield _problem(deployment, ("endpointPicker",), Mistake(what, step), "warning")
-
-
-def _one_port(written: Mapping[str, Value], chosen: Mapping[str, str], profile: Profile) -> Iterator[Mistake]:
-    """Yield an error where a cluster's own flags give two servers of its pickers one port."""
-    port = picker_flags.metrics_port(chosen, profile)
-    at = next((name for name in ("metrics-port", "grpc-health-port") if name in written), None)
-    if at and port == picker_flags.health_port(chosen, profile):
-        what = f"endpoint pickers would serve health and metrics both on port {port}"
-        yield Mistake(what, "Give one of the two another port", (at,))
-
-
-def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
-    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
-    used: dict[int, str] = {}
-    for name, port in (
-        ("health", picker_flags.health_port(chosen, profile)),
-        ("metrics", picker_flags.metrics_port(chosen, profile)),
-        ("gRPC", picker_flags.grpc_port(deployment, profile)),
-    ):
-        if port in used:
-            what = f"the endpoint picker would serve {used[port]} and {name} both on port {port}"
-            yield Mistake(what, "Give one of the two another port")
-            return
-        used[port] = name

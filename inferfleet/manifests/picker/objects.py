@@ -1,4 +1,5 @@
-"""All objects of a deployment's endpoint picker (EPP) on one cluster, and how it is replaced by another.
+"""All objects of a deployment's endpoint picker (EPP) on one cluster: its InferencePool, Deployment, Service,
+account and rights; how it ends, and how it is replaced by another.
 
 One picker keeps its names: its Deployment starts the next pod, and ends the old one once the next is ready.
 
@@ -9,25 +10,27 @@ meanwhile. So several replicas have an edition, a part of the names of their obj
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Serving, Tracing
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
+from inferfleet.fleet.engines.ports import target_ports
 from inferfleet.fleet.picked import picker_resources
 from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
-from inferfleet.manifests.picker import access as picker_access
-from inferfleet.manifests.picker import flags as picker_flags
-from inferfleet.manifests.picker.ending import ending
-from inferfleet.manifests.picker.pool import GRPC, METRICS, picker_service
+from inferfleet.manifests.picker import command
 from inferfleet.manifests.programs import tracing_variables, variable_of_pod
 from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import picker as picker_row
 
+POOL = "InferencePool"
 CONTAINER = "epp"
+# The names of the ports of a picker's container, and of its Service.
+GRPC, METRICS = "grpc-ext-proc", "http-metrics"
 # A lost node has its pods for as long as they tolerate it, by default 300 s
 # (plugin/pkg/admission/defaulttolerationseconds/admission.go of Kubernetes), and gateways send to no pod
 # without a picker. A node that is back within this time keeps it.
@@ -35,6 +38,15 @@ _LOST_NODE_SECONDS = 20
 # A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
 # then: a request that is sent there in between fails.
 _STARTUP_SECONDS = 60
+# Until gateways know that a picker ends.
+_LEAST_SLEEP_SECONDS = 5
+# Between the end of its last stream, or of the time for it, and the end of its process.
+_RESERVE_SECONDS = 5
+# Pulumi waits ten minutes for a deletion (pkg/await/await.go of pulumi-kubernetes 4.25).
+_LONGEST_GRACE_SECONDS = 570
+_RBAC = "rbac.authorization.k8s.io"
+_READ = ("get", "list", "watch")
+_POOLS, _OBJECTIVES = ["inferencepools"], ["inferenceobjectives", "inferencemodelrewrites"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,45 @@ class PickerObjects:
     reads: tuple[dict[str, Any], ...]
     deployment: dict[str, Any]
     service: dict[str, Any]
+
+
+def objects(
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    replicas: int,
+    drain: int,
+    revision: str = "",
+) -> PickerObjects:
+    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block.
+
+    `replicas` are those of the deployment there. `drain` are the seconds that pods of its engines have to
+    end: streams run through the gateway on the word of the picker that they began with. `revision` is that of
+    its pods, with the edition of the picker.
+    """
+    reads = [
+        _account(deployment=deployment, stack=stack, revision=revision),
+        _role(deployment=deployment, profile=profile, stack=stack, revision=revision),
+        _role_binding(deployment=deployment, stack=stack, revision=revision),
+    ]
+    if serving.metrics_auth:
+        reads += [
+            _cluster_role(deployment=deployment, stack=stack, revision=revision),
+            _cluster_role_binding(deployment=deployment, stack=stack, revision=revision),
+        ]
+    return PickerObjects(
+        tuple(reads),
+        _deployment(deployment, serving, profile, stack, replicas, drain, revision),
+        _service(
+            deployment=deployment,
+            serving=serving,
+            profile=profile,
+            stack=stack,
+            revision=revision,
+        ),
+    )
 
 
 def edition(
@@ -65,44 +116,36 @@ def edition(
     return names.short_hash(6, json.dumps(template, sort_keys=True))
 
 
-def objects(
-    *,
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    stack: str,
-    replicas: int,
-    drain: int,
-    revision: str = "",
-) -> PickerObjects:
-    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block.
+def inference_pool(
+    *, deployment: ModelDeployment, profile: Profile, stack: str, revision: str = "", edition: str = ""
+) -> dict[str, Any]:
+    """Return the InferencePool of the pods of a revision, for an edition of their picker.
 
-    `replicas` are those of the deployment there. `drain` are the seconds that pods of its engines have to
-    end: streams run through the gateway on the word of the picker that they began with. `revision` is that of
-    its pods, with the edition of the picker.
+    Source: gateway-api-inference-extension api/v1/inferencepool_types.go.
     """
-    reads = [
-        picker_access.account(deployment=deployment, stack=stack, revision=revision),
-        picker_access.role(deployment=deployment, profile=profile, stack=stack, revision=revision),
-        picker_access.role_binding(deployment=deployment, stack=stack, revision=revision),
-    ]
-    if serving.metrics_auth:
-        reads += [
-            picker_access.cluster_role(deployment=deployment, stack=stack, revision=revision),
-            picker_access.cluster_role_binding(deployment=deployment, stack=stack, revision=revision),
-        ]
-    return PickerObjects(
-        tuple(reads),
-        _deployment(deployment, serving, profile, stack, replicas, drain, revision),
-        picker_service(
-            deployment=deployment,
-            serving=serving,
-            profile=profile,
+    key = deployment.metadata.key
+    named = names.revised(revision, edition)
+    return {
+        "apiVersion": profile.pool_api_version,
+        "kind": POOL,
+        "metadata": metadata(
+            names.inference_pool(key, named),
             stack=stack,
-            revision=revision,
-            selects=selector(deployment, revision),
+            namespace=deployment.metadata.namespace,
+            deployment=key,
         ),
-    )
+        "spec": {
+            "selector": {"matchLabels": names.pool_selector(key, revision)},
+            "targetPorts": [{"number": port} for port in target_ports(deployment)],
+            "endpointPickerRef": {
+                "group": "",
+                "kind": "Service",
+                "name": names.epp(key, named),
+                "port": {"number": command.grpc_port(deployment, profile)},
+                "failureMode": deployment.spec.endpoint_picker.failure_mode,
+            },
+        },
+    }
 
 
 def image(deployment: ModelDeployment, serving: Serving, profile: Profile) -> str:
@@ -118,6 +161,168 @@ def image(deployment: ModelDeployment, serving: Serving, profile: Profile) -> st
 def selector(deployment: ModelDeployment, revision: str) -> dict[str, str]:
     """Return the labels of a picker's pods, which no pool and no workload of the deployment selects."""
     return {names.PICKER: names.epp(deployment.metadata.key, revision)}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Seconds for which a picker that ends goes on as before, and then at least with its streams."""
+
+    sleep: int
+    stop: int
+
+    @property
+    def grace(self) -> int:
+        """Seconds after which its pod is killed."""
+        return self.sleep + self.stop + _RESERVE_SECONDS
+
+
+def ending(drain: int, profile: Profile, chosen: Mapping[str, str]) -> Ending:
+    """Return how a picker with these flags ends, whose engines have `drain` seconds: together as long.
+
+    Once told to end, most take no new streams, and give those that they have a time of its own, whatever the
+    grace period is. So they are told late, and an elected leader that is evicted, which is no longer ready,
+    lets nobody else choose pods meanwhile. A shorter sleep would cut the streams that an update leaves to a
+    picker that it has replaced.
+
+    One that serves on is told as soon as gateways know, and not before: it learns of no pods from then on.
+    Its own time for new streams stays short for the same reason; it waits for those it has in any case.
+    """
+    whole = min(drain, _LONGEST_GRACE_SECONDS) - _RESERVE_SECONDS
+    stop = command.stop_seconds(chosen, profile)
+    if profile.serves_on:
+        return Ending(_LEAST_SLEEP_SECONDS, max(stop, whole - _LEAST_SLEEP_SECONDS))
+    return Ending(max(_LEAST_SLEEP_SECONDS, whole - stop), stop)
+
+
+def unled_seconds(drain: int, profile: Profile, chosen: Mapping[str, str]) -> int:
+    """Return for how long nobody chooses pods, at most, once the leader of several pickers is evicted.
+
+    It keeps its Lease until its last stream has ended, or the time for that is over (engageStopProcedure in
+    pkg/manager/internal.go of controller-runtime v0.23.3); one that serves on gives it back after its sleep.
+    """
+    ends = ending(drain, profile, chosen)
+    return ends.sleep if profile.serves_on else ends.sleep + ends.stop
+
+
+def deployment_of(workload: Mapping[str, Any]) -> str | None:
+    """Return the deployment whose picker a workload is, None for others."""
+    metadata, template = workload["metadata"], (workload.get("spec") or {}).get("template") or {}
+    containers = (template.get("spec") or {}).get("containers") or ()
+    deployment = (metadata.get("labels") or {}).get(names.DEPLOYMENT)
+    is_picker = any(container.get("name") == CONTAINER for container in containers)
+    return f"{metadata['namespace']}/{deployment}" if deployment and is_picker else None
+
+
+def pool_of(role: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return group and name of the InferencePool that a picker with this role reads, None for others."""
+    for rule in role.get("rules") or ():
+        if rule.get("resources") == _POOLS and rule.get("resourceNames"):
+            return rule["apiGroups"][0], rule["resourceNames"][0]
+    return None
+
+
+def objective_groups(role: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the API groups in which a picker with this role looks for objectives, in its order."""
+    rules = role.get("rules") or ()
+    return tuple(rule["apiGroups"][0] for rule in rules if rule.get("resources") == _OBJECTIVES)
+
+
+def _account(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+    """Return the ServiceAccount."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": _metadata(deployment, stack, revision),
+    }
+
+
+def _role(*, deployment: ModelDeployment, profile: Profile, stack: str, revision: str) -> dict[str, Any]:
+    """Return rights to read pods, pool and objectives; with several replicas also to elect a leader.
+
+    A request to create has no name that RBAC could compare, so that right is for any Lease and Event of the
+    namespace. A list or watch has one where it selects by `metadata.name`, as pickers do with their pool
+    (pkg/epp/server/controller_manager.go of all releases).
+    """
+    key = deployment.metadata.key
+    rules = [
+        _rule("", ["pods"], *_READ),
+        _rule(profile.pool_group, _POOLS, *_READ, only=[names.inference_pool(key, revision)]),
+        *(_rule(group, _OBJECTIVES, *_READ) for group in profile.objective_groups),
+    ]
+    if deployment.spec.endpoint_picker.replicas > 1:
+        lease = names.epp_lease(key, revision, profile.lease_suffix)
+        rules += [
+            _rule("coordination.k8s.io", ["leases"], "create"),
+            _rule("coordination.k8s.io", ["leases"], "get", "update", only=[lease]),
+            _rule("", ["events"], "create", "patch"),
+        ]
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "Role",
+        "metadata": _metadata(deployment, stack, revision),
+        "rules": rules,
+    }
+
+
+def _role_binding(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+    """Return the binding of the role to the account."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": _metadata(deployment, stack, revision),
+        **_binds(deployment, "Role", names.epp(deployment.metadata.key, revision), revision),
+    }
+
+
+def _cluster_role(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+    """Return rights to check who reads the picker's metrics, and whether they may."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": _cluster_metadata(deployment, stack, revision),
+        "rules": [
+            _rule("authentication.k8s.io", ["tokenreviews"], "create"),
+            _rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
+        ],
+    }
+
+
+def _cluster_role_binding(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+    """Return the binding of the cluster role to the account."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": _cluster_metadata(deployment, stack, revision),
+        **_binds(
+            deployment, "ClusterRole", names.epp_cluster_scoped(deployment.metadata.key, revision), revision
+        ),
+    }
+
+
+def _metadata(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+    key = deployment.metadata.key
+    return metadata(
+        names.epp(key, revision), stack=stack, namespace=deployment.metadata.namespace, deployment=key
+    )
+
+
+def _cluster_metadata(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+    key = deployment.metadata.key
+    return metadata(names.epp_cluster_scoped(key, revision), stack=stack, deployment=key)
+
+
+def _binds(deployment: ModelDeployment, kind: str, name: str, revision: str) -> dict[str, Any]:
+    subject = {
+        "kind": "ServiceAccount",
+        "name": names.epp(deployment.metadata.key, revision),
+        "namespace": deployment.metadata.namespace,
+    }
+    return {"roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name}, "subjects": [subject]}
+
+
+def _rule(group: str, resources: list[str], *verbs: str, only: Sequence[str] = ()) -> dict[str, Any]:
+    named = {"resourceNames": list(only)} if only else {}
+    return {"apiGroups": [group], "resources": resources, **named, "verbs": list(verbs)}
 
 
 def _deployment(
@@ -152,15 +357,6 @@ def _deployment(
     }
 
 
-def _place() -> dict[str, Any]:
-    """Return an affinity for nodes without GPUs, which others need. It is none that must hold: a cluster may
-    have no other nodes. Those of GKE have a taint besides, which pickers do not tolerate.
-    """
-    absent = [{"key": label, "operator": "DoesNotExist"} for label in ACCELERATED_NODE_LABELS]
-    preferred = {"weight": 100, "preference": {"matchExpressions": absent}}
-    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}}
-
-
 def _strategy(deployment: ModelDeployment) -> dict[str, Any]:
     """Return how pods of a picker are replaced, which happens to several replicas by hand alone.
 
@@ -174,12 +370,12 @@ def _strategy(deployment: ModelDeployment) -> dict[str, Any]:
 def _template(
     deployment: ModelDeployment, serving: Serving, profile: Profile, replicas: int, drain: int, revision: str
 ) -> dict[str, Any]:
-    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
     ends = ending(drain, profile, chosen)
     container = _container(deployment, serving, profile, replicas, revision)
     container["lifecycle"] = {"preStop": {"sleep": {"seconds": ends.sleep}}}
     labels = selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER}
-    scraped = picker_flags.scrape_annotations(deployment=deployment, serving=serving, profile=profile)
+    scraped = command.scrape_annotations(deployment=deployment, serving=serving, profile=profile)
     return {
         "metadata": {"labels": labels, **({"annotations": scraped} if scraped else {})},
         "spec": {
@@ -196,6 +392,15 @@ def _template(
             "containers": [container],
         },
     }
+
+
+def _place() -> dict[str, Any]:
+    """Return an affinity for nodes without GPUs, which others need. It is none that must hold: a cluster may
+    have no other nodes. Those of GKE have a taint besides, which pickers do not tolerate.
+    """
+    absent = [{"key": label, "operator": "DoesNotExist"} for label in ACCELERATED_NODE_LABELS]
+    preferred = {"weight": 100, "preference": {"matchExpressions": absent}}
+    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}}
 
 
 def _leave_lost_nodes() -> list[dict[str, Any]]:
@@ -230,15 +435,15 @@ def _container(
     deployment: ModelDeployment, serving: Serving, profile: Profile, replicas: int, revision: str
 ) -> dict[str, Any]:
     picker = deployment.spec.endpoint_picker
-    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
-    health = picker_flags.health_port(chosen, profile)
-    grpc = picker_flags.grpc_port(deployment, profile)
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+    health = command.health_port(chosen, profile)
+    grpc = command.grpc_port(deployment, profile)
     elects = picker.replicas > 1
     return {
         "name": CONTAINER,
         "image": image(deployment, serving, profile),
         "imagePullPolicy": "IfNotPresent",
-        "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
+        "args": command.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
         "env": [
             variable_of_pod("NAMESPACE", "metadata.namespace"),
             variable_of_pod("POD_NAME", "metadata.name"),
@@ -247,7 +452,7 @@ def _container(
         "ports": [
             {"name": GRPC, "containerPort": grpc},
             {"name": "grpc-health", "containerPort": health},
-            {"name": METRICS, "containerPort": picker_flags.metrics_port(chosen, profile)},
+            {"name": METRICS, "containerPort": command.metrics_port(chosen, profile)},
         ],
         "startupProbe": {
             "tcpSocket": {"port": grpc},
@@ -285,3 +490,50 @@ def _tracing(tracing: Tracing | None, profile: Profile) -> list[dict[str, Any]]:
         # Otherwise it sends a part of them to a collector beside it, and complains that there is none.
         return [{"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}] if profile.always_traces else []
     return tracing_variables(tracing, "endpoint-picker")
+
+
+def _service(
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    revision: str,
+) -> dict[str, Any]:
+    """Return the Service of a picker, by which gateways reach it.
+
+    It leads to ports of its pods by name: while a picker is replaced by one that listens on others, both are
+    reached.
+    """
+    selects = selector(deployment, revision)
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+    grpc = command.grpc_port(deployment, profile)
+    metrics = command.metrics_port(chosen, profile)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(
+            names.epp(deployment.metadata.key, revision),
+            stack=stack,
+            namespace=deployment.metadata.namespace,
+            deployment=deployment.metadata.key,
+            # A ServiceMonitor selects Services as a Service selects pods.
+            labels=selects if serving.monitoring and serving.monitoring.pickers == "ServiceMonitor" else None,
+            # The Deployment is awaited; awaiting its Service too would double the wait.
+            annotations={"pulumi.com/skipAwait": "true"},
+        ),
+        "spec": {
+            "type": "ClusterIP",
+            "selector": selects,
+            "ports": [
+                {
+                    "name": GRPC,
+                    "protocol": "TCP",
+                    "port": grpc,
+                    "targetPort": GRPC,
+                    "appProtocol": "kubernetes.io/h2c",
+                },
+                {"name": METRICS, "protocol": "TCP", "port": metrics, "targetPort": METRICS},
+            ],
+        },
+    }

@@ -12,7 +12,7 @@ from typing import Any
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.manifests.picker.access import objective_groups, pool_of
+from inferfleet.manifests.picker.objects import objective_groups, pool_of
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.resources import ApiResource, known, lists
 

@@ -10,7 +10,7 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.pools.declared import DeclaredPool
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.manifests.picker.costs import deployment_of
+from inferfleet.manifests.picker.objects import deployment_of
 from inferfleet.preflight.published import Published
 from inferfleet.profiles.dra import RESOURCE_API
 from inferfleet.reach.api import Api, RefusedError

@@ -1,31 +1,19 @@
 """Gateway API Inference Extension 1.5: the last release that holds the endpoint picker itself.
 
 Ports, probes and resources: config/charts/epplib of v1.5.0. Lease and watches:
-pkg/epp/server/controller_manager.go. What flags end it: `Validate` in pkg/epp/server/options.go.
+pkg/epp/server/controller_manager.go.
 """
 
-from inferfleet.profiles.flags.pickers import picker_flags
 from inferfleet.profiles.installing import GATEWAY_API, INFERENCE
 from inferfleet.profiles.profile import Profile
-
-_USE_ENGINE_CONFIGS = "name the metric under engineConfigs of core-metrics-extractor in endpointPicker.config"
 
 # HTTPRoute and Gateway are v1 since then, and so is the InferencePool: config/crd of both projects.
 FIRST_STABLE = {GATEWAY_API: "1.0.0", INFERENCE: "1.0.0"}
 
-REJECTED = {
-    "total-queued-requests-metric": _USE_ENGINE_CONFIGS,
-    "total-running-requests-metric": _USE_ENGINE_CONFIGS,
-    "kv-cache-usage-percentage-metric": _USE_ENGINE_CONFIGS,
-    "lora-info-metric": _USE_ENGINE_CONFIGS,
-    "cache-info-metric": _USE_ENGINE_CONFIGS,
-}
-
 GIE_1_5 = Profile(
     name="gie-1.5",
     epp_image="registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0",
-    config_api_versions=("inference.networking.x-k8s.io/v1alpha1",),
-    config_kind="EndpointPickerConfig",
+    config_api_version="inference.networking.x-k8s.io/v1alpha1",
     pool_group="inference.networking.k8s.io",
     pool_api_version="inference.networking.k8s.io/v1",
     objective_groups=("inference.networking.x-k8s.io",),
@@ -36,8 +24,6 @@ GIE_1_5 = Profile(
         "refresh-metrics-interval": "150ms",
         "zap-encoder": "json",
     },
-    known_flags={flag: kind for flag, kind in picker_flags("gie-1.5").items() if flag not in REJECTED},
-    rejected_flags=REJECTED,
     grpc_port=9002,
     health_port=9003,
     metrics_port=9090,

@@ -5,39 +5,8 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 """
 
 from inferfleet.profiles import proxy
-from inferfleet.profiles.flags.pickers import picker_flags
 from inferfleet.profiles.profile import Phases, Profile
-from inferfleet.profiles.releases.gie_1_5 import FIRST_STABLE, REJECTED
-
-# CipherSuites and InsecureCipherSuites in crypto/tls of Go 1.26, with which Dockerfile.epp builds it
-# (1.26.6), read in src/crypto/tls/cipher_suites.go on 2026-11-24.
-_CIPHER_SUITES = (
-    "TLS_AES_128_GCM_SHA256",
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
-    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
-    "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
-    "TLS_RSA_WITH_AES_128_CBC_SHA",
-    "TLS_RSA_WITH_AES_128_CBC_SHA256",
-    "TLS_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_RSA_WITH_AES_256_CBC_SHA",
-    "TLS_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_RSA_WITH_RC4_128_SHA",
-)
+from inferfleet.profiles.releases.gie_1_5 import FIRST_STABLE
 
 ROUTER_0_10 = Profile(
     name="router-0.10",
@@ -45,8 +14,7 @@ ROUTER_0_10 = Profile(
     # this release: that of the picker stands in four, that of the proxy in one. Read on 2026-11-24.
     epp_image="ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0"
     "@sha256:2e516fa1310da7be59b82beb1445362139597d6d553ef04d546716abe3aaaa70",
-    config_api_versions=("llm-d.ai/v1alpha1", "inference.networking.x-k8s.io/v1alpha1"),
-    config_kind="EndpointPickerConfig",
+    config_api_version="llm-d.ai/v1alpha1",
     pool_group="inference.networking.k8s.io",
     pool_api_version="inference.networking.k8s.io/v1",
     # It still reads the group it came from, unless the CRDs of both are installed.
@@ -54,8 +22,6 @@ ROUTER_0_10 = Profile(
     definitions=FIRST_STABLE,
     # 50ms is also this version's default for scraping, at the same cost as in gie-1.5.
     flags={"refresh-metrics-interval": "150ms", "zap-encoder": "json"},
-    known_flags={flag: kind for flag, kind in picker_flags("router-0.10").items() if flag not in REJECTED},
-    rejected_flags=REJECTED,
     grpc_port=9002,
     health_port=9003,
     metrics_port=9090,
@@ -66,9 +32,6 @@ ROUTER_0_10 = Profile(
     engine_metrics_port_flag=None,
     lease_suffix=".llm-d.ai",
     proxy=proxy.ROUTER_0_10,
-    # NewRuntime in pkg/epp/datalayer/runtime.go.
-    least_scrape="50ms",
-    cipher_suites=_CIPHER_SUITES,
     # pkg/epp/metrics of llm-d-router.
     pool_metrics=(
         "llm_d_epp_average_kv_cache_utilization",
@@ -80,8 +43,7 @@ ROUTER_0_10 = Profile(
     parsers=("openai-parser", "anthropic-parser", "vllmhttp-parser", "passthrough-parser"),
     # Four times refresh-metrics-interval: with its own 200ms, a pod that answers late once counts as full.
     metrics_stale_after="600ms",
-    # The profile handler writes the header of prefill pods itself, and plugins are made in the order in which
-    # they need each other (RegisterWithPluginDependencies).
-    phases=Phases(producers=("approx-prefix-cache-producer",)),
+    # It knows what is cached, which prefix-based-pd-decider asks.
+    phases=Phases(plugins=("approx-prefix-cache-producer",)),
     serves_on=True,
 )

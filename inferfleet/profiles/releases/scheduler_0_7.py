@@ -16,25 +16,20 @@ from inferfleet.profiles import proxy
 from inferfleet.profiles.profile import Phases
 from inferfleet.profiles.releases.gie_1_5 import GIE_1_5
 
-_EXTRACTOR = "model-server-protocol-metrics"
-
 SCHEDULER_0_7 = replace(
     GIE_1_5,
     name="scheduler-0.7",
     epp_image="ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1",
-    rejected_flags={
-        name: instead.replace(GIE_1_5.extractor, _EXTRACTOR)
-        for name, instead in GIE_1_5.rejected_flags.items()
-    },
     proxy=proxy.SCHEDULER_0_7,
     # GIE 1.4 has no parsers to choose from.
     parser_of_any=None,
     # pkg/epp/framework/plugins/datalayer/extractor/metrics/factories.go of GIE v1.4.0; without the gate,
     # pkg/epp/backend/metrics reads vLLM's metrics, whatever the engine is.
-    extractor=_EXTRACTOR,
+    extractor="model-server-protocol-metrics",
     metrics_gate="dataLayer",
     phases=Phases(
-        headers_handlers=("disagg-headers-handler", "prefill-header-handler"),
+        # It writes the address of the chosen prefill pod into a header.
+        plugins=("disagg-headers-handler",),
         # What plugins learn of a request before it is scheduled; the decider reads it, and without it sends
         # nothing to prefill (pkg/plugins/profile/prefix_based_pd_decider.go).
         gates=("prepareDataPlugins",),

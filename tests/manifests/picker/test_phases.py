@@ -9,7 +9,7 @@ from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.manifests.picker import objects as endpoint_picker
 from inferfleet.manifests.picker.check import check_deployment
-from inferfleet.manifests.picker.config import picker_config
+from inferfleet.manifests.picker.command import picker_config
 from inferfleet.profiles.table import names, picker, profile
 
 Make = Callable[..., ModelDeployment]
@@ -145,14 +145,13 @@ def test_sglang_s_requests_are_always_prefilled_apart_and_its_metrics_read_by_pl
     }
 
 
-def test_a_config_of_ours_is_no_mistake(deployment: Make, serving: Serve) -> None:
+def test_a_config_of_ours_is_no_mistake(deployment: Make) -> None:
     for name in names():
         for engine in ("vLLM", "SGLang"):
             document = _apart(deployment, engine)
             own = {"endpointPicker": {"config": _config(document, name)}}
             wanted = deployment(engine={"type": engine}, prefill={"workers": WORKERS}, **own)
-            row = picker(name, disaggregated=True)
-            assert list(check_deployment(wanted, serving=serving(profile=name), profile=row)) == []
+            assert list(check_deployment(wanted)) == []
 
 
 @pytest.mark.parametrize(
@@ -195,16 +194,6 @@ def test_one_image_is_enough_where_all_pickers_are_one_program(deployment: Make,
     [
         (
             "vLLM",
-            {"endpointPicker": {"image": "mirror.example/epp:v1.5.0"}},
-            (
-                "error",
-                "spec.endpointPicker.image",
-                "with prefill apart the endpoint picker is another program than 'mirror.example/epp:v1.5.0'",
-                f"Remove it, or write an image of {SCHEDULER}",
-            ),
-        ),
-        (
-            "vLLM",
             {"endpointPicker": {"config": SAMPLE}, "decider": {"type": "Always"}},
             (
                 "warning",
@@ -225,13 +214,12 @@ def test_one_image_is_enough_where_all_pickers_are_one_program(deployment: Make,
             ),
         ),
     ],
-    ids=["image", "config and decider", "sglang"],
+    ids=["config and decider", "sglang"],
 )
 def test_what_a_document_says_of_its_picker_must_fit_prefill(
-    deployment: Make, serving: Serve, engine: str, spec: dict[str, Any], said: tuple[str, ...]
+    deployment: Make, engine: str, spec: dict[str, Any], said: tuple[str, ...]
 ) -> None:
     decider = {"decider": spec.pop("decider")} if "decider" in spec else {}
     document = deployment(engine={"type": engine}, prefill={"workers": WORKERS, **decider}, **spec)
-    row = picker("scheduler-0.7", disaggregated=True)
-    [problem] = check_deployment(document, serving=serving(profile="scheduler-0.7"), profile=row)
+    [problem] = check_deployment(document)
     assert (problem.severity, problem.path, problem.what, problem.next_step) == said

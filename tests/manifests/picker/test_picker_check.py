@@ -1,4 +1,4 @@
-"""Flags and config with which an endpoint picker would not start, or not read what it needs."""
+"""Flags, resources and failure modes of pickers that contradict another field, or reach wrong pods."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,8 +8,9 @@ import pytest
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem, of_severity
-from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker import command
 from inferfleet.manifests.picker.check import check_cluster, check_deployment
+from inferfleet.manifests.programs import text
 from inferfleet.profiles.table import profile
 
 Make = Callable[..., ModelDeployment]
@@ -28,12 +29,8 @@ def _cluster(serving: Serving) -> InferenceCluster:
     return InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
 
 
-def _found(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -> Any:
-    """Errors and warnings."""
-    problems = tuple(check_deployment(document, serving=serving, profile=profile(name)))
-    errors, warnings = of_severity(problems, "error"), of_severity(problems, "warning")
-    assert len(problems) == len(errors) + len(warnings)
-    return errors, warnings
+def _found(document: ModelDeployment) -> list[Problem]:
+    return list(check_deployment(document))
 
 
 @pytest.mark.parametrize(
@@ -41,39 +38,33 @@ def _found(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -
     [
         {},
         {"v": 4, "health-checking": True, "enable-pprof": "false", "secure-serving": False},
-        {"metrics-staleness-threshold": "1m30.5s", "cert-path": "/certs", "secure-serving": False},
-        {"zap-log-level": "Debug"},
-        {"zap-log-level": 127},
+        {"metrics-port": 9091, "grpc-health-port": "9004", "drain-timeout": "1m30.5s"},
+        # What the picker makes of them, it says itself.
+        {"refresh-metric-interval": "1s", "zap-log-level": "loud", "v": "four", "enable-pprof": 2},
     ],
 )
-def test_flags_that_the_picker_knows_are_fine(
-    deployment: Make, serving: Serve, flags: dict[str, Any]
-) -> None:
-    assert _found(deployment(endpointPicker={"flags": flags}), serving()) == ((), ())
+def test_flags_of_a_picker_are_passed_on(deployment: Make, serving: Serve, flags: dict[str, Any]) -> None:
+    document = deployment(endpointPicker={"flags": flags})
+    assert _found(document) == []
+    assert list(check_cluster(_cluster(serving(eppFlags=flags)))) == []
+    chosen = command.flags(deployment=document, serving=serving(), profile=GIE)
+    assert {name: chosen[name] for name in flags} == {name: text(value) for name, value in flags.items()}
 
 
 @pytest.mark.parametrize(
     ("flag", "value", "what", "next_step"),
     [
         (
-            "refresh-metric-interval",
-            "1s",
-            "the endpoint picker of gie-1.5 has no flag refresh-metric-interval",
-            "Did you mean refresh-metrics-interval?",
+            "--v",
+            4,
+            "'--v' is not the name of a flag",
+            "Write letters, digits and dashes, without dashes at the beginning",
         ),
         (
-            "zap-log-level",
-            "loud",
-            "zap-log-level is 'loud'",
-            "Give it one of debug, info, error and panic, or a number from 1 to 127",
-        ),
-        ("--v", 4, "flag --v has dashes", "Write v: flags are written without them here"),
-        (
-            "lora-info-metric",
-            "x",
-            "the endpoint picker of gie-1.5 exits when lora-info-metric is set",
-            "Remove it, and name the metric under engineConfigs of core-metrics-extractor "
-            "in endpointPicker.config",
+            "pool-name=x",
+            "",
+            "'pool-name=x' is not the name of a flag",
+            "Write letters, digits and dashes, without dashes at the beginning",
         ),
         (
             "pool-name",
@@ -87,117 +78,48 @@ def test_flags_that_the_picker_knows_are_fine(
             "flag grpc-port is set by inferfleet",
             "Remove it: write spec.endpointPicker.port instead",
         ),
-        ("v", True, "v is 'true'", "Give it a whole number, not negative"),
-        ("v", "four", "v is 'four'", "Give it a whole number, not negative"),
-        ("enable-pprof", 2, "enable-pprof is '2'", "Give it true or false"),
         (
-            "refresh-metrics-interval",
-            150,
-            "refresh-metrics-interval is '150'",
-            "Give it a duration such as 150ms or 5s",
+            "metrics-port",
+            "70000",
+            "metrics-port is '70000', which is no port",
+            "Give it a port from 1 to 65535",
+        ),
+        (
+            "grpc-health-port",
+            0,
+            "grpc-health-port is '0', which is no port",
+            "Give it a port from 1 to 65535",
+        ),
+        (
+            "metrics-port",
+            True,
+            "metrics-port is 'true', which is no port",
+            "Give it a port from 1 to 65535",
         ),
     ],
 )
-def test_a_flag_with_which_the_picker_would_not_start_is_a_problem(
+def test_a_flag_that_another_field_says_or_that_is_no_port_is_a_problem(
     deployment: Make, serving: Serve, flag: str, value: Any, what: str, next_step: str
 ) -> None:
-    key = f'["{flag}"]' if flag.startswith("-") else f".{flag}"
+    key = f".{flag}" if flag.replace("-", "").isalpha() and flag[0] != "-" else f'["{flag}"]'
     path = f"spec.endpointPicker.flags{key}"
     found = Problem(what, next_step, path, kind="ModelDeployment", key="ml/qwen")
-    assert _found(deployment(endpointPicker={"flags": {flag: value}}), serving()) == ((found,), ())
+    assert _found(deployment(endpointPicker={"flags": {flag: value}})) == [found]
     cluster_path = f"spec.serving.eppFlags{key}"
-    assert list(check_cluster(_cluster(serving(eppFlags={flag: value})), GIE)) == [
+    assert list(check_cluster(_cluster(serving(eppFlags={flag: value})))) == [
         Problem(what, next_step, cluster_path, kind="InferenceCluster", key="east")
     ]
-
-
-@pytest.mark.parametrize(
-    ("picker", "what"),
-    [
-        ({"port": 9003}, "the endpoint picker would serve health and gRPC both on port 9003"),
-        (
-            {"flags": {"metrics-port": 9003}},
-            "the endpoint picker would serve health and metrics both on port 9003",
-        ),
-    ],
-)
-def test_the_picker_s_three_ports_are_different_ports(
-    deployment: Make, serving: Serve, picker: dict[str, Any], what: str
-) -> None:
-    problems, _ = _found(deployment(endpointPicker=picker), serving())
-    assert [one.what for one in problems] == [what]
 
 
 def test_later_flags_win_profile_cluster_deployment(deployment: Make, serving: Serve) -> None:
     document = deployment(endpointPicker={"flags": {"v": 5, "enable-pprof": False}})
     cluster = serving(eppFlags={"v": 3, "refresh-metrics-interval": "100ms"})
-    assert picker_flags.flags(deployment=document, serving=cluster, profile=GIE) == {
+    assert command.flags(deployment=document, serving=cluster, profile=GIE) == {
         "enable-pprof": "false",
         "refresh-metrics-interval": "100ms",
         "v": "5",
         "zap-encoder": "json",
     }
-
-
-def test_a_config_of_another_version_or_kind_is_a_problem(deployment: Make, serving: Serve) -> None:
-    document = deployment(endpointPicker={"config": {"apiVersion": "llm-d.ai/v1alpha1", "kind": "Config"}})
-    problems, _ = _found(document, serving())
-    assert [(one.path, one.what, one.next_step) for one in problems] == [
-        (
-            "spec.endpointPicker.config.apiVersion",
-            "it is 'llm-d.ai/v1alpha1', which the endpoint picker of gie-1.5 does not read",
-            "Write apiVersion: inference.networking.x-k8s.io/v1alpha1",
-        ),
-        (
-            "spec.endpointPicker.config.kind",
-            "it is 'Config', which the endpoint picker of gie-1.5 does not read",
-            "Write kind: EndpointPickerConfig",
-        ),
-    ]
-
-
-@pytest.mark.parametrize("config", [{}, {"apiVersion": None}])
-def test_a_config_without_version_and_kind_is_told_what_it_lacks(
-    deployment: Make, serving: Serve, config: dict[str, Any]
-) -> None:
-    problems, _ = _found(deployment(endpointPicker={"config": config}), serving())
-    assert [(one.what, one.next_step) for one in problems] == [
-        (
-            "it has no apiVersion, by which the endpoint picker of gie-1.5 knows a config",
-            "Write apiVersion: inference.networking.x-k8s.io/v1alpha1",
-        ),
-        (
-            "it has no kind, by which the endpoint picker of gie-1.5 knows a config",
-            "Write kind: EndpointPickerConfig",
-        ),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("engine", "plugins", "name", "warned"),
-    [
-        ("SGLang", [{"type": "queue-scorer"}], "gie-1.5", True),
-        (
-            "SGLang",
-            [{"type": "core-metrics-extractor", "parameters": {"engineLabelKey": "b"}}],
-            "gie-1.5",
-            False,
-        ),
-        ("vLLM", [], "gie-1.5", False),
-        ("SGLang", [], "router-0.10", False),
-    ],
-)
-def test_a_config_that_takes_another_engine_for_vllm_is_a_warning(
-    deployment: Make, serving: Serve, engine: str, plugins: Any, name: str, warned: bool
-) -> None:
-    config = {
-        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
-        "kind": "EndpointPickerConfig",
-        "plugins": plugins,
-    }
-    document = deployment(engine={"type": engine}, endpointPicker={"config": config})
-    problems, warnings = _found(document, serving(), name)
-    assert (problems, bool(warnings)) == ((), warned)
 
 
 @pytest.mark.parametrize(
@@ -224,11 +146,11 @@ def test_a_config_that_takes_another_engine_for_vllm_is_a_warning(
     ],
 )
 def test_resources_of_a_picker_that_the_api_server_refuses(
-    deployment: Make, serving: Serve, resources: Any, path: str, what: str, next_step: str
+    deployment: Make, resources: Any, path: str, what: str, next_step: str
 ) -> None:
     where = f"spec.endpointPicker.resources.{path}"
     problem = Problem(what, next_step, where, kind="ModelDeployment", key="ml/qwen")
-    assert _found(deployment(endpointPicker={"resources": resources}), serving()) == ((problem,), ())
+    assert _found(deployment(endpointPicker={"resources": resources})) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -240,24 +162,8 @@ def test_resources_of_a_picker_that_the_api_server_refuses(
         {"requests": {"hugepages-2Mi": "4Mi"}, "limits": {"hugepages-2Mi": "4Mi"}},
     ],
 )
-def test_resources_of_a_picker_that_are_fine(deployment: Make, serving: Serve, resources: Any) -> None:
-    assert _found(deployment(endpointPicker={"resources": resources}), serving()) == ((), ())
-
-
-def test_a_config_that_no_argument_holds_is_refused_with_its_size(deployment: Make, serving: Serve) -> None:
-    config = {
-        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
-        "kind": "EndpointPickerConfig",
-        "plugins": [{"type": "queue-scorer", "parameters": {"of": "x" * 131_072}}],
-    }
-    (problem,), _ = _found(deployment(endpointPicker={"config": config}), serving())
-    assert problem == Problem(
-        "it has 131,203 bytes, and the argument of the picker that holds it takes at most 131,057",
-        "Shorten it",
-        "spec.endpointPicker.config",
-        kind="ModelDeployment",
-        key="ml/qwen",
-    )
+def test_resources_of_a_picker_that_are_fine(deployment: Make, resources: Any) -> None:
+    assert _found(deployment(endpointPicker={"resources": resources})) == []
 
 
 OPEN = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"
@@ -275,7 +181,7 @@ OPEN = "without its picker a gateway sends requests to any pod of the pool, thos
     ],
 )
 def test_a_gateway_that_sends_to_any_pod_does_not_know_pods_of_prefill(
-    deployment: Make, serving: Serve, engine: str, errors: list[str], warnings: list[str]
+    deployment: Make, engine: str, errors: list[str], warnings: list[str]
 ) -> None:
     workers = {
         "topology": {"tensor": 1},
@@ -283,10 +189,10 @@ def test_a_gateway_that_sends_to_any_pod_does_not_know_pods_of_prefill(
     }
     picker = {"failureMode": "FailOpen"}
     document = deployment(engine={"type": engine}, endpointPicker=picker, prefill={"workers": workers})
-    told = _found(document, serving(), "router-0.10")
+    told = [of_severity(_found(document), severity) for severity in ("error", "warning")]
     assert tuple([one.what for one in of] for of in told) == (errors, warnings)
     assert {(one.path, one.next_step) for of in told for one in of} == {
         ("spec.endpointPicker.failureMode", "Remove failureMode, or write FailClose")
     }
     whole = deployment(engine={"type": "vLLM"}, endpointPicker=picker)
-    assert _found(whole, serving()) == ((), ())
+    assert _found(whole) == []

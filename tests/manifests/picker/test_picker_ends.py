@@ -7,7 +7,7 @@ import pytest
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.manifests.picker import objects
-from inferfleet.manifests.picker.ending import Ending, ending, unled_seconds
+from inferfleet.manifests.picker.objects import Ending, ending, unled_seconds
 from inferfleet.profiles.table import names, profile
 
 Make = Callable[..., ModelDeployment]

@@ -9,8 +9,7 @@ import yaml
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.manifests.picker import objects as endpoint_picker
-from inferfleet.manifests.picker.check import check_deployment
-from inferfleet.manifests.picker.config import picker_config
+from inferfleet.manifests.picker.command import picker_config
 from inferfleet.profiles.table import profile
 
 Make = Callable[..., ModelDeployment]
@@ -72,32 +71,6 @@ def test_requests_that_an_engine_takes_are_read(
     """Of parsers that claim paths, the one that claims none takes the rest, such as /v1/rerank."""
     config = picker_config(deployment=deployment(engine={"type": engine_type}), profile=profile(profile_name))
     assert {key: config[key] for key in ("parser", "requestHandler") if key in config} == read
-
-
-@pytest.mark.parametrize(
-    ("profile_name", "every", "limit"),
-    [("gie-1.5", "199ms", None), ("gie-1.5", "200ms", "200ms"), ("router-0.10", "1s", "600ms")],
-)
-def test_metrics_that_are_old_whenever_they_are_read_again_are_told(
-    deployment: Make, serving: Serve, profile_name: str, every: str, limit: str | None
-) -> None:
-    document = deployment(endpointPicker={"flags": {"refresh-metrics-interval": every}})
-    row = profile(profile_name)
-    told = [one.what for one in check_deployment(document, serving=serving(), profile=row)]
-    what = f"a pod counts as full while its metrics are older than {limit}, and they are read every {every}"
-    assert told == ([what] if limit else [])
-
-
-def test_a_longer_limit_of_ones_own_is_kept_to(deployment: Make, serving: Serve) -> None:
-    limit = {"type": "utilization-detector", "parameters": {"metricsStalenessThreshold": "2s"}}
-    config = {
-        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
-        "kind": "EndpointPickerConfig",
-        "plugins": [{"type": "queue-scorer"}, limit],
-    }
-    own = {"config": config, "flags": {"refresh-metrics-interval": "1s"}}
-    row = profile("gie-1.5")
-    assert list(check_deployment(deployment(endpointPicker=own), serving=serving(), profile=row)) == []
 
 
 @pytest.mark.parametrize(

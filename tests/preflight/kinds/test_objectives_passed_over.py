@@ -6,11 +6,12 @@ import pytest
 from fake_cluster import KINDS, FakeCluster
 from own_cluster import east_problem
 
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
-from inferfleet.manifests.picker.access import role
+from inferfleet.manifests.picker.objects import objects as picker_objects
 from inferfleet.preflight.observe import observe
 from inferfleet.profiles.table import names, profile
 
@@ -50,7 +51,10 @@ def _seen(
     status: dict[str, int] | None = None,
 ) -> tuple[tuple[Problem, ...], list[str]]:
     """What is said of them, and which lists were asked for."""
-    manifest = role(deployment=QWEN, profile=profile(row), stack="prod", revision="")
+    picker = picker_objects(
+        deployment=QWEN, serving=Serving(), profile=profile(row), stack="prod", replicas=1, drain=130
+    )
+    manifest = next(made for made in picker.reads if made["kind"] == "Role")
     component = Component("ModelEndpoint", "c", (KubeObject("n", manifest),))
     east = DesiredCluster(Connection("east", "existing/east", "active"), (component,))
     fake = FakeCluster(objects=list(objects), kinds=KINDS | ROLES | kinds, status=status or {})
