@@ -5,10 +5,10 @@ A rule of a model raises a Mistake, which knows the value only; with its place i
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from inferfleet.api.wording import one_line
+from inferfleet.api.wording import listing, one_line
 
 
 @dataclass(frozen=True, order=True)
@@ -68,7 +68,8 @@ class Problem:
     `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
     a file, or of no document at all. `beside` is the path of another field that takes part. `where` is the
     line of the field: `Documents.located` fills it in once, where problems are raised to a person, and adds
-    the line of `beside` to `what`. As text it is one line that is safe to print.
+    the line of `beside` to `what`. `about` is the thing as `what` names it, where that is no document: one of
+    its places, a role. As text it is one line that is safe to print.
     """
 
     what: str
@@ -79,6 +80,12 @@ class Problem:
     key: str = ""
     severity: Severity = "error"
     beside: str = ""
+    about: str = ""
+
+    @property
+    def thing(self) -> str:
+        """Return the name of what the problem is about: `about`, or its document."""
+        return self.about or self.key
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -94,6 +101,50 @@ def of_severity(problems: Iterable[Problem], *severities: Severity) -> tuple[Pro
 def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems sorted by file and line; those without a line come first."""
     return tuple(sorted(problems, key=_reading_order))
+
+
+def joined(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems with one in place of all warnings or notices of a kind, where the first was.
+
+    Those are of a kind that say the same of other things. The first keeps its file and line, and names the
+    others. Errors stay, because each has to be mended at its own line.
+    """
+    kinds: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in dict.fromkeys(problems):
+        kinds.setdefault(_kind(problem), []).append(problem)
+    return tuple(_as_one(alike) for alike in kinds.values())
+
+
+# Stands for what a problem is about; no text that is shown has one.
+_THING = "\0"
+
+
+def _kind(problem: Problem) -> tuple[str, ...]:
+    """Return what a problem says without the names of what it is about, which is all of an error."""
+    own = (problem.key, problem.path, str(problem.where)) if problem.severity == "error" else ()
+    words = [problem.what, problem.next_step]
+    for name in filter(None, (problem.about, problem.key)):
+        words = [text.replace(name, _THING) for text in words]
+    return problem.severity, problem.kind, *words, *own
+
+
+def _as_one(alike: list[Problem]) -> Problem:
+    first = alike[0]
+    others = dict.fromkeys(_name(problem, first) for problem in alike[1:])
+    return replace(first, what=f"{first.what}{ALSO}{listing(others, _NAMED)})") if others else first
+
+
+def _name(problem: Problem, first: Problem) -> str:
+    """Return what tells a problem from the first of its kind: its thing, else its field or its line."""
+    if problem.thing != first.thing:
+        return problem.thing
+    return problem.path if problem.path != first.path else str(problem.where)
+
+
+# Begins the names of the other things in what is said of the first.
+ALSO = " (also "
+# So many of them are named.
+_NAMED = 3
 
 
 def _reading_order(problem: Problem) -> tuple[str, int, str, str]:
