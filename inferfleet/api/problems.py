@@ -104,10 +104,10 @@ def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def joined(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with one in place of all warnings or notices of a kind, where the first was.
+    """Return the problems with one in place of all of a kind, where the first was.
 
     Those are of a kind that say the same of other things. The first keeps its file and line, and names the
-    others. Errors stay, because each has to be mended at its own line.
+    others. Errors are joined at the same field alone, because each has to be mended at its own line.
     """
     kinds: dict[tuple[str, ...], list[Problem]] = {}
     for problem in dict.fromkeys(problems):
@@ -157,7 +157,7 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_reading_order(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(str(problem) for problem in joined(self.problems)))
 
 
 @dataclass(frozen=True)

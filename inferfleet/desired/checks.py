@@ -33,7 +33,6 @@ from inferfleet.fleet.shapes import (
 )
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.gpu_direct.traffic import attached, traffic_problems
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scaling import scaler
@@ -153,14 +152,10 @@ def picker_problems(
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
     """Yield what documents and final pods of placements contradict about queues and schedulers."""
-    claimed = {
-        spot: {pods.role: device_classes(pods.claims.objects) for pods in of} for spot, of in made.items()
-    }
-    yield from blocks(documents, claimed)
     for spot, of in made.items():
+        yield from blocks(documents, spot)
         for pods in of:
-            template, links = pods.outcome.template, pods.links
-            yield from contradictions(documents, spot, template, links=links, request=pods.request)
+            yield from contradictions(documents, spot, pods.outcome.template, request=pods.request)
 
 
 def fabrics(clusters: Mapping[str, CloudCluster], made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

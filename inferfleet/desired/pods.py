@@ -22,15 +22,13 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.gke.settings.nodes import pod_taints
 from inferfleet.gke.values import CloudPool
 from inferfleet.manifests.claims import Claims, claims
-from inferfleet.manifests.pod.clashes import (
+from inferfleet.manifests.pod.contradictions import (
     api_server_refusals,
     document_contradictions,
-    fractional_bytes,
     template_check,
     without_requests,
 )
 from inferfleet.manifests.pod.disaggregated.check import changing_image
-from inferfleet.manifests.pod.disaggregated.transfer import without_storage
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.risks import restrained
 from inferfleet.manifests.pod.stand import Stand
@@ -211,7 +209,6 @@ def _hardware(place: _Place, of_worker: Shape) -> Hardware:
 def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains) -> _Position:
     problems = list(document_contradictions(stand))
     contradicts = bool(problems)
-    problems += fractional_bytes(stand)
     problems += changing_image(stand)
     if contradicts:
         return None, problems
@@ -224,7 +221,6 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     outcome = chain.run(generated, asked, links, template_check(stand))
     problems += outcome.problems
     problems += without_requests(outcome.template, stand)
-    problems += without_storage(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
     # Last, so that a plugin may give what is taken from pods that say nothing.
     outcome = replace(outcome, template=restrained(outcome.template, generated))

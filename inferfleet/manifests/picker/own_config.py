@@ -25,12 +25,12 @@ from inferfleet.manifests.picker.config import (
 )
 from inferfleet.manifests.picker.parameters import mappings, seconds
 from inferfleet.manifests.picker.wiring import findings
-from inferfleet.manifests.pod.starting import LONGEST_TEXT
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.pickers.tables import picker_table
 from inferfleet.profiles.profile import Phases, Profile
 
-# The flag before the text of the config, both in one argument.
+# Bytes of one argument of a program on Linux (execve(2)), and the flag before the text of the config in it.
+LONGEST_TEXT = 32 * 4096 - 1
 _FLAG_BYTES = len("--config-text=")
 _OLD_HANDLER = "pd-profile-handler"
 _HANDLERS = (HANDLER, _OLD_HANDLER)
