@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
@@ -38,6 +39,7 @@ from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
+from inferfleet.plugins.link import Link
 from inferfleet.profiles.table import picker
 
 
@@ -155,7 +157,14 @@ def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]
     for spot, of in made.items():
         yield from blocks(documents, spot)
         for pods in of:
-            yield from contradictions(documents, spot, pods.outcome.template, request=pods.request)
+            template, link_of = pods.outcome.template, partial(_link_of, pods)
+            yield from contradictions(documents, spot, template, request=pods.request, link_of=link_of)
+
+
+def _link_of(pods: Pods, place: str) -> Link | None:
+    """Return the link that changed a place of the pods last, if any did."""
+    step = pods.outcome.changed_by(place)
+    return pods.link_of(step) if step else None
 
 
 def fabrics(clusters: Mapping[str, CloudCluster], made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

@@ -2,8 +2,8 @@
 
 The pod template after the plugin chain counts. What the document already says is the document's, wherever
 its replicas run, in its template or in args of a written command; the rest is of the plugin that changed that
-place last. What `network-fabric` gives, without which the hardware that somebody chose is not reached, is told
-where namespaces would refuse it, and else nowhere.
+place last. What `network-fabric` gives, without which the hardware that somebody chose is not reached, is
+told where namespaces would refuse it, and else nowhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,6 @@ from inferfleet.manifests.pod.risks import Risk, risks
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.chain import Outcome, Step
 from inferfleet.plugins.link import Link, Origin
-
 
 _FABRIC = "network-fabric"
 # What it gives, and a template that was written before may have too.

@@ -4,14 +4,15 @@ The blocks `serving.scheduler` and `spec.scheduler` are the way into a queue. Th
 clusters that say nothing of one, and for priorities: with both, one of two queues would silently not count.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import below, shown
+from inferfleet.api.wording import path_of, shown
 from inferfleet.fleet.roles import template_path, workers_of
 from inferfleet.fleet.scheduling import (
     ON_CLUSTER,
@@ -24,6 +25,7 @@ from inferfleet.fleet.scheduling import (
 )
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.contract import Request
+from inferfleet.plugins.link import Link
 from inferfleet.profiles import schedulers
 
 Template = Mapping[str, Any]
@@ -47,9 +49,16 @@ def blocks(documents: Documents, spot: Spot) -> Iterator[Problem]:
 
 
 def contradictions(
-    documents: Documents, spot: Spot, template: Template, *, request: Request
+    documents: Documents,
+    spot: Spot,
+    template: Template,
+    *,
+    request: Request,
+    link_of: Callable[[str], Link | None],
 ) -> Iterator[Problem]:
-    """Yield what the final pods of a role contradict, by their document or by a plugin."""
+    """Yield what the final pods of a role contradict, at the line of their document, or of the link that made
+    them so: `link_of` returns the last one that changed a place.
+    """
     deployment = documents.deployments[spot.deployment]
     scheduling = scheduling_of(deployment, documents.clusters[spot.cluster])
     if scheduling is None:
@@ -57,19 +66,17 @@ def contradictions(
     said = _said(deployment, spot, scheduling)
     for path, value, field_of_block, ours in _marks(template, scheduling):
         written = _at(_written(deployment, request), path) == value
-        by = "" if written else " from a plugin"
-        field = template_path(deployment, request.role, _position(request))
-        for step in path if written else ():
-            field = below(field, step)
-        yield Problem(
-            f"pods of deployment {spot.deployment}, role {request.role}, have {path[-1]} "
-            f"{shown(value)!r}{by}, and {said}, whose {field_of_block} is {ours}",
-            f"Remove it there, and say in {field_of_block} of the block scheduler what is meant",
-            field,
-            kind="ModelDeployment",
-            key=spot.deployment,
-            about=f"cluster {spot.cluster}",
+        link = None if written else link_of(path_of(path))
+        by = f" from plugin {link.spec.name}" if link else ""
+        what = (
+            f"pods of deployment {spot.deployment}, role {request.role}, have {path[-1]} {shown(value)!r}"
+            f"{by}, and {said}, whose {field_of_block} is {ours}"
         )
+        step = f"Remove it there, and say in {field_of_block} of the block scheduler what is meant"
+        field = template_path(deployment, request.role, _position(request))
+        own = Problem(what, step, f"{field}.{path_of(path)}", kind="ModelDeployment", key=spot.deployment)
+        problem = link.problem(what, step) if link else own
+        yield replace(problem, about=f"cluster {spot.cluster}")
 
 
 def _said(deployment: ModelDeployment, spot: Spot, scheduling: Scheduling) -> str:
