@@ -24,7 +24,7 @@ from inferfleet.manifests.pod.parts import Contradiction, Spec, containers, is_e
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.attempt import packed, packed_mistakes
 from inferfleet.plugins.diff import place
-from inferfleet.profiles.devices import ACCELERATOR_DOMAINS, RESOURCE_BY_DRIVER
+from inferfleet.profiles.devices import ACCELERATOR_DOMAINS, RESOURCE_BY_DRIVER, SLICES
 
 # What lets pods have devices again.
 _WITHOUT = "accelerator: None of the deployment"
@@ -97,51 +97,56 @@ def _devices(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterato
         resources = container.get("resources", {})
         for kind in ("limits", "requests"):
             for resource, amount in resources.get(kind, {}).items():
-                here = (*at, "resources", kind, resource)
-                if hardware.resource is None and _of_accelerators(resource, hardware):
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"{_WITHOUT} places it on nodes without any",
-                        f"Remove it, or remove {_WITHOUT}",
-                    )
-                    continue
-                if hardware.allocation == "DRA" and _of_accelerators(resource, hardware):
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"pool {pool} of cluster {cluster} gives GPUs by DRA claims, and has no {resource}",
-                        "Remove it: inferfleet claims the devices of the topology",
-                    )
-                elif resource == hardware.resource and is_engine(at, container):
-                    if _number(amount) != hardware.gpus:
-                        yield Contradiction(
-                            here,
-                            f"the engine asks for {amount} {resource}",
-                            f"tensor x dataLocal of its topology is {hardware.gpus} per pod",
-                            "Remove it: inferfleet asks for the devices of the topology",
-                        )
-                elif resource in RESOURCE_BY_DRIVER.values():
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"the pod was placed on cluster {cluster} for the {hardware.gpus} "
-                        f"{hardware.resource} of its engine alone",
-                        "Remove it: only the engine gets devices, those of the topology",
-                    )
-                elif _of_accelerators(resource, hardware):
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone",
-                        "Remove it; if the nodes do have it, describe it in the class as a device with "
-                        f"claim: Synthetic and driver: {resource}",
-                    )
+                counted = hardware.allocation == "DevicePlugin" and resource == hardware.resource
+                own = counted and is_engine(at, container)
+                if against := (
+                    _of_topology(amount, hardware) if own else _of_others(resource, hardware, pool, cluster)
+                ):
+                    who = "the engine" if own else f"container {container['name']!r}"
+                    here = (*at, "resources", kind, resource)
+                    yield Contradiction(here, f"{who} asks for {amount} {resource}", *against)
 
 
-def _of_accelerators(resource: str, hardware: Hardware) -> bool:
-    """Return whether a vendor of accelerators has the resource, and the class does not describe it."""
-    return resource.partition("/")[0] in ACCELERATOR_DOMAINS and resource not in hardware.others
+# What a resource contradicts, and the next step.
+_Against = tuple[str, str] | None
+
+
+def _of_topology(amount: Any, hardware: Hardware) -> _Against:
+    if _number(amount) == hardware.gpus:
+        return None
+    return (
+        f"tensor x dataLocal of its topology is {hardware.gpus} per pod",
+        "Remove it: inferfleet asks for the devices of the topology",
+    )
+
+
+def _of_others(resource: str, hardware: Hardware, pool: str, cluster: str) -> _Against:
+    accelerator = resource in RESOURCE_BY_DRIVER.values()
+    # Of a vendor of accelerators, and not described by the class.
+    unknown = resource.partition("/")[0] in ACCELERATOR_DOMAINS and resource not in hardware.others
+    if not accelerator and not unknown:
+        return None
+    if hardware.resource is None:
+        return f"{_WITHOUT} places it on nodes without any", f"Remove it, or remove {_WITHOUT}"
+    if hardware.allocation == "DRA":
+        return (
+            f"pool {pool} of cluster {cluster} gives GPUs by DRA claims, and has no {resource}",
+            "Remove it: inferfleet claims the devices of the topology",
+        )
+    if accelerator:
+        return (
+            f"the pod was placed on cluster {cluster} for the {hardware.gpus} {hardware.resource} of its "
+            "engine alone",
+            "Remove it: only the engine gets devices, those of the topology",
+        )
+    has = f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone"
+    if resource.startswith(SLICES):
+        return has, "Remove it: slices and shares of accelerators are not offered"
+    return (
+        has,
+        "Remove it; if the nodes do have it, describe it in the class as a device with claim: Synthetic and "
+        f"driver: {resource}",
+    )
 
 
 def _number(amount: Any) -> Decimal | None:

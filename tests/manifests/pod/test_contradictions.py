@@ -88,6 +88,28 @@ def test_a_contradiction_names_both_sides(
     ]
 
 
+@pytest.mark.parametrize("resource", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"])
+def test_slices_of_accelerators_are_said_not_to_be_offered(
+    deployment: Make, spot: Spot, quarter: Hardware, resource: str
+) -> None:
+    (problem,) = _found(deployment(_sidecar(resources={"limits": {resource: 1}})), spot, quarter)
+    assert problem.next_step == "Remove it: slices and shares of accelerators are not offered"
+
+
+@pytest.mark.parametrize("others", [(), ("google.com/tpu",)])
+def test_pods_without_accelerators_ask_for_none_however_their_class_describes_them(
+    deployment: Make, spot: Spot, others: tuple[str, ...]
+) -> None:
+    needs = Hardware(None, 0, 0, {"inferfleet.dev/pool": "h100"}, others=others)
+    document = deployment({"engine": {"resources": {"limits": {"google.com/tpu": 4}}}})
+    (problem,) = _found(document, spot, needs)
+    assert (problem.what, problem.next_step) == (
+        "container 'engine' asks for 4 google.com/tpu, but accelerator: None of the deployment places it on "
+        "nodes without any",
+        "Remove it, or remove accelerator: None of the deployment",
+    )
+
+
 def test_nodes_have_what_their_class_says_of_devices_that_only_selectors_see(
     deployment: Make, spot: Spot, quarter: Hardware
 ) -> None:
