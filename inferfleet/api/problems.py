@@ -135,10 +135,10 @@ def _as_one(alike: list[Problem]) -> Problem:
 
 
 def _name(problem: Problem, first: Problem) -> str:
-    """Return what tells a problem from the first of its kind: its thing, else its field or its line."""
+    """Return what tells a problem from the first of its kind: its thing, else its line or its field."""
     if problem.thing != first.thing:
         return problem.thing
-    return problem.path if problem.path != first.path else str(problem.where)
+    return str(problem.where) if problem.where != first.where else problem.path
 
 
 # Begins the names of the other things in what is said of the first.

@@ -37,9 +37,11 @@ def test_warnings_of_places_of_one_document_are_one() -> None:
     assert joined([east, west]) == (replace(east, what="ml/a on east rolls (also ml/a on west)"),)
 
 
-def test_fields_of_one_document_are_named_by_their_paths() -> None:
+def test_fields_of_one_document_are_named_by_their_lines_or_paths() -> None:
     one = _warning("its image has no version", "ml/a", 3)
     other = replace(one, path="spec.prefill.engine", where=Where("models.yaml", 9))
+    assert joined([one, other]) == (replace(one, what=f"{one.what} (also models.yaml:9)"),)
+    other = replace(other, where=one.where)
     assert joined([one, other]) == (replace(one, what=f"{one.what} (also spec.prefill.engine)"),)
 
 
