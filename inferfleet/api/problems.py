@@ -124,8 +124,21 @@ def _kind(problem: Problem) -> tuple[str, ...]:
     own = (problem.key, problem.path, str(problem.where)) if problem.severity == "error" else ()
     words = [problem.what, problem.next_step]
     for name in filter(None, (problem.about, problem.key)):
-        words = [text.replace(name, _THING) for text in words]
+        words = [_without(text, name) for text in words]
     return problem.severity, problem.kind, *words, *own
+
+
+def _without(text: str, name: str) -> str:
+    """Return the text without a name where it is no part of another word: `east` stays in `at least`.
+
+    Names of objects begin with those of documents, as `qwen-decode` does.
+    """
+    shortened, *others = text.split(name)
+    for part in others:
+        before, after = shortened[-1:], part[:1]
+        inside = before.isalnum() or before == "-" or after.isalnum()
+        shortened += (name if inside else _THING) + part
+    return shortened
 
 
 def _as_one(alike: list[Problem]) -> Problem:

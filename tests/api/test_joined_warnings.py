@@ -22,6 +22,12 @@ def test_warnings_that_differ_in_the_name_of_their_document_are_one() -> None:
     assert joined([first, *others]) == (replace(first, what=what),)
 
 
+def test_a_name_is_not_looked_for_in_other_words() -> None:
+    """`least` has the name of a cluster in it, and names of objects begin with those of documents."""
+    east, west = (_warning(f"{name}-decode has at least a node", name, 3) for name in ("east", "west"))
+    assert joined([east, west]) == (replace(east, what="east-decode has at least a node (also west)"),)
+
+
 def test_warnings_that_say_something_else_stay_apart() -> None:
     one, other = _of(["ml/a", "ml/b"])
     told = (one, replace(other, what="ml/b has an old version"), replace(other, next_step="Wait"))
