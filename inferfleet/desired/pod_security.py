@@ -2,8 +2,7 @@
 
 The pod template after the plugin chain counts. What the document already says is the document's, wherever
 its replicas run, in its template or in args of a written command; the rest is of the plugin that changed that
-place last. What `network-fabric` gives, without which the hardware that somebody chose is not reached, is
-told where namespaces would refuse it, and else nowhere.
+place last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,10 +17,6 @@ from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.chain import Outcome, Step
 from inferfleet.plugins.link import Link, Origin
 
-_FABRIC = "network-fabric"
-# What it gives, and a template that was written before may have too.
-_FABRIC_GIVES = "(IPC_LOCK)"
-
 
 def risk_problems(
     stand: Stand, outcome: Outcome, links: Iterable[Link], settings: Settings
@@ -33,15 +28,10 @@ def risk_problems(
     if settings.pod_security == "ignore":
         return
     made = {(link.origin, link.path): link for link in links}
-    fabric = settings.pod_security == "warn" and any(
-        step.plugin == _FABRIC and step.in_scope for step in outcome.steps
-    )
     written = {(risk.place, risk.what): risk for risk in risks(_written(stand))}
     for risk in risks(outcome.template):
         own = written.get((risk.place, risk.what))
         step = None if own else outcome.changed_by(risk.place)
-        if fabric and (step.plugin == _FABRIC if step else _FABRIC_GIVES in risk.what):
-            continue
         if step is None:
             at = f"{stand.path}.{own.path}" if own else path_of_args(stand.deployment, stand.role)
             problem = _of_document(own or risk, at, stand)

@@ -1,12 +1,10 @@
 """Pods below the baseline: who is told, whether the run goes on, and what their namespaces say."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from small_stack import NOTHING, cluster, deployment, find, made, stack
 
-from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.plugins import contract
@@ -124,43 +122,6 @@ def test_what_the_document_says_already_stays_the_documents_with_a_plugin_of_the
     documents = stack(EAST, deployment("a", engine=PRIVILEGED), plugins=_link("privileged"))
     (warning,) = desired(documents, NOTHING, registry=REGISTRY).warnings
     assert (warning.kind, warning.key, warning.path) == ("ModelDeployment", "ml/a", AT)
-
-
-FABRIC = {"name": "network-fabric", "config": {"fabric": "InfiniBand"}}
-IB = InferenceClass.model_validate(
-    {
-        "metadata": {"name": "l4"},
-        "spec": {
-            "node": {"cpu": "40", "memory": "160Gi"},
-            "devices": [
-                {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 4},
-                {"name": "nic", "driver": "rdma/ib", "claim": "Synthetic", "count": 4},
-            ],
-        },
-    }
-)
-LOCKS = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}
-
-
-@pytest.mark.parametrize("engine", [{}, LOCKS])
-def test_what_the_network_between_gpus_needs_is_no_risk_to_remove(engine: dict[str, Any]) -> None:
-    """Whether the plugin gives it or the template had it before."""
-    documents = replace(stack(EAST, deployment("a", engine=engine, plugins=[FABRIC])), classes={"l4": IB})
-    assert desired(documents, NOTHING).warnings == ()
-
-
-def test_without_the_plugin_the_same_is_told() -> None:
-    (warning,) = made(EAST, deployment("a", engine=LOCKS)).warnings
-    assert warning.what == f"container 'engine' adds capabilities (IPC_LOCK){FORBIDDEN}"
-
-
-def test_where_namespaces_enforce_the_network_is_refused() -> None:
-    documents = stack(EAST, deployment("a", plugins=[FABRIC]), podSecurity="enforce")
-    documents = replace(documents, classes={"l4": IB})
-    with pytest.raises(InvalidDocuments) as raised:
-        desired(documents, NOTHING)
-    (problem,) = raised.value.problems
-    assert "plugin network-fabric gives pods of ml/a this" in problem.what
 
 
 def test_only_the_template_after_all_plugins_counts() -> None:
