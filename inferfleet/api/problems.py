@@ -104,10 +104,10 @@ def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def joined(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with one in place of all of a kind, where the first was.
+    """Return the problems with one in place of all of a kind, where one of them was first.
 
-    Those are of a kind that say the same of other things. The first keeps its file and line, and names the
-    others. Errors are joined at the same field alone, because each has to be mended at its own line.
+    Those are of a kind that say the same of other things. The first by file and line names the others. Errors
+    are joined at the same field alone, because each has to be mended at its own line.
     """
     kinds: dict[tuple[str, ...], list[Problem]] = {}
     for problem in dict.fromkeys(problems):
@@ -142,8 +142,8 @@ def _without(text: str, name: str) -> str:
 
 
 def _as_one(alike: list[Problem]) -> Problem:
-    first = alike[0]
-    others = dict.fromkeys(_name(problem, first) for problem in alike[1:])
+    first, *more = in_reading_order(alike)
+    others = dict.fromkeys(_name(problem, first) for problem in more)
     return replace(first, what=f"{first.what}{ALSO}{listing(others, _NAMED)})") if others else first
 
 

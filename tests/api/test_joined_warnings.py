@@ -22,6 +22,11 @@ def test_warnings_that_differ_in_the_name_of_their_document_are_one() -> None:
     assert joined([first, *others]) == (replace(first, what=what),)
 
 
+def test_the_first_is_that_of_the_first_line() -> None:
+    a, b = _of(["ml/a", "ml/b"])
+    assert joined([b, a]) == (replace(a, what="ml/a has no version (also ml/b)"),)
+
+
 def test_a_name_is_not_looked_for_in_other_words() -> None:
     """`least` has the name of a cluster in it, and names of objects begin with those of documents."""
     east, west = (_warning(f"{name}-decode has at least a node", name, 3) for name in ("east", "west"))
