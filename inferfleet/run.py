@@ -11,7 +11,7 @@ from inferfleet.api import InvalidDocuments, Problem
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import load_stack
 from inferfleet.api.loading.stack_files import keys_in_repository, read_capacity, read_lock
-from inferfleet.api.problems import cluster_problem, of_severity
+from inferfleet.api.problems import cluster_problem, joined, of_severity
 from inferfleet.api.work import counted
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
@@ -123,16 +123,18 @@ def prepare(
         desired=final,
         kubeconfigs=kubeconfigs.texts,
         addresses=seen.addresses,
-        warnings=documents.located(
-            [
-                *odd,
-                *of_severity(of_policies, "warning", "notice"),
-                *announcements(final, documents, lock, locked=locked, preview=preview),
-                *queues(final.plan, parallel=parallel),
-                *kubeconfigs.warnings,
-                *of_severity(seen.problems, "warning", "notice"),
-                *room.answers(until=until).get("room", ()),
-            ]
+        warnings=joined(
+            documents.located(
+                [
+                    *odd,
+                    *of_severity(of_policies, "warning", "notice"),
+                    *announcements(final, documents, lock, locked=locked, preview=preview),
+                    *queues(final.plan, parallel=parallel),
+                    *kubeconfigs.warnings,
+                    *of_severity(seen.problems, "warning", "notice"),
+                    *room.answers(until=until).get("room", ()),
+                ]
+            )
         ),
         lock_file=files.lock_file,
         lock_text=new_text if new_text != old_text and not locked else None,

@@ -5,10 +5,10 @@ A rule of a model raises a Mistake, which knows the value only; with its place i
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from inferfleet.api.wording import one_line
+from inferfleet.api.wording import listing, one_line
 
 
 @dataclass(frozen=True, order=True)
@@ -68,7 +68,8 @@ class Problem:
     `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
     a file, or of no document at all. `beside` is the path of another field that takes part. `where` is the
     line of the field: `Documents.located` fills it in once, where problems are raised to a person, and adds
-    the line of `beside` to `what`. As text it is one line that is safe to print.
+    the line of `beside` to `what`. `about` is the thing as `what` names it, where that is no document: one of
+    its places, a role. As text it is one line that is safe to print.
     """
 
     what: str
@@ -79,6 +80,12 @@ class Problem:
     key: str = ""
     severity: Severity = "error"
     beside: str = ""
+    about: str = ""
+
+    @property
+    def thing(self) -> str:
+        """Return the name of what the problem is about: `about`, or its document."""
+        return self.about or self.key
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -96,6 +103,63 @@ def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(problems, key=_reading_order))
 
 
+def joined(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems with one in place of all of a kind, where one of them was first.
+
+    Those are of a kind that say the same of other things. The first by file and line names the others. Errors
+    are joined at the same field alone, because each has to be mended at its own line.
+    """
+    kinds: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in dict.fromkeys(problems):
+        kinds.setdefault(_kind(problem), []).append(problem)
+    return tuple(_as_one(alike) for alike in kinds.values())
+
+
+# Stands for what a problem is about; no text that is shown has one.
+_THING = "\0"
+
+
+def _kind(problem: Problem) -> tuple[str, ...]:
+    """Return what a problem says without the names of what it is about, which is all of an error."""
+    own = (problem.key, problem.path, str(problem.where)) if problem.severity == "error" else ()
+    words = [problem.what, problem.next_step]
+    for name in filter(None, (problem.about, problem.key)):
+        words = [_without(text, name) for text in words]
+    return problem.severity, problem.kind, *words, *own
+
+
+def _without(text: str, name: str) -> str:
+    """Return the text without a name where it is no part of another word: `east` stays in `at least`.
+
+    Names of objects begin with those of documents, as `qwen-decode` does.
+    """
+    shortened, *others = text.split(name)
+    for part in others:
+        before, after = shortened[-1:], part[:1]
+        inside = before.isalnum() or before == "-" or after.isalnum()
+        shortened += (name if inside else _THING) + part
+    return shortened
+
+
+def _as_one(alike: list[Problem]) -> Problem:
+    first, *more = in_reading_order(alike)
+    others = dict.fromkeys(_name(problem, first) for problem in more)
+    return replace(first, what=f"{first.what}{ALSO}{listing(others, _NAMED)})") if others else first
+
+
+def _name(problem: Problem, first: Problem) -> str:
+    """Return what tells a problem from the first of its kind: its thing, else its line or its field."""
+    if problem.thing != first.thing:
+        return problem.thing
+    return str(problem.where) if problem.where != first.where else problem.path
+
+
+# Begins the names of the other things in what is said of the first.
+ALSO = " (also "
+# So many of them are named.
+_NAMED = 3
+
+
 def _reading_order(problem: Problem) -> tuple[str, int, str, str]:
     where = problem.where or Where("", 0)
     return (where.file, where.line, problem.path, problem.what)
@@ -106,7 +170,7 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_reading_order(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(str(problem) for problem in joined(self.problems)))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, of_severity
+from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, joined, of_severity
 from inferfleet.api.wording import shown
 from inferfleet.api.work import counted
 from inferfleet.cli.exit_codes import ExitCode
@@ -55,9 +55,9 @@ class Report:
         return ExitCode.PROBLEMS if self.failed else ExitCode.FINE
 
     def of(self, severity: Severity) -> tuple[Problem, ...]:
-        """Return the problems of one severity, located, each once, in the order of files and lines."""
+        """Return the problems of one severity, located, one of a kind, in the order of files and lines."""
         problems = self.documents.located(self.problems) if self.documents else self.problems
-        return in_reading_order(of_severity(problems, severity))
+        return joined(in_reading_order(of_severity(problems, severity)))
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def _print(report: Report, *, as_json: bool) -> None:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """Yield one line per problem, an empty line after those of a file, and how many there are.
+    """Yield one line per error and kind of warning, an empty line after those of a file, and their number.
 
     Of each severity the first MOST_SHOWN are told.
     """

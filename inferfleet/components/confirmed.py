@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, joined
 from inferfleet.components.unfinished import is_finished
 from inferfleet.desired.values import Confirm, Desired, DesiredCluster
 
@@ -40,7 +40,7 @@ async def _confirmed(
 ) -> bool:
     # The first error ends the program, so the answers of all clusters are gathered before.
     answers = await asyncio.gather(*(_of_cluster(cluster, made, confirm) for cluster, made in asked))
-    problems = [problem for answer in answers for problem in answer]
+    problems = joined(problem for answer in answers for problem in answer)
     for problem in problems:
         if problem.severity == "warning":
             pulumi.log.warn(str(problem))

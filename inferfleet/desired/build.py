@@ -33,7 +33,6 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
-from inferfleet.manifests.scheduling.capacity_told import capacity_problems
 from inferfleet.manifests.scheduling.needs import scheduler_needs
 from inferfleet.plugins.findings import Finding, Step, told
 from inferfleet.plugins.registry import Registry, builtin
@@ -66,7 +65,6 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *engine_problems(documents, planned),
         *picker_problems(documents, planned, templates),
         *pod_problems,
-        *capacity_problems(documents, planned, templates, lock),
     ]
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, templates, lock=lock, cloud=cloud)

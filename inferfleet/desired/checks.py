@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
@@ -33,12 +34,12 @@ from inferfleet.fleet.shapes import (
 )
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.gpu_direct.traffic import attached, traffic_problems
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
+from inferfleet.plugins.link import Link
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
@@ -140,14 +141,17 @@ def picker_problems(
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
     """Yield what documents and final pods of placements contradict about queues and schedulers."""
-    claimed = {
-        spot: {pods.role: device_classes(pods.claims.objects) for pods in of} for spot, of in made.items()
-    }
-    yield from blocks(documents, claimed)
     for spot, of in made.items():
+        yield from blocks(documents, spot)
         for pods in of:
-            template, links = pods.outcome.template, pods.links
-            yield from contradictions(documents, spot, template, links=links, request=pods.request)
+            template, link_of = pods.outcome.template, partial(_link_of, pods)
+            yield from contradictions(documents, spot, template, request=pods.request, link_of=link_of)
+
+
+def _link_of(pods: Pods, place: str) -> Link | None:
+    """Return the link that changed a place of the pods last, if any did."""
+    step = pods.outcome.changed_by(place)
+    return pods.link_of(step) if step else None
 
 
 def fabrics(clusters: Mapping[str, CloudCluster], made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

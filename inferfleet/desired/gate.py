@@ -65,6 +65,7 @@ def announcements(
                 kind="ModelDeployment",
                 key=spot.deployment,
                 severity="warning",
+                about=f"{spot.deployment} on {spot.place}",
             )
         )
     if documents.settings.await_ == "applied":
@@ -117,7 +118,8 @@ def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
     """
     for roll in desired.plan.rolls:
         deployment = roll.spot.deployment
-        what = f"{deployment} on {roll.spot.place} gets a new set of pods"
+        about = f"{deployment} on {roll.spot.place}"
+        what = f"{about} gets a new set of pods"
         if not roll.beside:
             yield Problem(
                 f"{what}, and there is no room for it beside the old one: the old one serves until all else "
@@ -128,6 +130,7 @@ def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
                 kind="ModelDeployment",
                 key=deployment,
                 severity="warning",
+                about=about,
             )
         elif unwaited:
             yield Problem(
@@ -137,6 +140,7 @@ def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
                 kind="ModelDeployment",
                 key=deployment,
                 severity="warning",
+                about=about,
             )
         else:
             yield Problem(
@@ -146,6 +150,7 @@ def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
                 kind="ModelDeployment",
                 key=deployment,
                 severity="notice",
+                about=about,
             )
 
 
@@ -245,7 +250,7 @@ def _rolling_together(desired: Desired, documents: Documents, lock: Lock) -> Ite
     for deployment, count in sorted(rolling.items()):
         if count > 1:
             yield Problem(
-                f"with await: applied a change of {deployment} rolls on its {count} placements together",
+                f"with await: applied a change of {deployment} rolls on its placements together",
                 "Set inferfleet:await to ready to roll one placement after the other",
                 kind="ModelDeployment",
                 key=deployment,

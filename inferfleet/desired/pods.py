@@ -21,14 +21,13 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.gke.settings.nodes import pod_taints
 from inferfleet.gke.values import CloudPool
 from inferfleet.manifests.claims import Claims, claims
-from inferfleet.manifests.pod.clashes import (
+from inferfleet.manifests.pod.contradictions import (
     api_server_refusals,
     document_contradictions,
     template_check,
     without_requests,
 )
 from inferfleet.manifests.pod.disaggregated.check import changing_image
-from inferfleet.manifests.pod.disaggregated.transfer import without_storage
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.risks import restrained
 from inferfleet.manifests.pod.stand import Stand
@@ -221,7 +220,6 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     outcome = chain.run(generated, asked, links, template_check(stand))
     problems += outcome.problems
     problems += without_requests(outcome.template, stand)
-    problems += without_storage(outcome.template, stand)
     # Last, so that a plugin may give what is taken from pods that say nothing.
     outcome = replace(outcome, template=restrained(outcome.template, generated))
     generated = restrained(generated, generated)

@@ -7,7 +7,7 @@ from datetime import date
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.files import PACKAGED
-from inferfleet.api.problems import Problem, in_reading_order
+from inferfleet.api.problems import Problem, in_reading_order, joined
 from inferfleet.api.wording import listing
 from inferfleet.desired.gate import refuses, unplaced_problem
 from inferfleet.desired.values import Desired
@@ -151,10 +151,15 @@ def _nothing(stack: str, today: date) -> Side:
 
 
 def told(problems: Iterable[Problem], known: Iterable[Problem]) -> tuple[Told, ...]:
-    """Return the problems in the order of files and lines; new are those that are not known."""
+    """Return the problems in the order of files and lines, those of a kind as one; new are those that are not
+    known, which are joined with each other alone.
+    """
     old = {_identity(problem) for problem in known}
+    listed = in_reading_order(problems)
+    new = set(joined(problem for problem in listed if _identity(problem) not in old))
+    others = joined(problem for problem in listed if _identity(problem) in old)
     order: Mapping[str, int] = {"error": 0, "warning": 1, "notice": 2}
-    listed = sorted(in_reading_order(problems), key=lambda problem: order[problem.severity])
+    every = sorted(in_reading_order((*new, *others)), key=lambda problem: order[problem.severity])
     return tuple(
         Told(
             problem.severity,
@@ -163,10 +168,10 @@ def told(problems: Iterable[Problem], known: Iterable[Problem]) -> tuple[Told, .
             problem.where.file if problem.where and problem.where.line else "",
             problem.where.line if problem.where else 0,
             problem.path,
-            _identity(problem) not in old,
+            problem in new,
             "" if problem.where is None or problem.where.line else problem.where.file.removeprefix(PACKAGED),
         )
-        for problem in dict.fromkeys(listed)
+        for problem in every
     )
 
 

@@ -59,7 +59,9 @@ def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) 
         for mistake in mistakes(both):
             path = _path(mistake.at)
             what = f"deployment {key} on cluster {name}: {mistake.what}"
-            yield Problem(what, mistake.next_step, path, kind="ModelDeployment", key=key)
+            yield Problem(
+                what, mistake.next_step, path, kind="ModelDeployment", key=key, about=f"cluster {name}"
+            )
     if kind in ("KAI", "Kueue") and not both.queue:
         object_ = "Queue" if kind == "KAI" else f"LocalQueue in namespace {deployment.metadata.namespace}"
         yield Problem(
@@ -68,6 +70,7 @@ def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) 
             ON_DEPLOYMENT,
             kind="ModelDeployment",
             key=key,
+            about=f"cluster {name}",
         )
 
 

@@ -12,6 +12,9 @@ RESOURCE_BY_DRIVER = {
     # Atlas A2 and A3. The plugin registers other chips under other names (huawei.com/Ascend310P).
     "npu.huawei.com": "huawei.com/Ascend910",
 }
+# So slices and shares of an accelerator begin in NVIDIA's device plugin: nvidia.com/mig-1g.5gb,
+# nvidia.com/gpu.shared.
+SLICES = ("nvidia.com/mig-", "nvidia.com/gpu.")
 # What images of engines that profiles name are for.
 NVIDIA_DRIVERS = ("gpu.nvidia.com",)
 # Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.

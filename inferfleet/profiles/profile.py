@@ -2,11 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
-
-# `text` is one line of anything; a `duration` is Go's (150ms, 5s, 1m30s), a `level` one of controller-runtime
-# (pkg/log/zap/flags.go), which holds numbers in eight bits.
-FlagKind = Literal["bool", "int", "duration", "level", "text"]
 
 
 @dataclass(frozen=True)
@@ -14,19 +9,16 @@ class ProxyTable:
     """One version of the proxy.
 
     `engine_port_flag` names the engine's port; `connectors` are the values of `--kv-connector` by the words
-    of documents; `flags` are set unless a document overrides them. `known_flags` are those that documents may
-    set, `own_flags` follow from documents, with where they say it, and `refused_flags` cannot work here, with
-    the reason and what to do instead. Without a `tracing_flag` it always traces; without a
-    `mooncake_port_flag` it does not know Mooncake.
+    of documents; `flags` are set unless a document overrides them; `own_flags` follow from documents, with
+    where they say it. Without a `tracing_flag` it always traces; without a `mooncake_port_flag` it does not
+    know Mooncake.
     """
 
     image: str
     engine_port_flag: str
     connectors: Mapping[str, str]
     flags: Mapping[str, str]
-    known_flags: Mapping[str, FlagKind]
     own_flags: Mapping[str, str]
-    refused_flags: Mapping[str, tuple[str, str]]
     tracing_flag: str | None = None
     mooncake_port_flag: str | None = None
 

@@ -62,7 +62,7 @@ def test_await_applied_announces_deployments_that_roll_in_several_places_togethe
     )
     assert _said(documents, lock({"a east/l4": 1, "a west/l4": 1, "b east/l4": 1})) == (
         Problem(
-            "with await: applied a change of ml/a rolls on its 2 placements together",
+            "with await: applied a change of ml/a rolls on its placements together",
             "Set inferfleet:await to ready to roll one placement after the other",
             kind="ModelDeployment",
             key="ml/a",
@@ -94,6 +94,7 @@ def test_a_workload_that_fits_only_where_a_leaving_one_stands_is_not_awaited_and
             kind="ModelDeployment",
             key="ml/a",
             severity="warning",
+            about="ml/a on east/l4",
         ),
     )
 

@@ -6,7 +6,7 @@ import pytest
 from small_stack import Document, after, cluster, deployment, stack
 
 from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired, KubeObject
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
@@ -91,56 +91,3 @@ def test_a_mistake_in_a_selector_is_told_once_for_replicas_that_run() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         _made(cluster("east"), deployment("a", nodeSelector={"cel": "device.driver =="}), lock=running)
     assert [problem.path for problem in raised.value.problems] == ["spec.nodeSelector.cel"]
-
-
-def _kueue(name: str, **scheduler: Any) -> Document:
-    block = {"type": "Kueue", "queue": "shared", **scheduler}
-    return cluster(name, serving={"gateway": {"className": "any"}, "scheduler": block})
-
-
-def test_kueue_has_to_be_told_of_the_classes_that_pods_claim_which_is_said_once() -> None:
-    made = _made(_kueue("east"), _kueue("west"), deployment("a", 8, gpus=2))
-    warning = Problem(
-        "pods of deployment ml/a on clusters east, west claim devices of DeviceClass gpu.nvidia.com, and "
-        "Kueue admits no pod with a claim of a class that its configuration does not map",
-        "See that resources.deviceClassMappings of Kueue's Configuration has each of them, and the queue a "
-        "quota for what they are mapped to",
-        "spec.scheduler",
-        kind="ModelDeployment",
-        key="ml/a",
-        severity="warning",
-    )
-    assert [told for told in made.warnings if "Kueue" in told.what] == [warning]
-    plain = _made(_kueue("east"), deployment("a"), allocation="DevicePlugin")
-    assert [told for told in plain.warnings if "Kueue" in told.what] == []
-
-
-@pytest.mark.parametrize(
-    ("of_cluster", "of_deployment", "where"),
-    [
-        (
-            {"topology": {"required": "rack"}},
-            {},
-            ("InferenceCluster", "east", "spec.serving.scheduler.topology"),
-        ),
-        ({}, {"topology": {"required": "rack"}}, ("ModelDeployment", "ml/a", "spec.scheduler.topology")),
-    ],
-)
-def test_a_topology_of_kueue_is_not_for_workers_that_claim_their_gpus(
-    of_cluster: dict[str, Any], of_deployment: dict[str, Any], where: tuple[str, str, str]
-) -> None:
-    documents = _kueue("east", **of_cluster), deployment("a", gpus=8, scheduler=of_deployment)
-    with pytest.raises(InvalidDocuments) as raised:
-        _made(*documents, devices=[GPU, NETWORK])
-    kind, key, path = where
-    assert raised.value.problems == (
-        Problem(
-            "Kueue chooses nodes for a topology without regard to devices that are claimed, and pods of "
-            "deployment ml/a, role decode, on cluster east claim their GPUs",
-            "Remove topology, or use classes with allocation: DevicePlugin",
-            path,
-            kind=kind,
-            key=key,
-        ),
-    )
-    assert _made(*documents, devices=[GPU, NETWORK], allocation="DevicePlugin").plan.unplaced == ()

@@ -30,11 +30,6 @@ SPREAD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAny
             "has no field 'topologySpreadConstraint' here",
         ),
         (
-            beside(ports=[{"containerPort": 8000}]),
-            "spec.containers[side].ports[8000/TCP]",
-            "container 'side' listens on 8000, but that is the engine's port",
-        ),
-        (
             beside(**asking("nvidia.com/pgpu")),
             'spec.containers[side].resources.limits["nvidia.com/pgpu"]',
             "asks for 1 nvidia.com/pgpu, but pool l4 of cluster east has nvidia.com/gpu alone",
@@ -74,11 +69,6 @@ SPREAD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAny
             "'h100'",
         ),
         (pod(nodeName="node-1"), "spec.nodeName", "node-1"),
-        (
-            pod(terminationGracePeriodSeconds=2**31 - 1),
-            "spec.terminationGracePeriodSeconds",
-            "the pod may take 2147483647 seconds to end",
-        ),
     ],
 )
 def test_a_plugin_is_refused_what_a_document_is(change: Change, place: str, what: str) -> None:

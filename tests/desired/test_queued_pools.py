@@ -8,10 +8,8 @@ from small_stack import NOTHING, after, deployment, find
 from test_on_cloud import on_gke
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
 
 QUEUED = {"name": "l4", "className": "gke-l4", "maxNodeCount": 4, "capacity": {"model": "Queued"}}
@@ -40,17 +38,6 @@ def name_of(found: Desired) -> str:
 
 def kinds(found: Desired) -> set[str]:
     return {one.kind for cluster in found.clusters for one in cluster.objects}
-
-
-def said(found: Desired) -> list[str]:
-    """What is told of the pods of `a`, from where it differs, without the source."""
-    begins = "pods of deployment ml/a, role decode, on queued pool 'l4' of cluster 'east' "
-    ends = " (GKE, queued provisioning, 2026-04-08)"
-    return [
-        problem.what.removeprefix(begins).removesuffix(ends)
-        for problem in found.warnings
-        if problem.what.startswith(begins)
-    ]
 
 
 def test_a_workload_asks_for_what_its_pods_need_and_for_as_many_as_there_are() -> None:
@@ -181,7 +168,6 @@ def test_a_group_asks_for_all_its_pods_by_the_template_that_asks_for_most() -> N
 def test_nothing_is_asked_for_where(documents: Documents, why: str) -> None:
     found = made(documents)
     assert kinds(found).isdisjoint({"PodTemplate", "ProvisioningRequest"}), why
-    assert said(found) == []
 
 
 def test_pods_that_name_a_request_are_awaited_and_left_to_who_makes_it() -> None:
@@ -190,76 +176,7 @@ def test_pods_that_name_a_request_are_awaited_and_left_to_who_makes_it() -> None
     document["spec"]["workers"]["template"]["metadata"] = {"annotations": {CONSUMED: "mine", CLASS: "c"}}
     kind = type(documents.deployments["ml/a"])
     found = made(replace(documents, deployments={"ml/a": kind.model_validate(document)}))
-    assert (name_of(found), said(found)) == ("mine", [])
+    assert name_of(found) == "mine"
     assert kinds(found).isdisjoint({"PodTemplate", "ProvisioningRequest"})
     workload = find(found, "Deployment", "east/ml/a-decode-l4").manifest
     assert "pulumi.com/skipAwait" not in workload["metadata"].get("annotations", {})
-
-
-ONCE = (
-    "ask for their nodes once: all come together, after minutes or days, and end 7 days later. No update "
-    "waits for them, and a pod that starts once they have ended, or in the place of one whose node failed, "
-    "finds none"
-)
-
-
-@pytest.mark.parametrize(
-    ("documents", "before", "more"),
-    [
-        (queued(), 0, []),
-        (queued(1), 2, []),
-        (
-            queued(3),
-            2,
-            ["have nodes for 2 replicas, and the request for them cannot be changed: 1 more find none"],
-        ),
-        (
-            queued(rollout="Surge"),
-            0,
-            [
-                "have nodes for themselves alone, so with rollout: Surge a pod that is to stand beside "
-                "another may wait for ever"
-            ],
-        ),
-    ],
-)
-def test_what_a_request_does_not_do_is_told(documents: Documents, before: int, more: list[str]) -> None:
-    assert said(made(documents, before=before)) == [ONCE, *more]
-
-
-def test_a_deployment_that_moves_to_a_queued_pool_is_said_to_end_before_its_nodes_come() -> None:
-    documents = queued()
-    east = documents.clusters["east"]
-    old = NodePool.model_validate(
-        {"name": "old", "className": "gke-l4", "nodeCount": 0, "zones": ["us-east4-a"]}
-    )
-    spec = east.spec.model_copy(update={"node_pools": (*east.spec.node_pools, old)})
-    both = {"east": east.model_copy(update={"spec": spec})}
-    was = {Spot("ml/a", "east", (("decode", "old"),)): 2}
-    lock = Lock(stack="test", placements=was, nodes={"east/old": 2})
-    assert said(desired(replace(documents, clusters=both), lock)) == [
-        ONCE,
-        "take the place of those on east/old, which end with this update, before the new ones have nodes",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("most", "told"),
-    [
-        (
-            1,
-            [
-                "requests for nodes of queued pool 'l4' of cluster 'east' are for 2, because each has nodes "
-                "of its own, and the pool has at most 1 (GKE, queued provisioning, 2026-04-08)"
-            ],
-        ),
-        (2, []),
-    ],
-)
-def test_a_pool_has_nodes_for_the_request_of_each_workload_or_says_that_it_has_not(
-    most: int, told: list[str]
-) -> None:
-    documents = on_gke(pool={**QUEUED, "maxNodeCount": most})
-    both = {f"ml/{name}": deployment(name, gpus=2) for name in ("a", "b")}
-    found = made(replace(documents, deployments=both))  # type: ignore[arg-type]
-    assert [each.what for each in found.warnings if each.what.startswith("requests for")] == told

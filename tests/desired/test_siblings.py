@@ -4,12 +4,8 @@ from typing import Any
 
 import pytest
 from said_of_both import TRIED, Change, beside, by_document, by_plugin, pod
-from small_stack import NOTHING, cluster, deployment, stack
 
 from inferfleet.api.problems import Problem
-from inferfleet.desired import desired
-from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request
-from inferfleet.plugins.registry import builtin
 
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -25,13 +21,6 @@ def apart(key: str = HOST, **term: Any) -> Change:
 def expression(key: str, operator: str, **values: Any) -> dict[str, Any]:
     """A selector of one requirement."""
     return {"matchExpressions": [{"key": key, "operator": operator, **values}]}
-
-
-def spread(domains: int, *, skew: int = 1, when: str = "DoNotSchedule", **fields: Any) -> Change:
-    constraint = {"topologyKey": HOST, "maxSkew": skew, "whenUnsatisfiable": when, "labelSelector": OWN}
-    if when == "DoNotSchedule":
-        constraint["minDomains"] = domains
-    return pod(topologySpreadConstraints=[constraint | fields])
 
 
 @pytest.mark.parametrize(
@@ -52,14 +41,6 @@ def spread(domains: int, *, skew: int = 1, when: str = "DoNotSchedule", **fields
             "no two pods of the workload may have the same inferfleet.dev/pool, but 2 were placed on pool l4 "
             "of cluster east, whose nodes have 1 between them",
             "Make it preferred, or lower replicas",
-        ),
-        (
-            spread(3),
-            3,
-            "spec.topologySpreadConstraints[kubernetes.io/hostname/DoNotSchedule]",
-            f"while nodes have fewer than 3 {HOST}, each takes 1 at most, but 3 were placed on pool l4 of "
-            "cluster east, whose nodes have 2 between them",
-            "Lower minDomains to 2, or write whenUnsatisfiable: ScheduleAnyway",
         ),
         (
             pod(hostNetwork=True),
@@ -120,10 +101,6 @@ def test_an_update_that_needs_one_node_more_than_there_are_is_refused() -> None:
         apart(mismatchLabelKeys=["pod-template-hash"]),
         apart(namespaces=["others"]),
         apart(namespaceSelector={"matchLabels": {"team": "others"}}),
-        spread(3, skew=2),
-        spread(2),
-        spread(3, when="ScheduleAnyway"),
-        spread(3, nodeAffinityPolicy="Ignore"),
     ],
 )
 def test_what_may_run_is_taken(change: Change) -> None:
@@ -150,40 +127,3 @@ def test_what_may_run_is_taken(change: Change) -> None:
 )
 def test_every_way_to_select_siblings_is_seen(term: dict[str, Any]) -> None:
     assert len(by_document(apart(**term), 3)) == 1
-
-
-def warnings(change: Change, *others: Any, **spec: Any) -> list[tuple[str, str]]:
-    """Warnings about a document with the change and about a plugin that makes it, beside others."""
-
-    def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
-        if request.deployment.name == "a":
-            change(template["spec"])
-        return template
-
-    written: dict[str, Any] = {}
-    change(written)
-    registry = builtin().with_(Plugin("mine", Config, edit, version="1.0.0"))
-    both = (
-        desired(stack(cluster("east"), deployment("a", 2, pod=written, **spec), *others), NOTHING),
-        desired(
-            stack(cluster("east"), deployment("a", 2, **spec), *others, plugins=[{"name": "mine"}]),
-            NOTHING,
-            registry=registry,
-        ),
-    )
-    return [
-        (problem.path, problem.what) for made in both for problem in made.warnings if "node" in problem.what
-    ]
-
-
-def test_pods_for_which_others_may_leave_too_few_nodes_are_warned_of() -> None:
-    what = (
-        "no two pods of the workload may share a node, but 2 were placed on pool l4 of cluster east by free "
-        "devices, and pods of others may leave room on 1 of its 2 nodes"
-    )
-    assert warnings(apart(), deployment("b", gpus=4)) == [
-        (f"spec.workers.template.{AT}", what),
-        ("plugins[0]", f"plugin mine: {AT}: {what}"),
-    ]
-    assert warnings(apart(), deployment("b", gpus=2)) == []
-    assert warnings(apart()) == []

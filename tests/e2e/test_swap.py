@@ -16,9 +16,11 @@ def test_a_swap_on_a_full_pool_is_announced_finishes_and_is_waited_for_next_time
     project.write("models", *(deployment(name, gpus=8, gpu=H100) for name in ("third", "fourth")))
     previewed = project.preview()
     assert previewed.code == 0, previewed.output
-    for name in ("third", "fourth"):
-        announced = f"ml/{name} on west/h100 fits only once workloads that are leaving are gone"
-        assert announced in previewed.output
+    announced = (
+        "ml/third on west/h100 fits only once workloads that are leaving are gone, so this update does not "
+        "wait for its pods (also ml/fourth on west/h100)"
+    )
+    assert announced in previewed.output
     swapped = project.up()
     assert swapped.code == 0, swapped.output
     assert {name for name, op in swapped.operations.items() if op == "create"} >= NEW

@@ -56,7 +56,7 @@ def neighbour_problems(
             *_apart(workloads, nodes, where),
         ):
             if written:
-                problems.append(of_document(documents, workload.pods, contradiction, warns=False))
+                problems.append(of_document(documents, workload.pods, contradiction))
             else:
                 findings.append(of_plugin(workload.pods, contradiction))
     return problems, findings

@@ -113,9 +113,24 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
         if others or command:
             return
         words = [*_STARTS[kind][0].split(), *args]
+    lacking: list[str] = []
+    added: list[str] = []
     for name, wanted in _declared(pod).items():
-        if name in known:
-            yield from _compared(name, wanted, known[name], words, pod)
+        if name not in known:
+            continue
+        flag = known[name][0]
+        if given := _given(name, known[name], words):
+            yield from _compared(name, wanted, flag, given)
+        elif because := _lacks(name, wanted, pod):
+            lacking.append(f"{flag} ({because})")
+            added.append(f"{flag}{'=' if len(wanted) == 1 else ' '}{' '.join(wanted)}")
+    if lacking:
+        yield _differs(
+            f"the words of the command lack {', '.join(lacking)}",
+            f"Add {', '.join(added)}, or leave the command out: inferfleet writes it where engine.model is "
+            "declared",
+            "warning",
+        )
 
 
 def _declared(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
@@ -139,35 +154,31 @@ def _declared(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
     return declared
 
 
-def _compared(
-    name: str, wanted: tuple[str, ...], spellings: tuple[str, ...], words: Sequence[str], pod: WorkerPod
-) -> Iterator[Difference]:
+def _given(name: str, spellings: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...] | None:
+    """Return what the words say of a flag, None or () where it is not there."""
     given = _values(spellings, words) or (_positional(words) if name == "model" else None)
-    if given and name != "served":
-        # Behind a flag with one value may stand the model.
-        given = given[:1]
-    flag = f"{spellings[0]}{'=' if len(wanted) == 1 else ' '}{' '.join(wanted)}"
-    if not given:
-        defaults = {"port": str(_default_port(pod)), "tensor": "1", "pipeline": "1", "data": "1"}
-        if defaults.get(name) == wanted[0]:
-            return
-        because = (
-            f"{pod.engine.type} listens on {_LOOPBACK[0]} without it, where nothing reaches it"
-            if name == "host"
-            else f"{_FIELDS[name]} is {shown(' '.join(wanted))}"
-        )
-        yield _differs(
-            f"{spellings[0]} is not among the words of the command, and {because}",
-            f"Add {flag}, or leave the command out: inferfleet writes it where engine.model is declared",
-            "warning",
-        )
-    elif name == "host":
+    # Behind a flag with one value may stand the model.
+    return given[:1] if given and name != "served" else given
+
+
+def _lacks(name: str, wanted: tuple[str, ...], pod: WorkerPod) -> str | None:
+    """Return why a flag that is not there should be, None where the engine does the same without it."""
+    defaults = {"port": str(_default_port(pod)), "tensor": "1", "pipeline": "1", "data": "1"}
+    if defaults.get(name) == wanted[0]:
+        return None
+    if name == "host":
+        return f"{pod.engine.type} listens on {_LOOPBACK[0]} without it, where nothing reaches it"
+    return f"{_FIELDS[name]} is {shown(' '.join(wanted))}"
+
+
+def _compared(name: str, wanted: tuple[str, ...], flag: str, given: tuple[str, ...]) -> Iterator[Difference]:
+    if name == "host":
         if given[0] in _LOOPBACK:
-            what = f"{spellings[0]} is {given[0]}, where nothing outside of the pod reaches the engine"
+            what = f"{flag} is {given[0]}, where nothing outside of the pod reaches the engine"
             yield _differs(what, f"Write {_OPEN}", "error")
     elif _plain(given) and set(given) != set(wanted):
         yield _differs(
-            f"{spellings[0]} is {shown(' '.join(given))}, and {_FIELDS[name]} of the document is "
+            f"{flag} is {shown(' '.join(given))}, and {_FIELDS[name]} of the document is "
             f"{shown(listing(wanted))}",
             "Change one of the two",
             "error",

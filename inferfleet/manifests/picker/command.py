@@ -26,6 +26,9 @@ from inferfleet.manifests.programs import Value, text
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Phases, Profile
 
+# strconv.ParseBool, which pflag asks: https://pkg.go.dev/strconv#ParseBool.
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+
 # Flags that repeat what a document or a name says elsewhere, with the place where it is said.
 _SYSTEM = {
     "pool-name": "it follows from the deployment's name",
@@ -162,7 +165,7 @@ def stop_seconds(chosen: Mapping[str, str], profile: Profile) -> int:
 
 def is_secure(chosen: Mapping[str, str]) -> bool:
     """Return whether the picker serves TLS, with a self-signed certificate unless it is given another."""
-    return text(chosen.get("secure-serving", "true"), "bool") == "true"
+    return chosen.get("secure-serving", "true") in _TRUE
 
 
 def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:

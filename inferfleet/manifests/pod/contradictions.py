@@ -1,83 +1,95 @@
-"""Contradictions between a pod and what it was placed and is served by. An equal value is none.
+"""What a pod contradicts of where it was placed: by what a team wrote, and by what plugins made of it.
 
-The same rules are for what a team wrote and for what plugins made of it, so that neither may do what the
-other may not. They see a spec whose types are right. Labels cannot contradict: documents must not set labels
-of the domains that are generated, and plugins must not change them.
+The same rules are for both, so that neither may do what the other may not, and an equal value contradicts
+nothing. They see a spec whose types are right. Labels cannot contradict: documents must not set labels of the
+domains that are generated, and plugins must not change them.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.manifests.pod.asked import asked
-from inferfleet.manifests.pod.claimed import WITHOUT, foreign_claims
-from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.api.pods.template import template_mistakes
+from inferfleet.api.problems import Mistake, Problem
+from inferfleet.fleet.names import LWS
+from inferfleet.fleet.requests import requests
+from inferfleet.fleet.roles import path_of_image
+from inferfleet.fleet.shapes import has_accelerators
+from inferfleet.manifests.pod.disaggregated.check import proxy_mistakes, proxy_problems
+from inferfleet.manifests.pod.hardware import Hardware, generated_claims
 from inferfleet.manifests.pod.node_affinity import REQUIRED, excluded
 from inferfleet.manifests.pod.parts import Contradiction, Spec, containers, is_engine
-from inferfleet.manifests.pod.starting import never_starts
-from inferfleet.manifests.pod.template import PORT_NAME, SHM, SHM_PATH, is_port
-from inferfleet.profiles.devices import ACCELERATOR_DOMAINS, RESOURCE_BY_DRIVER
+from inferfleet.manifests.pod.stand import Stand
+from inferfleet.plugins.attempt import packed, packed_mistakes
+from inferfleet.plugins.diff import place
+from inferfleet.profiles.devices import ACCELERATOR_DOMAINS, RESOURCE_BY_DRIVER, SLICES
 
-# Largest progressDeadlineSeconds of a Deployment, an int32.
-LONGEST_SECONDS = 2**31 - 1
-# What is left of it beside two days, which is more than nodes, images and models take together.
-LONGEST_GRACE = LONGEST_SECONDS - 2 * 86_400
+# What lets pods have devices again.
+_WITHOUT = "accelerator: None of the deployment"
 _HARDWARE = "Remove it, and say by spec.nodeSelector or spec.clusterSelector which hardware you mean"
 
 
-def contradictions(
-    spec: Spec,
-    *,
-    port: int,
-    field: str,
-    hardware: Hardware,
-    pool: str,
-    cluster: str,
-    proxied: Container[int] = (),
-) -> Iterator[Contradiction]:
-    """Yield every contradiction.
+def document_contradictions(stand: Stand) -> Iterator[Problem]:
+    """Yield every contradiction in what the team wrote, with both values."""
+    metadata = stand.written.metadata
+    written = {"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}}
+    yield from _no_image(stand)
+    yield from proxy_problems(stand)
+    found: tuple[Mistake | Contradiction, ...] = (
+        *_of_controller(written, stand),
+        *_of_hardware(stand.written.spec, stand),
+    )
+    for wrong in found:
+        yield Problem(
+            wrong.what,
+            wrong.next_step,
+            stand.field(wrong.at),
+            kind="ModelDeployment",
+            key=stand.deployment.metadata.key,
+        )
 
-    `port` is the one on which the engine listens, by a `field` of the document; pool and cluster are where
-    the pod was placed. Of ports of a routing proxy, `proxied`, nothing is said here.
+
+def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
+    """Return the function that yields what an edited template contradicts.
+
+    These are the checks of `document_contradictions`. Places are as those of a difference, with containers by
+    name.
     """
-    yield from _ports(spec, port, field, proxied)
-    yield from _devices(spec, hardware, pool, cluster)
-    yield from foreign_claims(spec, hardware)
-    yield from _node(spec, hardware, f"pool {pool} of cluster {cluster}")
-    yield from _shared_memory(spec)
-    yield from _drain(spec)
-    yield from never_starts(spec)
-    yield from asked(spec)
+
+    def check(template: dict[str, Any]) -> Iterator[Mistake]:
+        found: tuple[Mistake | Contradiction, ...] = (
+            *_of_hardware(template["spec"], stand),
+            *_of_controller(template, stand),
+            *proxy_mistakes(template, stand),
+        )
+        for wrong in found:
+            yield Mistake(wrong.what, wrong.next_step, (place(template, wrong.at),))
+
+    return check
 
 
-def _ports(spec: Spec, port: int, field: str, proxied: Container[int]) -> Iterator[Contradiction]:
-    for at, container in containers(spec):
-        serves = is_engine(at, container)
-        for i, listed in enumerate(container.get("ports", [])):
-            name, number = listed.get("name"), listed["containerPort"]
-            if not serves and is_port(listed, port):
-                yield Contradiction(
-                    (*at, "ports", i),
-                    f"container {container['name']!r} listens on {number}",
-                    "that is the engine's port, and containers of a pod share one address",
-                    f"Move it to another port, or set {field} to the one the engine really uses",
-                )
-            elif serves and name == PORT_NAME and not is_port(listed, port) and number not in proxied:
-                yield Contradiction(
-                    (*at, "ports", i),
-                    f"the port named {PORT_NAME} is {number}",
-                    f"the engine's port is {port}, and inferfleet gives it that name",
-                    f"Set {field} to {number}, or name this port otherwise",
-                )
-            elif serves and is_port(listed, port) and name not in (None, PORT_NAME):
-                yield Contradiction(
-                    (*at, "ports", i),
-                    f"port {port} is named {name!r}",
-                    f"inferfleet names the engine's port {PORT_NAME}",
-                    f"Name it {PORT_NAME}, or leave the name out",
-                )
+def _no_image(stand: Stand) -> Iterator[Problem]:
+    """Yield an engine for which neither its template nor its cluster names an image."""
+    if stand.image or "image" in stand.written.engine:
+        return
+    cluster, kind = stand.spot.cluster, stand.engine.type
+    yield Problem(
+        f"the engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
+        f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in the cluster, or "
+        "leave it out by clusterSelector",
+        path_of_image(stand.deployment, stand.role),
+        kind="ModelDeployment",
+        key=stand.deployment.metadata.key,
+    )
+
+
+def _of_hardware(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
+    pool, cluster = stand.spot.pool(stand.role), stand.spot.cluster
+    yield from _devices(spec, stand.hardware, pool, cluster)
+    yield from _foreign_claims(spec, stand.hardware)
+    yield from _node(spec, stand.hardware, f"pool {pool} of cluster {cluster}")
 
 
 def _devices(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterator[Contradiction]:
@@ -85,51 +97,87 @@ def _devices(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterato
         resources = container.get("resources", {})
         for kind in ("limits", "requests"):
             for resource, amount in resources.get(kind, {}).items():
-                here = (*at, "resources", kind, resource)
-                if hardware.resource is None and _of_accelerators(resource, hardware):
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"{WITHOUT} places it on nodes without any",
-                        f"Remove it, or remove {WITHOUT}",
-                    )
-                    continue
-                if hardware.allocation == "DRA" and _of_accelerators(resource, hardware):
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"pool {pool} of cluster {cluster} gives GPUs by DRA claims, and has no {resource}",
-                        "Remove it: inferfleet claims the devices of the topology",
-                    )
-                elif resource == hardware.resource and is_engine(at, container):
-                    if _number(amount) != hardware.gpus:
-                        yield Contradiction(
-                            here,
-                            f"the engine asks for {amount} {resource}",
-                            f"tensor x dataLocal of its topology is {hardware.gpus} per pod",
-                            "Remove it: inferfleet asks for the devices of the topology",
-                        )
-                elif resource in RESOURCE_BY_DRIVER.values():
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"the pod was placed on cluster {cluster} for the {hardware.gpus} "
-                        f"{hardware.resource} of its engine alone",
-                        "Remove it: only the engine gets devices, those of the topology",
-                    )
-                elif _of_accelerators(resource, hardware):
-                    yield Contradiction(
-                        here,
-                        f"container {container['name']!r} asks for {amount} {resource}",
-                        f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone",
-                        "Remove it; if the nodes do have it, describe it in the class as a device with "
-                        f"claim: Synthetic and driver: {resource}",
-                    )
+                counted = hardware.allocation == "DevicePlugin" and resource == hardware.resource
+                own = counted and is_engine(at, container)
+                if against := (
+                    _of_topology(amount, hardware) if own else _of_others(resource, hardware, pool, cluster)
+                ):
+                    who = "the engine" if own else f"container {container['name']!r}"
+                    here = (*at, "resources", kind, resource)
+                    yield Contradiction(here, f"{who} asks for {amount} {resource}", *against)
 
 
-def _of_accelerators(resource: str, hardware: Hardware) -> bool:
-    """Return whether a vendor of accelerators has the resource, and the class does not describe it."""
-    return resource.partition("/")[0] in ACCELERATOR_DOMAINS and resource not in hardware.others
+# What a resource contradicts, and the next step.
+_Against = tuple[str, str] | None
+
+
+def _of_topology(amount: Any, hardware: Hardware) -> _Against:
+    if _number(amount) == hardware.gpus:
+        return None
+    return (
+        f"tensor x dataLocal of its topology is {hardware.gpus} per pod",
+        "Remove it: inferfleet asks for the devices of the topology",
+    )
+
+
+def _of_others(resource: str, hardware: Hardware, pool: str, cluster: str) -> _Against:
+    accelerator = resource in RESOURCE_BY_DRIVER.values()
+    # Of a vendor of accelerators, and not described by the class.
+    unknown = resource.partition("/")[0] in ACCELERATOR_DOMAINS and resource not in hardware.others
+    if not accelerator and not unknown:
+        return None
+    if hardware.resource is None:
+        return f"{_WITHOUT} places it on nodes without any", f"Remove it, or remove {_WITHOUT}"
+    if hardware.allocation == "DRA":
+        return (
+            f"pool {pool} of cluster {cluster} gives GPUs by DRA claims, and has no {resource}",
+            "Remove it: inferfleet claims the devices of the topology",
+        )
+    if accelerator:
+        return (
+            f"the pod was placed on cluster {cluster} for the {hardware.gpus} {hardware.resource} of its "
+            "engine alone",
+            "Remove it: only the engine gets devices, those of the topology",
+        )
+    has = f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone"
+    if resource.startswith(SLICES):
+        return has, "Remove it: slices and shares of accelerators are not offered"
+    return (
+        has,
+        "Remove it; if the nodes do have it, describe it in the class as a device with claim: Synthetic and "
+        f"driver: {resource}",
+    )
+
+
+def _number(amount: Any) -> Decimal | None:
+    try:
+        return parse_quantity(str(amount))
+    except ValueError:
+        return None
+
+
+def _foreign_claims(spec: Spec, hardware: Hardware) -> Iterator[Contradiction]:
+    """Yield claims that a team or a plugin wrote, whatever they are for.
+
+    What one takes stands in an object on the cluster that may be another tomorrow. The plan would count
+    places for pods that no node has devices for, and a claim that is named directly binds all replicas to the
+    node that it was given.
+    """
+    ours = generated_claims(hardware)
+    if any(claim not in ours for claim in spec.get("resourceClaims", [])):
+        by = (
+            "claims of the topology"
+            if hardware.allocation == "DRA"
+            else hardware.resource or "cores and memory"
+        )
+        yield Contradiction(
+            ("spec", "resourceClaims"),
+            "the pod claims devices of its own",
+            f"replicas are placed by {by}, and the plan does not see what a claim takes",
+            "Remove it: the engine gets the devices of its topology"
+            if hardware.resource
+            else f"Remove it, or remove {_WITHOUT}",
+        )
 
 
 def _node(spec: Spec, hardware: Hardware, pool: str) -> Iterator[Contradiction]:
@@ -153,36 +201,57 @@ def _node(spec: Spec, hardware: Hardware, pool: str) -> Iterator[Contradiction]:
         )
 
 
-def _shared_memory(spec: Spec) -> Iterator[Contradiction]:
-    _, engine = engine_container(spec)
-    mounts = [mount for mount in engine.get("volumeMounts", []) if mount["mountPath"].rstrip("/") == SHM_PATH]
-    for i, volume in enumerate(spec.get("volumes", [])):
-        if volume["name"] == SHM and not mounts and volume.get("emptyDir", {}).get("medium") != "Memory":
-            yield Contradiction(
-                ("spec", "volumes", i),
-                f"the volume {SHM} is {_kinds(volume)}",
-                f"inferfleet mounts a memory volume of that name at {SHM_PATH}",
-                f"Give it another name, or mount {SHM_PATH} in the engine yourself",
-            )
+def _of_controller(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
+    """Yield labels and annotations by which the controller of LeaderWorkerSets knows pods of its groups.
+
+    A group's number or key that a pod already has stays (pkg/webhooks/pod_webhook.go), so that pods of
+    several groups would count as one, and `exclusive-topology` takes nodes that the plan gives to others.
+    """
+    if stand.shape.pods == 1:
+        return
+    for kind in ("labels", "annotations"):
+        for key in template.get("metadata", {}).get(kind, {}):
+            if key.startswith(LWS):
+                yield Mistake(
+                    f"the {kind[:-1]} {key} is one that the controller of LeaderWorkerSets sets on pods of "
+                    f"workers, and these workers have {stand.shape.pods} pods",
+                    "Remove it, or use a prefix of your own",
+                    ("metadata", kind, key),
+                )
 
 
-def _drain(spec: Spec) -> Iterator[Contradiction]:
-    grace = spec.get("terminationGracePeriodSeconds", 0)
-    if grace > LONGEST_GRACE:
-        yield Contradiction(
-            ("spec", "terminationGracePeriodSeconds"),
-            f"the pod may take {grace} seconds to end",
-            f"an update waits for that, and Deployments count at most {LONGEST_SECONDS} seconds",
-            "Write the seconds that requests need to end, such as 130",
+def api_server_refusals(template: dict[str, Any], stand: Stand) -> Iterator[Problem]:
+    """Yield what the API server would refuse of a generated template.
+
+    What the team wrote was checked before: this is about what was added to it, and so is seldom anything.
+    """
+    try:
+        mistakes = packed_mistakes(packed(template))
+    except ValueError:  # a value that is none of JSON, such as a date
+        mistakes = tuple(template_mistakes(template))
+    for mistake in mistakes:
+        steps = [step for step in mistake.at if isinstance(step, str)]
+        yield Problem(
+            mistake.what.replace("{field}", steps[-1] if steps else "it"),
+            mistake.next_step,
+            stand.field(mistake.at),
+            kind="ModelDeployment",
+            key=stand.deployment.metadata.key,
         )
 
 
-def _kinds(volume: dict[str, Any]) -> str:
-    return " and ".join(sorted(set(volume) - {"name"})) or "of no kind"
-
-
-def _number(amount: Any) -> Decimal | None:
-    try:
-        return parse_quantity(str(amount))
-    except ValueError:
-        return None
+def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
+    """Yield a warning for a pod without accelerators whose template requests neither cores nor memory."""
+    spec = template["spec"]
+    if has_accelerators(stand.deployment) or requests(spec, "cpu") or requests(spec, "memory"):
+        return
+    place, _ = engine_container(stand.written.spec)
+    yield Problem(
+        "the pods have accelerator: None and request neither cpu nor memory, so the plan puts as many on a "
+        "node as it may run",
+        "Write resources.requests with cpu and memory",
+        stand.field(("spec", "containers", place, "resources")),
+        kind="ModelDeployment",
+        key=stand.deployment.metadata.key,
+        severity="warning",
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from inferfleet.api.kinds.base import Taint
 from inferfleet.api.kinds.inference_class import Device
@@ -109,3 +109,30 @@ def hardware(
         claims=claims,
         fabric=fabric,
     )
+
+
+def ask_for_devices(spec: dict[str, Any], container: dict[str, Any], hardware: Hardware) -> None:
+    """Let the engine's container ask for the devices of the pod, and the pod have its claims.
+
+    Nothing asks for the extended resource beside claims: the two would be given different devices.
+    """
+    if hardware.resource is None:
+        return
+    resources = container.setdefault("resources", {})
+    if hardware.allocation == "DevicePlugin":
+        for kind in ("limits", "requests"):
+            resources.setdefault(kind, {})[hardware.resource] = str(hardware.gpus)
+    if hardware.claims:
+        spec["resourceClaims"] = generated_claims(hardware)
+        resources["claims"] = [{"name": claim.name} for claim in hardware.claims]
+
+
+def generated_claims(hardware: Hardware) -> list[dict[str, str]]:
+    """Return the claims of the pod, as its spec has them."""
+    return [{"name": claim.name, "resourceClaimTemplateName": claim.template} for claim in hardware.claims]
+
+
+def claimed_gpus(hardware: Hardware) -> dict[str, str]:
+    """Return the annotation of how many accelerators a pod claims, which no other part of it says."""
+    gpus = sum(claim.gpus for claim in hardware.claims)
+    return {names.CLAIMED_GPUS: str(gpus)} if gpus else {}

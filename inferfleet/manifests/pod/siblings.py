@@ -1,21 +1,20 @@
 """Whether pods of one workload keep each other off the nodes where they were placed.
 
 The plan counts devices, and puts several pods on one node where they fit. A required anti-affinity that
-selects the pods of its own workload takes one pod per value of its label, and a hard constraint of spreading
-so many per value as its skew while there are too few values. A port of the node is there once per node; with
-hostNetwork all ports of a pod are such.
+selects the pods of its own workload takes one pod per value of its label. A port of the node is there once
+per node; with hostNetwork all ports of a pod are such.
 
 How many values nodes of a pool can have is known of the label of their names and of those that the pool's
 documents say; of others nothing is said, and neither where a selector may leave the pods out. kube-scheduler
-counts a pod against those that are there, and takes nodes without the label (interpodaffinity,
-podtopologyspread and nodeports in pkg/scheduler/framework/plugins of Kubernetes 1.36).
+counts a pod against those that are there, and takes nodes without the label (interpodaffinity and nodeports
+in pkg/scheduler/framework/plugins of Kubernetes 1.36).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.fleet.names import DEPLOYMENT, LWS_GROUP_KEY, ROLE
+from inferfleet.fleet.names import LWS_GROUP_KEY
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 
 NODE = "kubernetes.io/hostname"
@@ -30,31 +29,25 @@ class Siblings:
     """The pods of one workload: how many there are, on how many nodes, and what is known of both.
 
     `spare` is how many more there are while an update replaces one. `values` are those that labels can have
-    on nodes of the pool. On `left` of the nodes pods of others are sure to leave room for one, however they
-    are spread. `where` names pool and cluster. A worker has `gang` pods, on nodes of their own; a replica has
-    so many `roles`.
+    on nodes of the pool. `where` names pool and cluster.
     """
 
     pods: int
     spare: int
     nodes: int
-    left: int
     labels: Mapping[str, str]
     namespace: str
     values: Mapping[str, tuple[str, ...]]
     where: str
-    gang: int
-    roles: int
 
 
 def separates(spec: Spec) -> bool:
     """Return whether a pod says anything that could keep it away from others."""
-    terms = (*_terms(spec, "podAntiAffinity"), *_terms(spec, "podAffinity"))
-    return bool(spec.get("topologySpreadConstraints") or terms) or any(_ports(spec))
+    return any(_terms(spec)) or any(_ports(spec))
 
 
 def excluded(spec: Spec, siblings: Siblings) -> Iterator[Contradiction]:
-    """Yield terms and constraints by which some of the pods can never run beside the others."""
+    """Yield terms and ports by which some of the pods can never run beside the others."""
     for at, term in _terms(spec):
         if not _selects(term, siblings) or not _same_namespace(term, siblings.namespace):
             continue
@@ -66,16 +59,6 @@ def excluded(spec: Spec, siblings: Siblings) -> Iterator[Contradiction]:
                 f"{_were_placed(most, siblings)}, whose nodes have {places} between them",
                 _step(term["topologyKey"], most, siblings),
             )
-    for at, term in _terms(spec, "podAffinity"):
-        if siblings.gang > 1 and term["topologyKey"] == NODE and _selects_them_alone(term, siblings):
-            yield Contradiction(
-                at,
-                "it requires all pods of the workload on one node",
-                f"the {siblings.gang} pods of a worker stand on nodes of their own in {siblings.where}",
-                "Remove it, or make it preferred",
-            )
-    for i, constraint in enumerate(spec.get("topologySpreadConstraints", [])):
-        yield from _spread(("spec", "topologySpreadConstraints", i), constraint, spec, siblings=siblings)
     most = siblings.pods + siblings.spare
     for at, number in _ports(spec):
         if siblings.nodes < most:
@@ -85,34 +68,6 @@ def excluded(spec: Spec, siblings: Siblings) -> Iterator[Contradiction]:
                 f"{_were_placed(most, siblings)}, which has {siblings.nodes} nodes",
                 f"Remove {at[-1]}, or "
                 + ("write rollout: DeleteFirst" if most > siblings.pods else "lower replicas"),
-            )
-
-
-def crowded(spec: Spec, siblings: Siblings) -> Iterator[Contradiction]:
-    """Yield terms that need more nodes than others are sure to leave, though the pool has so many."""
-    for at, term in _terms(spec):
-        most = _most(term, siblings)
-        if (
-            term["topologyKey"] == NODE
-            and siblings.left < most <= (_places(NODE, spec, siblings) or 0)
-            and most > 1
-            and _selects(term, siblings)
-            and _same_namespace(term, siblings.namespace)
-        ):
-            yield Contradiction(
-                at,
-                "no two pods of the workload may share a node",
-                _by_devices(most, siblings),
-                f"Make it preferred, or see that pool and deployments leave {most} nodes",
-            )
-    most = siblings.pods + siblings.spare
-    for at, number in _ports(spec):
-        if siblings.left < most <= siblings.nodes and most > 1:
-            yield Contradiction(
-                at,
-                f"one pod per node has port {number} of the node",
-                _by_devices(most, siblings),
-                f"Remove {at[-1]}, or see that pool and deployments leave {most} nodes",
             )
 
 
@@ -139,9 +94,9 @@ def selects(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return _matches(term["labelSelector"], labels, unknown=(_REVISION,))
 
 
-def _terms(spec: Spec, kind: str = "podAntiAffinity") -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    for i, term in enumerate(spec.get("affinity", {}).get(kind, {}).get(_REQUIRED, [])):
-        yield ("spec", "affinity", kind, _REQUIRED, i), term
+def _terms(spec: Spec) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
+    for i, term in enumerate(spec.get("affinity", {}).get("podAntiAffinity", {}).get(_REQUIRED, [])):
+        yield ("spec", "affinity", "podAntiAffinity", _REQUIRED, i), term
 
 
 def _ports(spec: Spec) -> Iterator[tuple[Steps, int]]:
@@ -155,39 +110,10 @@ def _ports(spec: Spec) -> Iterator[tuple[Steps, int]]:
                 yield (*at, "ports", i, "hostPort"), port["hostPort"]
 
 
-def _spread(
-    at: Steps, constraint: Mapping[str, Any], spec: Spec, *, siblings: Siblings
-) -> Iterator[Contradiction]:
-    key, wanted = constraint["topologyKey"], constraint.get("minDomains") or 1
-    places, most = _places(key, spec, siblings), _most(constraint, siblings)
-    if (
-        constraint["whenUnsatisfiable"] != "DoNotSchedule"
-        or constraint.get("nodeAffinityPolicy") == "Ignore"
-        or places is None
-        or wanted <= places
-        or most <= constraint["maxSkew"] * places
-        or not _selects(constraint, siblings)
-    ):
-        return
-    yield Contradiction(
-        at,
-        f"while nodes have fewer than {wanted} {key}, each takes {constraint['maxSkew']} at most",
-        f"{_were_placed(most, siblings)}, whose nodes have {places} between them",
-        f"Lower minDomains to {places}, or write whenUnsatisfiable: ScheduleAnyway",
-    )
-
-
 def _were_placed(most: int, siblings: Siblings) -> str:
     if most == siblings.pods:
         return f"{most} were placed on {siblings.where}"
     return f"an update by Surge has {most} at a time on {siblings.where}"
-
-
-def _by_devices(most: int, siblings: Siblings) -> str:
-    return (
-        f"{_were_placed(most, siblings)} by free devices, and pods of others may leave room on "
-        f"{siblings.left} of its {siblings.nodes} nodes"
-    )
 
 
 def _step(key: str, most: int, siblings: Siblings) -> str:
@@ -223,17 +149,6 @@ def _selects(term: Mapping[str, Any], siblings: Siblings) -> bool:
     if any(key == _REVISION or key in siblings.labels for key in term.get("mismatchLabelKeys", [])):
         return False
     return selects(term, siblings.labels)
-
-
-def _selects_them_alone(term: Mapping[str, Any], siblings: Siblings) -> bool:
-    """Return whether a term is sure to select pods of the workload, and no others that may be elsewhere."""
-    selector = term.get("labelSelector")
-    if selector is None or not selects(term, siblings.labels):
-        return False
-    named = selector.get("matchLabels", {}).keys()
-    alone = DEPLOYMENT in named and (ROLE in named or siblings.roles == 1)
-    of_group = LWS_GROUP_KEY in term.get("matchLabelKeys", [])
-    return (alone or of_group) and _same_namespace(term, siblings.namespace)
 
 
 def _same_namespace(term: Mapping[str, Any], namespace: str) -> bool:

@@ -18,10 +18,9 @@ from inferfleet.fleet.engines.ports import (
 from inferfleet.fleet.engines.worker import WorkerPod
 from inferfleet.fleet.engines.written import command_line, variables
 from inferfleet.fleet.roles import DECODE, is_disaggregated, serving_roles, startup_of
-from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.disaggregated.proxy import routing_proxy
 from inferfleet.manifests.pod.disaggregated.transfer import hand_over
-from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.manifests.pod.hardware import Hardware, ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.profiles.engines import EngineDefaults, engine
 

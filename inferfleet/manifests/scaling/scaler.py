@@ -21,15 +21,18 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, ScalingMetric
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
-from inferfleet.fleet.roles import DECODE
+from inferfleet.fleet.roles import DECODE, picker_of
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.monitors import GOOGLES
-from inferfleet.manifests.scaling.metrics import OF_PICKERS, metric_problems
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
+from inferfleet.profiles import table
 
+# Averages over all pods of a picker; other metrics are gauges of engines.
+OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
 # The field that a scaler owns, as Pulumi names it.
 OWNED = ("spec.replicas",)
 HPA = ("autoscaling/v2", "HorizontalPodAutoscaler")
@@ -109,7 +112,7 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
         ]
         for place, metric in enumerate(scaling.metrics):
             path = f"spec.scaling.metrics[{place}]"
-            yield from metric_problems(metric, path, deployment, clusters)
+            yield from _unknown(metric, path, deployment, clusters)
             if scaling.by == "HPA" and len(clusters) > 1 and (shared := _added_up(metric, clusters)):
                 yield Problem(
                     f"{metric.name} of cluster {shared!r} comes from Google Cloud, which adds up the "
@@ -145,6 +148,26 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
                 kind="ModelDeployment",
                 key=key,
                 severity="notice",
+            )
+
+
+def _unknown(
+    metric: ScalingMetric, path: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]
+) -> Iterator[Problem]:
+    """Yield that pickers of the deployment on these clusters do not have the average that it declares there.
+
+    A scaler then sees nothing, and adds no replica.
+    """
+    for cluster in clusters if metric.name in OF_PICKERS else ():
+        row = picker_of(deployment, cluster.spec.serving)
+        if metric.name not in row.pool_metrics:
+            yield Problem(
+                f"pickers of profile {row.name} have no metric {metric.name} "
+                f"(cluster {cluster.metadata.name!r})",
+                f"They have {listing(row.pool_metrics)}; or write a metric of the engine",
+                f"{path}.name",
+                kind="ModelDeployment",
+                key=deployment.metadata.key,
             )
 
 

@@ -11,7 +11,7 @@ A request is for once. Its name is made of what a pod needs of its node, so an i
 restarts pods on the nodes they have, and other needs are another request. The number of pods is no part of
 the name: the annotations of all pods would change with it, and what serves would leave its nodes for others
 that may take days. It is written when the request is made and never changed, since requests are immutable.
-So fewer pods need nothing, and more find no node, which `capacity_told.py` says beforehand.
+So fewer pods need nothing, and more find no node.
 
 Whoever names a request in a pod template makes it, and nothing is made here.
 """

@@ -34,7 +34,7 @@ def _differs(flag: str, given: str, field: str, wanted: str) -> tuple[str, str, 
 
 
 def _absent(flag: str, wanted: str, because: str) -> tuple[str, str, str]:
-    what = f"{flag} is not among the words of the command, and {because}"
+    what = f"the words of the command lack {flag} ({because})"
     return "warning", what, f"Add {flag}{wanted}, {ADD}"
 
 
@@ -168,7 +168,14 @@ def test_followers_that_serve_nothing_need_no_port_and_no_name() -> None:
     fields = {"engine": engine, "topology": {"tensor": 8, "pipeline": 2}}
     sizes = [*VLLM, "-tp=8", "-pp=2"]
     assert _said(sizes, position="Follower", **fields) == []
-    assert len(_said(sizes, **fields)) == 2
+    assert _said(sizes, **fields) == [
+        (
+            "warning",
+            "the words of the command lack --port (engine.port is 9000), --served-model-name "
+            "(engine.servedNames is chat)",
+            f"Add --port=9000, --served-model-name=chat, {ADD}",
+        )
+    ]
 
 
 UNHEARD = (

@@ -122,48 +122,25 @@ def test_later_flags_win_profile_cluster_deployment(deployment: Make, serving: S
     }
 
 
-@pytest.mark.parametrize(
-    ("resources", "path", "what", "next_step"),
-    [
-        (
-            {"requests": {"cpus": "1"}},
-            "requests.cpus",
-            "a container has no resource 'cpus'",
-            "Did you mean cpu?",
-        ),
-        (
-            {"requests": {"memory": "2Gi"}, "limits": {"memory": "1024Mi"}},
-            "requests.memory",
-            "it requests 2Gi of memory, which is more than its limit of 1024Mi",
-            "Lower the request or raise the limit",
-        ),
-        (
-            {"requests": {"example.com/nic": "1"}},
-            'requests["example.com/nic"]',
-            "it requests 1 of example.com/nic, and of such resources the limit must be the same",
-            "Write limits: {example.com/nic: 1} too",
-        ),
-    ],
-)
-def test_resources_of_a_picker_that_the_api_server_refuses(
-    deployment: Make, resources: Any, path: str, what: str, next_step: str
+def test_a_picker_gets_no_devices(deployment: Make) -> None:
+    resources = {"limits": {"nvidia.com/gpu": "1"}}
+    assert _found(deployment(endpointPicker={"resources": resources})) == [
+        Problem(
+            "it asks for 1 nvidia.com/gpu, and the plan counts the devices of engines alone",
+            "Remove it: only engines get devices, those of their topology",
+            'spec.endpointPicker.resources.limits["nvidia.com/gpu"]',
+            kind="ModelDeployment",
+            key="ml/qwen",
+        )
+    ]
+
+
+@pytest.mark.parametrize("written", ["False", "f", 0, False])
+def test_a_picker_serves_plain_text_by_every_spelling_of_false(
+    deployment: Make, serving: Serve, written: Any
 ) -> None:
-    where = f"spec.endpointPicker.resources.{path}"
-    problem = Problem(what, next_step, where, kind="ModelDeployment", key="ml/qwen")
-    assert _found(deployment(endpointPicker={"resources": resources})) == [problem]
-
-
-@pytest.mark.parametrize(
-    "resources",
-    [
-        {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "0.5", "memory": "1024Mi"}},
-        {"requests": {"ephemeral-storage": "1Gi"}},
-        {"limits": {"example.com/nic": "1"}},
-        {"requests": {"hugepages-2Mi": "4Mi"}, "limits": {"hugepages-2Mi": "4Mi"}},
-    ],
-)
-def test_resources_of_a_picker_that_are_fine(deployment: Make, resources: Any) -> None:
-    assert _found(deployment(endpointPicker={"resources": resources})) == []
+    document = deployment(endpointPicker={"flags": {"secure-serving": written}})
+    assert not command.is_secure(command.flags(deployment=document, serving=serving(), profile=GIE))
 
 
 OPEN = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"

@@ -9,7 +9,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.clashes import document_contradictions, template_check
+from inferfleet.manifests.pod.contradictions import document_contradictions, template_check
 from inferfleet.manifests.pod.hardware import Hardware, PodClaim
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from apart import MODEL, apart, stand, workers
 
-from inferfleet.manifests.pod.clashes import document_contradictions, template_check
+from inferfleet.manifests.pod.contradictions import document_contradictions, template_check
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 

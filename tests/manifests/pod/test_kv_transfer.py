@@ -1,19 +1,16 @@
-"""What engines of both roles are told so that KV caches find their way, and what cannot be meant."""
+"""What engines of both roles are told so that KV caches find their way."""
 
 from typing import Any
 
 import pytest
 from apart import apart, stand, workers
 
-from inferfleet.api.problems import Problem
-from inferfleet.manifests.pod.clashes import document_contradictions
-from inferfleet.manifests.pod.disaggregated.transfer import without_storage
+from inferfleet.manifests.pod.contradictions import document_contradictions
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 
 KEEPS = ("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "120")
 HOST, PORT = "VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_NIXL_SIDE_CHANNEL_PORT"
-ENGINE = "spec.workers.template.spec.containers[0]"
 
 
 def _engine(where: Stand) -> dict[str, Any]:
@@ -78,19 +75,6 @@ def test_proxies_ask_mooncake_where_prefill_tells_the_way() -> None:
     assert _env(stand(document, "prefill")) == [KEEPS, ("VLLM_MOONCAKE_BOOTSTRAP_PORT", "8998")]
 
 
-def test_prefill_of_mooncake_tells_the_way_nowhere_else() -> None:
-    prefill = workers(engine=_set(VLLM_MOONCAKE_BOOTSTRAP_PORT="9100"))
-    assert list(document_contradictions(stand(apart(prefill=prefill, connector="Mooncake"), "prefill"))) == [
-        Problem(
-            "VLLM_MOONCAKE_BOOTSTRAP_PORT is '9100', but routing proxies of decode pods ask 8998",
-            "Remove it: inferfleet sets 8998",
-            "spec.prefill.workers.template.spec.containers[0].env[0].value",
-            kind="ModelDeployment",
-            key="ml/qwen",
-        )
-    ]
-
-
 def test_proxies_ask_sglang_where_prefill_tells_the_way() -> None:
     document = apart(engine={"type": "SGLang"})
     proxy = pod_template(stand(document))["spec"]["initContainers"][0]
@@ -104,76 +88,3 @@ def test_proxies_ask_sglang_where_prefill_tells_the_way() -> None:
             {"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "120"},
         ],
     )
-
-
-@pytest.mark.parametrize("address", ["localhost", "0.0.0.0"])
-def test_a_side_channel_that_no_other_pod_reaches_is_refused(address: str) -> None:
-    assert list(document_contradictions(stand(apart(workers(engine=_set(**{HOST: address})))))) == [
-        Problem(
-            f"{HOST} is {address!r}, but the engines of other pods ask this one there",
-            "Remove it: inferfleet sets the address of the pod",
-            f"{ENGINE}.env[0].value",
-            kind="ModelDeployment",
-            key="ml/qwen",
-        )
-    ]
-
-
-@pytest.mark.parametrize(
-    ("fields", "what"),
-    [
-        ({"proxy": {"enginePort": 5600}}, "the engine takes requests there"),
-        ({"engine": {"port": 5600}}, "the routing proxy takes requests there"),
-    ],
-)
-def test_an_engine_on_its_own_side_channel_is_refused(fields: dict[str, Any], what: str) -> None:
-    assert list(document_contradictions(stand(apart(**fields)))) == [
-        Problem(
-            f"NIXL's side channel is on 5600, but {what}",
-            "Write another spec.engine.port or spec.prefill.proxy.enginePort",
-            ENGINE,
-            kind="ModelDeployment",
-            key="ml/qwen",
-        )
-    ]
-
-
-def test_a_container_on_the_side_channel_of_any_rank_is_refused() -> None:
-    log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 5601}]}
-    topology = {"tensor": 1, "data": 2, "dataLocal": 2}
-    document = apart(workers(topology=topology, sidecars=[log]))
-    assert list(document_contradictions(stand(document))) == [
-        Problem(
-            "container 'log' listens on 5601, but NIXL's side channel is on 5600 to 5601, and containers of "
-            "a pod share one address",
-            "Move it to another port",
-            "spec.workers.template.spec.containers[1].ports[0]",
-            kind="ModelDeployment",
-            key="ml/qwen",
-        )
-    ]
-
-
-@pytest.mark.parametrize(
-    ("volume", "warned"),
-    [
-        ({"emptyDir": {}}, True),
-        ({"persistentVolumeClaim": {"claimName": "kv"}}, False),
-        ({"nfs": {"server": "nas", "path": "/kv"}}, False),
-    ],
-)
-def test_shared_storage_without_a_shared_volume_is_told(volume: dict[str, Any], warned: bool) -> None:
-    mounted = {"volumeMounts": [{"name": "kv", "mountPath": "/kv"}]}
-    prefill = workers(engine=mounted, volumes=[{"name": "kv", **volume}])
-    where = stand(apart(prefill=prefill, connector="SharedStorage"), "prefill")
-    warning = Problem(
-        "connector SharedStorage hands KV caches on by files, and the engine of prefill mounts no volume "
-        "that other pods see",
-        "Mount one volume, such as a claim with ReadWriteMany, in the engines of both roles, unless LMCache "
-        "keeps them on a server",
-        "spec.prefill.workers.template.spec.volumes",
-        kind="ModelDeployment",
-        key="ml/qwen",
-        severity="warning",
-    )
-    assert list(without_storage(pod_template(where), where)) == ([warning] if warned else [])

@@ -8,7 +8,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.clashes import document_contradictions, template_check
+from inferfleet.manifests.pod.contradictions import document_contradictions, template_check
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.stand import Stand
 

@@ -12,7 +12,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.clashes import document_contradictions
+from inferfleet.manifests.pod.contradictions import document_contradictions
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template

@@ -8,7 +8,7 @@ import pytest
 from apart import apart, stand
 
 from inferfleet.api.problems import Mistake
-from inferfleet.manifests.pod.clashes import template_check
+from inferfleet.manifests.pod.contradictions import template_check
 from inferfleet.manifests.pod.template import pod_template
 
 

@@ -6,7 +6,7 @@ import pytest
 from apart import apart, stand, workers
 
 from inferfleet.api.problems import Problem
-from inferfleet.manifests.pod.clashes import document_contradictions
+from inferfleet.manifests.pod.contradictions import document_contradictions
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 
@@ -103,112 +103,49 @@ def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> Non
         _problem(
             "the routing proxy of scheduler-0.7, the profile of cluster east, does not know connector "
             "Mooncake",
-            "Write NIXL or SharedStorage, or serving.profile: router-0.10 in cluster east",
+            "Write connector NIXL or connector SharedStorage or router-0.10 in serving.profile of cluster "
+            "east",
             "spec.prefill.connector",
         )
     ]
 
 
-@pytest.mark.parametrize(
-    ("connector", "value", "refused"),
-    [("Mooncake", True, True), ("Mooncake", False, False), ("NIXL", True, False)],
+def test_what_no_version_offers_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No hint names a connector or profile that does not exist."""
+    monkeypatch.setattr("inferfleet.manifests.pod.disaggregated.check.ENGINES", {})
+    monkeypatch.setattr("inferfleet.manifests.pod.disaggregated.check.names", lambda: ())
+    [problem] = _refused(stand(apart(connector="Mooncake"), profile="scheduler-0.7"))
+    assert problem.next_step == "Prefill apart from decode is not offered for vLLM with this profile"
+
+
+MESH = (
+    "Remove it: gateways, and pods of prefill, speak plain HTTP to it; a service mesh can encrypt between "
+    "pods (plugin istio)"
 )
-def test_engines_of_nixl_alone_pull_from_each_other(connector: str, value: bool, refused: bool) -> None:
-    document = apart(connector=connector, proxy={"flags": {"enable-p2p-pull": value}})
-    expected = _problem(
-        "flag enable-p2p-pull has engines of NIXL read each other's caches, and the connector is "
-        f"{connector}",
-        "Remove it",
-        "spec.prefill.proxy.flags.enable-p2p-pull",
-    )
-    assert _refused(stand(document, profile="router-0.10")) == ([expected] if refused else [])
-
-
-PLAIN = "the gateway, and pods of prefill on the same port of the InferencePool, speak plain HTTP"
-MESH = "Remove it; a service mesh can encrypt between pods (plugin istio)"
-ENGINES = "engines take plain HTTP here, because probes, pickers and gateways speak that to them"
 
 
 @pytest.mark.parametrize(
-    ("profile", "flag", "value", "what", "step"),
+    ("profile", "flag", "value", "step"),
     [
-        (
-            "scheduler-0.7",
-            "secure-proxy",
-            True,
-            f"flag secure-proxy does not work here: {PLAIN}",
-            MESH,
-        ),
-        ("router-0.10", "cert-path", "/tls", f"flag cert-path does not work here: {PLAIN}", MESH),
-        (
-            "scheduler-0.7",
-            "prefiller-use-tls",
-            True,
-            f"flag prefiller-use-tls does not work here: {ENGINES}",
-            MESH,
-        ),
-        ("router-0.10", "enable-tls", "prefiller", f"flag enable-tls does not work here: {ENGINES}", MESH),
-        (
-            "router-0.10",
-            "prefiller-use-tls",
-            True,
-            "the routing proxy of router-0.10 has no flag prefiller-use-tls",
-            None,
-        ),
-        (
-            "scheduler-0.7",
-            "prefill-max-retries",
-            2,
-            "the routing proxy of scheduler-0.7 has no flag prefill-max-retries",
-            None,
-        ),
+        ("scheduler-0.7", "secure-proxy", True, MESH),
         (
             "scheduler-0.7",
             "vllm-port",
             8300,
-            "flag vllm-port is set by inferfleet",
             "Remove it: write spec.prefill.proxy.enginePort instead",
         ),
-        (
-            "router-0.10",
-            "kv-connector",
-            "nixlv2",
-            "flag kv-connector is set by inferfleet",
-            "Remove it: write spec.prefill.connector instead",
-        ),
-        (
-            "router-0.10",
-            "prefill-retry-backoff",
-            "soon",
-            "prefill-retry-backoff is 'soon'",
-            "Give it a duration such as 150ms or 5s",
-        ),
-        (
-            "scheduler-0.7",
-            "--zap-devel",
-            True,
-            "flag --zap-devel has dashes",
-            "Write zap-devel: flags are written without them here",
-        ),
+        ("router-0.10", "kv-connector", "nixlv2", "Remove it: write spec.prefill.connector instead"),
     ],
 )
-def test_flags_with_which_the_proxy_ends_or_nobody_reaches_it_are_refused(
-    profile: str, flag: str, value: Any, what: str, step: str | None
-) -> None:
-    [problem] = _refused(stand(apart(proxy={"flags": {flag: value}}), profile=profile))
-    assert (problem.what, problem.path) == (what, f"spec.prefill.proxy.flags.{flag}")
-    assert step is None or problem.next_step == step
-
-
-def test_resources_that_no_container_has_are_refused() -> None:
-    document = apart(proxy={"resources": {"requests": {"cpus": "1"}}})
-    assert _refused(stand(document)) == [
-        _problem(
-            "a container has no resource 'cpus'",
-            "Did you mean cpu?",
-            "spec.prefill.proxy.resources.requests.cpus",
-        )
+def test_flags_that_inferfleet_sets_are_refused(profile: str, flag: str, value: Any, step: str) -> None:
+    assert _refused(stand(apart(proxy={"flags": {flag: value}}), profile=profile)) == [
+        _problem(f"flag {flag} is set by inferfleet", step, f"spec.prefill.proxy.flags.{flag}")
     ]
+
+
+def test_other_flags_are_the_proxys_to_refuse() -> None:
+    made = _proxy(stand(apart(proxy={"flags": {"of-another-version": 1}})))
+    assert "--of-another-version=1" in made["args"]
 
 
 @pytest.mark.parametrize("name", ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"])
@@ -222,78 +159,12 @@ def test_devices_for_the_proxy_are_refused(name: str) -> None:
     ]
 
 
-def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
-    own = {"name": "routing-proxy", "image": "mine:1", "restartPolicy": "Always"}
-    assert _refused(stand(apart(workers(initContainers=[own])))) == [
-        _problem(
-            "a container is called routing-proxy, but inferfleet adds the routing proxy to decode pods, and "
-            "requests come in there",
-            "Remove it, and write spec.prefill.proxy; what that has no field for is for plugin json-patch",
-            f"{DECODE}.initContainers[0]",
-        )
-    ]
-
-
-@pytest.mark.parametrize("field", ["initContainers", "sidecars"])
-@pytest.mark.parametrize(
-    "image",
-    [
-        "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1",
-        "localhost:5000/llm-d-router-disagg-sidecar@sha256:abc",
-        "pd-sidecar",
-    ],
-)
-def test_a_routing_proxy_of_the_teams_is_refused_by_its_image(field: str, image: str) -> None:
-    own = {"name": "proxy", "image": image, "ports": [{"containerPort": 8000}]}
-    at = "initContainers[0]" if field == "initContainers" else "containers[1]"
-    assert _refused(stand(apart(workers(**{field: [own]})))) == [
-        _problem(
-            "container 'proxy' runs the image of a routing proxy, but inferfleet adds the proxy to decode "
-            "pods, and requests come in there",
-            "Remove it; spec.prefill.proxy has image, port, resources and flags of the proxy",
-            f"{DECODE}.{at}",
-        )
-    ]
-
-
-def test_a_container_on_the_port_of_the_proxy_is_refused() -> None:
-    log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 8000}]}
-    decode = workers(engine={"ports": [{"name": "http", "containerPort": 8000}]}, sidecars=[log])
-    taken = (
-        "but the routing proxy of decode pods takes requests there, and containers of a pod share one address"
-    )
-    assert _refused(stand(apart(decode))) == [
-        _problem(
-            f"container 'engine' listens on 8000, {taken}",
-            "Write 8200, where the engine listens",
-            f"{DECODE}.containers[0].ports[0]",
-        ),
-        _problem(
-            f"container 'log' listens on 8000, {taken}",
-            "Write another port",
-            f"{DECODE}.containers[1].ports[0]",
-        ),
-    ]
-
-
-def test_a_container_on_the_port_of_the_engine_behind_the_proxy_is_refused() -> None:
-    log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 8200}]}
-    assert _refused(stand(apart(workers(sidecars=[log])))) == [
-        _problem(
-            "container 'log' listens on 8200, but that is the engine's port, and containers of a pod share "
-            "one address",
-            "Move it to another port, or set spec.prefill.proxy.enginePort to the one the engine really uses",
-            f"{DECODE}.containers[1].ports[0]",
-        )
-    ]
-
-
 def test_a_probe_of_the_engine_that_asks_the_proxy_is_refused() -> None:
     asks = {"readinessProbe": {"httpGet": {"path": "/health", "port": 8000}}}
     assert _refused(stand(apart(workers(engine=asks)))) == [
         _problem(
             "readinessProbe of container 'engine' asks port 8000, but the routing proxy listens there, and "
-            "answers /health whatever the engine does",
+            "answers whatever the engine does",
             "Ask port 8200 of the engine itself, or name it http",
             f"{DECODE}.containers[0].readinessProbe.httpGet.port",
         )

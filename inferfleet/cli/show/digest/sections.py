@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 
-from inferfleet.api.problems import Severity
+from inferfleet.api.problems import ALSO, Severity
 from inferfleet.cli.show.digest.words import code, plain
 from inferfleet.digest.values.models import Model
 from inferfleet.digest.values.nodes import Pool, Resource
@@ -95,7 +95,9 @@ def new_of(stack: Stack, severity: Severity) -> list[Told]:
     return [
         told
         for told in stack.problems
-        if told.severity == severity and told.new and f"{told.what}. {told.step}" not in missing
+        if told.severity == severity
+        and told.new
+        and f"{told.what.partition(ALSO)[0]}. {told.step}" not in missing
     ]
 
 

@@ -1,4 +1,4 @@
-"""What keeps the routing proxy of decode pods from starting or serving: documents, and edits of plugins.
+"""What the routing proxy of decode pods contradicts: in documents, and after edits of plugins.
 
 And images by which pods that serve together may run engines of two versions.
 """
@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
+from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
 from inferfleet.api.problems import Mistake, Problem, cluster_problem
 from inferfleet.api.wording import path_of, shown
+from inferfleet.fleet.engines.ports import engine_ports, serving_ports
 from inferfleet.fleet.roles import (
     connector,
     declared_image,
@@ -19,9 +20,8 @@ from inferfleet.fleet.roles import (
     serving_roles,
 )
 from inferfleet.manifests.pod.disaggregated.proxy import document_of, image_of_cluster, own_flags, table_of
-from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
-from inferfleet.manifests.programs import flag_mistakes, resource_mistakes
+from inferfleet.manifests.programs import resource_mistakes
 from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
 from inferfleet.profiles.profile import ProxyTable
@@ -29,7 +29,6 @@ from inferfleet.profiles.table import names, profile
 
 _GIVEN = "inferfleet adds the routing proxy to decode pods, and requests come in there"
 _LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
-_PULL = "enable-p2p-pull"
 # What a flag is that a command line does not have.
 _DEFAULTS = {"data-parallel-size": "1", "tracing": "false"}
 
@@ -39,41 +38,41 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
     if not stand.has_proxy:
         return
     document, table, deployment = document_of(stand), table_of(stand), stand.deployment
-    program = f"the routing proxy of {_version(stand)}"
     if (chosen := connector(deployment)) not in table.connectors:
-        others = [name for name in names() if (row := profile(name).proxy) and chosen in row.connectors]
-        own_profile = deployment.spec.profile
-        where = "" if own_profile else f" in cluster {stand.spot.cluster}"
-        field = "spec.profile" if own_profile else "serving.profile"
-        instead = f", or {field}: {others[0]}{where}" if others else ""
-        kind = stand.engine.type
-        own = [name for name in table.connectors if name in ENGINES.get(kind, ())]
-        whose = "this deployment" if own_profile else f"cluster {stand.spot.cluster}"
-        what = f"{program}, the profile of {whose}, does not know connector {chosen}"
-        step = f"Write {' or '.join(own)}{instead}"
-        yield _problem(stand, "spec.prefill.connector", what, step)
+        yield _problem(stand, "spec.prefill.connector", *_no_connector(stand, chosen, table))
     of_cluster = stand.serving.images.proxy if stand.serving else None
     if of_cluster and not document.image and image_of_cluster(stand) is None:
-        what = f"{program} is another image than serving.images.proxy in cluster {stand.spot.cluster}"
+        what = f"{_program(stand)} is another image than serving.images.proxy in cluster {stand.spot.cluster}"
         step = f"Write spec.prefill.proxy.image, as {table.image} is called there"
         yield _problem(stand, "spec.profile", what, step)
-    for mistake in flag_mistakes(
-        document.flags, program, known=table.known_flags, own=table.own_flags, refused=_refused(table)
-    ):
-        yield _problem(stand, f"spec.prefill.proxy.flags.{mistake.at[0]}", mistake.what, mistake.next_step)
-    if document.flags.get(_PULL) and chosen != "NIXL":
-        what = f"flag {_PULL} has engines of NIXL read each other's caches, and the connector is {chosen}"
-        yield _problem(stand, f"spec.prefill.proxy.flags.{_PULL}", what, "Remove it")
+    for name in document.flags:
+        if name in table.own_flags:
+            step = f"Remove it: {table.own_flags[name]}"
+            yield _problem(
+                stand, f"spec.prefill.proxy.flags.{name}", f"flag {name} is set by inferfleet", step
+            )
     for mistake in resource_mistakes(document.resources):
         path = path_of(("spec", "prefill", "proxy", "resources", *mistake.at))
         yield _problem(stand, path, mistake.what, mistake.next_step)
-    for at, container in containers(stand.written.spec):
-        if container["name"] == ROUTING_PROXY:
-            what = f"a container is called {ROUTING_PROXY}, but {_GIVEN}"
-            step = (
-                "Remove it, and write spec.prefill.proxy; what that has no field for is for plugin json-patch"
-            )
-            yield _problem(stand, f"{stand.path}.{path_of(at)}", what, step)
+    for mistake in _probed(stand.written.spec, stand):
+        yield _problem(stand, stand.field(mistake.at), mistake.what, mistake.next_step)
+
+
+def _no_connector(stand: Stand, chosen: str, table: ProxyTable) -> tuple[str, str]:
+    """Return that the proxy does not know the connector, and which ones and which profiles there are."""
+    own_profile = stand.deployment.spec.profile
+    whose = "this deployment" if own_profile else f"cluster {stand.spot.cluster}"
+    kind = stand.engine.type
+    instead = [f"connector {name}" for name in table.connectors if name in ENGINES.get(kind, ())]
+    field = "spec.profile" if own_profile else f"serving.profile of cluster {stand.spot.cluster}"
+    knowing = [name for name in names() if (row := profile(name).proxy) and chosen in row.connectors]
+    instead += [f"{knowing[0]} in {field}"] if knowing else []
+    return (
+        f"{_program(stand)}, the profile of {whose}, does not know connector {chosen}",
+        f"Write {' or '.join(instead)}"
+        if instead
+        else f"Prefill apart from decode is not offered for {kind} with this profile",
+    )
 
 
 def changing_image(stand: Stand) -> Iterator[Problem]:
@@ -108,6 +107,7 @@ def proxy_mistakes(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistak
     if not stand.has_proxy:
         return
     spec = template["spec"]
+    yield from _probed(spec, stand)
     place, proxy = next(
         (
             (place, each)
@@ -134,11 +134,20 @@ def proxy_mistakes(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistak
             yield Mistake(what, _LEAVE, (*at, "args"))
 
 
-def _refused(table: ProxyTable) -> dict[str, tuple[str, str]]:
-    return {
-        name: (f"flag {name} does not work here: {why}", step)
-        for name, (why, step) in table.refused_flags.items()
-    }
+def _probed(spec: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
+    """Yield probes of the engine that ask the proxy: pods would get requests before the engine can answer."""
+    proxied = serving_ports(stand.deployment, stand.role, stand.shape)
+    own = engine_ports(stand.deployment, stand.role, stand.shape)
+    place, engine = engine_container(spec)
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        for way in ("httpGet", "tcpSocket"):
+            if (asked := engine.get(probe, {}).get(way, {}).get("port")) in proxied:
+                yield Mistake(
+                    f"{probe} of container {ENGINE!r} asks port {asked}, but the routing proxy listens "
+                    "there, and answers whatever the engine does",
+                    f"Ask port {own[proxied.index(asked)]} of the engine itself, or name it http",
+                    ("spec", "containers", place, probe, way, "port"),
+                )
 
 
 def _written(proxy: Mapping[str, Any]) -> dict[str, str]:
@@ -152,8 +161,9 @@ def _written(proxy: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _version(stand: Stand) -> str:
-    return picker_of(stand.deployment, stand.serving).name if stand.serving else ""
+def _program(stand: Stand) -> str:
+    version = picker_of(stand.deployment, stand.serving).name if stand.serving else ""
+    return f"the routing proxy of {version}"
 
 
 def _problem(stand: Stand, path: str, what: str, next_step: str) -> Problem:

@@ -111,7 +111,7 @@ def own_flags(stand: Stand) -> dict[str, str]:
 def _flags(stand: Stand) -> list[tuple[str, str]]:
     table = table_of(stand)
     chosen = {**table.flags, **document_of(stand).flags}
-    return [(name, text(value, table.known_flags.get(name))) for name, value in sorted(chosen.items())]
+    return [(name, text(value)) for name, value in sorted(chosen.items())]
 
 
 def _env(stand: Stand) -> Iterator[dict[str, Any]]:

@@ -1,13 +1,11 @@
 """What engines of both roles are told besides their command lines, so that KV caches find their way.
 
-What a template sets is never changed: only what cannot work is refused, in `contradictions` of this room.
+What a template sets is never changed.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.kinds.containers import engine_container
-from inferfleet.api.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import PREFILL, connector, hands_over, is_disaggregated
 from inferfleet.manifests.pod.stand import Stand
@@ -18,10 +16,6 @@ from inferfleet.profiles import kv_transfer
 REVISION = "INFERFLEET_REVISION"
 NIXL_PORT_NAME = "nixl-side"
 BOOTSTRAP_PORT_NAME = "bootstrap"
-# Volumes of one pod alone, and what Kubernetes writes into pods.
-_OF_ONE_POD = frozenset(
-    ("name", "emptyDir", "configMap", "secret", "projected", "downwardAPI", "ephemeral", "image")
-)
 _PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -85,26 +79,3 @@ def _ports(stand: Stand) -> Iterator[tuple[str, int]]:
         yield NIXL_PORT_NAME, kv_transfer.NIXL_DEFAULT_PORT
     if bootstraps(stand):
         yield BOOTSTRAP_PORT_NAME, kv_transfer.BOOTSTRAP_PORT
-
-
-def without_storage(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
-    """Yield a warning for an engine that hands KV caches on by storage and mounts none that others see.
-
-    LMCache may have a server of its own for it.
-    """
-    if not hands_over(stand.deployment, stand.role) or connector(stand.deployment) != "SharedStorage":
-        return
-    spec = template["spec"]
-    shared = {volume["name"] for volume in spec.get("volumes", []) if set(volume) - _OF_ONE_POD}
-    _, engine = engine_container(spec)
-    if not any(mount["name"] in shared for mount in engine.get("volumeMounts", [])):
-        yield Problem(
-            f"connector SharedStorage hands KV caches on by files, and the engine of {stand.role} mounts "
-            "no volume that other pods see",
-            "Mount one volume, such as a claim with ReadWriteMany, in the engines of both roles, unless "
-            "LMCache keeps them on a server",
-            stand.field(("spec", "volumes")),
-            kind="ModelDeployment",
-            key=stand.deployment.metadata.key,
-            severity="warning",
-        )

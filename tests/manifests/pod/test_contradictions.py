@@ -1,4 +1,4 @@
-"""Where a team's template contradicts what serving needs: both sides are named."""
+"""Where a team's template contradicts the hardware that it was placed on: both sides are named."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.clashes import document_contradictions
+from inferfleet.manifests.pod.contradictions import document_contradictions
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.stand import Stand
 
@@ -36,17 +36,9 @@ def _sidecar(**fields: Any) -> dict[str, Any]:
     "pod",
     [
         {},
-        {"engine": {"ports": [{"name": "http", "containerPort": 8000}]}},
-        {"engine": {"ports": [{"name": "rpc", "containerPort": 8000, "protocol": "UDP"}]}},
         {"engine": {"resources": {"limits": {"nvidia.com/gpu": 2, "memory": "1Gi"}}}},
-        {
-            "engine": {"volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}]},
-            "volumes": [{"name": "dshm"}],
-        },
-        {"volumes": [{"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}]},
         {"nodeSelector": {"inferfleet.dev/pool": "h100", "disk": "fast"}},
         {"affinity": None, "tolerations": None, "volumes": None, "engine": {"ports": None}},
-        _sidecar(ports=[{"name": "http", "containerPort": 9000}]),
     ],
 )
 def test_an_equal_value_is_no_clash(
@@ -58,22 +50,6 @@ def test_an_equal_value_is_no_clash(
 @pytest.mark.parametrize(
     ("pod", "path", "what"),
     [
-        (
-            {"engine": {"ports": [{"name": "http", "containerPort": 80}]}},
-            f"{ENGINE}.ports[0]",
-            "the port named http is 80, but the engine's port is 8000, and inferfleet gives it that name",
-        ),
-        (
-            {"engine": {"ports": [{"name": "api", "containerPort": 8000}]}},
-            f"{ENGINE}.ports[0]",
-            "port 8000 is named 'api', but inferfleet names the engine's port http",
-        ),
-        (
-            _sidecar(ports=[{"containerPort": 8000}]),
-            f"{SIDECAR}.ports[0]",
-            "container 'side' listens on 8000, but that is the engine's port, "
-            "and containers of a pod share one address",
-        ),
         (
             {"engine": {"resources": {"requests": {"nvidia.com/gpu": 4}}}},
             f'{ENGINE}.resources.requests["nvidia.com/gpu"]',
@@ -101,11 +77,6 @@ def test_an_equal_value_is_no_clash(
             "spec.nodeName",
             "it pins every replica to node 'node-1', but inferfleet places replicas by pool",
         ),
-        (
-            {"volumes": [{"name": "dshm", "hostPath": {"path": "/dev/shm"}}]},
-            "spec.volumes[0]",
-            "the volume dshm is hostPath, but inferfleet mounts a memory volume of that name at /dev/shm",
-        ),
     ],
 )
 def test_a_contradiction_names_both_sides(
@@ -117,19 +88,25 @@ def test_a_contradiction_names_both_sides(
     ]
 
 
-def test_a_pod_may_not_take_longer_to_end_than_a_deployment_can_count(
-    deployment: Make, spot: Spot, quarter: Hardware
+@pytest.mark.parametrize("resource", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"])
+def test_slices_of_accelerators_are_said_not_to_be_offered(
+    deployment: Make, spot: Spot, quarter: Hardware, resource: str
 ) -> None:
-    assert _found(deployment({"terminationGracePeriodSeconds": 2_000_000_000}), spot, quarter) == ()
-    assert _found(deployment({"terminationGracePeriodSeconds": 2_147_483_647}), spot, quarter) == (
-        Problem(
-            "the pod may take 2147483647 seconds to end, but an update waits for that, "
-            "and Deployments count at most 2147483647 seconds",
-            "Write the seconds that requests need to end, such as 130",
-            f"{BASE}spec.terminationGracePeriodSeconds",
-            kind="ModelDeployment",
-            key="ml/qwen",
-        ),
+    (problem,) = _found(deployment(_sidecar(resources={"limits": {resource: 1}})), spot, quarter)
+    assert problem.next_step == "Remove it: slices and shares of accelerators are not offered"
+
+
+@pytest.mark.parametrize("others", [(), ("google.com/tpu",)])
+def test_pods_without_accelerators_ask_for_none_however_their_class_describes_them(
+    deployment: Make, spot: Spot, others: tuple[str, ...]
+) -> None:
+    needs = Hardware(None, 0, 0, {"inferfleet.dev/pool": "h100"}, others=others)
+    document = deployment({"engine": {"resources": {"limits": {"google.com/tpu": 4}}}})
+    (problem,) = _found(document, spot, needs)
+    assert (problem.what, problem.next_step) == (
+        "container 'engine' asks for 4 google.com/tpu, but accelerator: None of the deployment places it on "
+        "nodes without any",
+        "Remove it, or remove accelerator: None of the deployment",
     )
 
 
