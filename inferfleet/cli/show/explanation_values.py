@@ -44,6 +44,9 @@ def as_values(explained: Explanation) -> dict[str, Any]:
                         "awaitSeconds": role.await_seconds,
                         "commands": list(role.commands),
                         "plugins": [_step_values(step, role.hook(step)) for step in role.steps],
+                        "followerPlugins": [
+                            _step_values(step, role.hook(step)) for step in role.follower_steps
+                        ],
                     }
                     for role in placed.roles
                 ],
