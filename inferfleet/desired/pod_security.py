@@ -14,7 +14,8 @@ from inferfleet.api.problems import Problem
 from inferfleet.fleet.roles import path_of_args
 from inferfleet.manifests.pod.risks import Risk, risks
 from inferfleet.manifests.pod.stand import Stand
-from inferfleet.plugins.chain import Outcome, Step
+from inferfleet.plugins.calling import Step
+from inferfleet.plugins.chain import Outcome
 from inferfleet.plugins.link import Link, Origin
 
 

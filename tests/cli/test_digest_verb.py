@@ -8,7 +8,7 @@ import pytest
 from fleet_of_one import CLUSTER
 from in_git import commit, git
 from pydantic import TypeAdapter
-from small_project import LOCK, Project
+from small_project import Project
 
 from inferfleet.cli.show.digest.markdown import MARK
 from inferfleet.digest.values.stack import Digest

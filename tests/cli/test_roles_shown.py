@@ -82,14 +82,16 @@ def test_an_explanation_tells_what_plugins_did_to_followers(capsys: pytest.Captu
     tweaks = {"name": "demo-pod-tweaks", "config": {"annotations": {"a": "b"}}}
     of_followers = tweaks | {"config": {"annotations": {"c": "d"}}, "scope": {"target": "Worker"}}
     documents = _documents({"tensor": 8, "pipeline": 2}, (tweaks, of_followers))
-    told = explained.explanation("ml/a", documents, Lock(stack="prod"), desired(documents, Lock(stack="prod")))
+    lock = Lock(stack="prod")
+    told = explained.explanation("ml/a", documents, lock, desired(documents, lock))
     explained.show(told)
     (decode, _) = as_values(told)["placements"][0]["roles"]
     assert [step["effect"] for step in decode["plugins"]] == ["changed", "out of scope"]
     assert [step["effect"] for step in decode["followerPlugins"]] == ["changed", "changed"]
     said = capsys.readouterr().out.partition("role decode, followers: ")[2].partition("\n\n")[0]
     assert said == (
-        "plugin demo-pod-tweaks 1.0.0 (deployment chain, spec.plugins[1])\n  metadata.annotations.c: \"d\" (new)"
+        "plugin demo-pod-tweaks 1.0.0 (deployment chain, spec.plugins[1])\n"
+        '  metadata.annotations.c: "d" (new)'
     )
 
 

@@ -11,8 +11,8 @@ from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins.chain import run
-from inferfleet.plugins.link import Link, bind
+from inferfleet.plugins.chain import bind, run
+from inferfleet.plugins.link import Link
 from inferfleet.plugins.pod import engine
 from inferfleet.plugins.registry import builtin
 

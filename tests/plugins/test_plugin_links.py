@@ -10,8 +10,9 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Where
+from inferfleet.plugins.chain import bind, fingerprint
 from inferfleet.plugins.contract import Config, Plugin
-from inferfleet.plugins.link import Link, bind, fingerprint, links
+from inferfleet.plugins.link import Link, links
 from inferfleet.plugins.registry import Registry, builtin
 
 LINES = {

@@ -19,8 +19,9 @@ from inferfleet.manifests.pod.disaggregated.contradictions import disaggregated_
 from inferfleet.manifests.pod.parts import Contradiction, containers
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
 from inferfleet.manifests.pod.stand import Stand
-from inferfleet.plugins.attempt import packed, packed_mistakes
+from inferfleet.plugins.calling import packed_mistakes
 from inferfleet.plugins.diff import place
+from inferfleet.plugins.plain import packed
 
 
 def document_contradictions(stand: Stand) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from inferfleet.api.pods.objects import object_mistakes
 from inferfleet.api.pods.template import without_nulls
 from inferfleet.api.wording import listing, named, path_of, shown
 from inferfleet.fleet import names
-from inferfleet.plugins.attempt import Malformed
+from inferfleet.plugins.calling import malformed
 from inferfleet.plugins.companions.kinds import parts, refused
 from inferfleet.plugins.contract import Companion, PluginCodeError, Request, is_suffix
 
@@ -63,7 +63,7 @@ def checked_companion(given: Companion, *, plugin: str, request: Request) -> Com
     ):
         raise PluginCodeError(f"the companion {thing} {'; '.join(against)}")
     if mistakes := tuple(object_mistakes(whole)):
-        raise Malformed(f"a {thing}", mistakes)
+        raise malformed(f"a {thing}", mistakes)
     return replace(given, manifest=without_nulls(whole))
 
 
