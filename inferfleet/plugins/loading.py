@@ -131,10 +131,11 @@ def found_plugins(
     if settings.allowed_plugins or wanted is None or wanted - known:
         candidates += installed()
     allowed = {plugin.name for plugin in settings.allowed_plugins}
-    loaded = [
-        _loaded(plugin, place, settings, candidates, root, outside=outside)
-        for place, plugin in enumerate(settings.allowed_plugins)
-    ]
+    with _stdout_to_stderr():
+        loaded = [
+            _loaded(plugin, place, settings, candidates, root, outside=outside)
+            for place, plugin in enumerate(settings.allowed_plugins)
+        ]
     return replace(
         registry.with_(*(made.plugin for made in loaded if made.plugin)),
         origins={made.name: made.origin for made in loaded},
