@@ -91,6 +91,8 @@ PURE = {
     "ipaddress",
     "itertools",
     "json",
+    "jsonpatch",
+    "jsonpointer",
     "marshal",
     "math",
     "operator",
