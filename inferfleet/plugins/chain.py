@@ -37,8 +37,7 @@ from inferfleet.plugins.calling import (
     shortened,
     tried,
 )
-from inferfleet.plugins.companions.checked import add, checked_companion
-from inferfleet.plugins.companions.read import misread, with_fingerprints
+from inferfleet.plugins.companions import add, checked_companion, misread, with_fingerprints
 from inferfleet.plugins.conflicts import WrittenFields, broken, differences, held
 from inferfleet.plugins.contract import (
     Companion,

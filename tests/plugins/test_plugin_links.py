@@ -75,8 +75,8 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
         ),
         (
             "demo-pod-tweaks",
-            {"env": [{"name": "A", "valueFrom": {}}]},
-            ["valueFrom must have exactly one source"],
+            {"env": [{"name": "A", "valueFrom": "b"}]},
+            ["valueFrom must be a map, not 'b'"],
         ),
         (
             "demo-pod-tweaks",
