@@ -1,25 +1,58 @@
-"""Edits that plugins make most, merged by the keys by which Kubernetes merges lists. All are safe to repeat.
+"""Parts of a pod template, and edits that plugins make most, merged as Kubernetes merges lists, by keys.
 
-A variable replaces the one of its name, unless `replace=False`. Everything else must be new or be there
-already as it is: a plugin that finds another volume of its name, or another value of its flag, gets a
-PluginError that says so.
+All are safe to repeat. A variable replaces the one of its name, unless `replace=False`. Everything else must
+be new or be there already as it is: a plugin that finds another volume of its name, or another value of its
+flag, gets a PluginError that says so.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from inferfleet.api.kinds.containers import ROUTING_PROXY
+from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.own import script_at
-from inferfleet.plugins.contract import PluginCodeError, PluginError, PodTemplate
-from inferfleet.plugins.pod import mapping, sequence
+from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _DEFAULTS = {"protocol": "TCP"}
 _STEP = "give one of the two another name"
 _STEPS = {"mount": "give one of the two another mountPath", "port": "give one of the two another number"}
+
+
+def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
+    """Return the map at `path`, added together with its parents where absent."""
+    here = template
+    for key in path:
+        here = here.setdefault(key, {})
+    return here
+
+
+def sequence(template: PodTemplate, *path: str) -> list[Any]:
+    """Return the list at `path`, added together with its parents where absent."""
+    entries: list[Any] = mapping(template, *path[:-1]).setdefault(path[-1], [])
+    return entries
+
+
+def containers(template: PodTemplate) -> list[dict[str, Any]]:
+    """Return all containers, then all init containers; sidecars can be among both."""
+    return [*template["spec"]["containers"], *template["spec"].get("initContainers", [])]
+
+
+def engine(template: PodTemplate) -> dict[str, Any]:
+    """Return the container that serves the model."""
+    return engine_container(template["spec"])[1]
+
+
+def accelerator(request: Request) -> DeviceFacts:
+    """Return the device that the pod asks for. Raises PluginError for pods that ask for none."""
+    if request.accelerator is None:
+        raise PluginError(
+            "the pods have no accelerator (accelerator: None of the deployment); name the plugin in chains "
+            "of classes with accelerators, or of deployments that ask for them"
+        )
+    return request.accelerator
 
 
 def put_field(within: dict[str, Any], *path: str, value: str | int | bool) -> None:

@@ -10,7 +10,7 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Companion, Edited, PluginError, Request
 from inferfleet.plugins.link import Link
-from inferfleet.plugins.pod import engine
+from inferfleet.plugins.put import engine
 from inferfleet.plugins.registry import Registry
 
 

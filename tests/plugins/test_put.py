@@ -182,18 +182,6 @@ def test_an_edit_adds_what_it_says_once(
         (_engine(lambda c: api.add_capability(c, "NET_RAW")), "the container drops the capability NET_RAW"),
         (lambda t: api.require_nodes(t, ZONE, ()), rf"\(\) are no values of the label {ZONE} that nodes may"),
         (lambda t: api.require_nodes(t, ZONE, "a"), f"'a' are no values of the label {ZONE} that nodes may"),
-        (
-            lambda t: api.mapping(t, "spec", "containers"),
-            r"spec.containers is no map, and the plugin asks for one with mapping\(\)",
-        ),
-        (
-            lambda t: api.mapping(t, "metadata", "labels", "example.com/tier", "deep"),
-            r'metadata.labels\["example.com/tier"\] is no map',
-        ),
-        (
-            lambda t: api.sequence(t, "metadata", "labels"),
-            r"metadata.labels is no list, and the plugin asks for one with sequence\(\)",
-        ),
     ],
 )
 def test_what_is_there_already_in_another_way_is_told(
@@ -201,7 +189,6 @@ def test_what_is_there_already_in_another_way_is_told(
 ) -> None:
     generated["spec"] |= {"schedulerName": "kai", "priority": 1}
     generated["spec"]["volumes"] = [{"name": "v", "hostPath": {"path": "/v"}}]
-    generated["metadata"]["labels"]["example.com/tier"] = "gold"
     api.engine(generated).update(
         volumeMounts=[{"name": "w", "mountPath": "/data"}],
         args=["--port", "8000", "--set", "a=1", "--trust=false", "-tp", "8", "--fast"],
