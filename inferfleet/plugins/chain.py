@@ -4,9 +4,10 @@ Chains of class, cluster, stack and deployment run in that order, each link in t
 plugin edits its own copy of the template. A link must not change what an earlier one changed, unless it says
 `override: true`: whether it does is seen from the difference, field by field.
 
-Most chains are sound, and a fleet has thousands of templates. So a chain runs first without a check between
-links, and its result alone is checked. Only where that finds anything does it run again, with every check
-after every link, to find out which of them it was; what they return then is left out.
+Links are bound to their plugins and configs once, however many pods they act on. Most chains are sound, and a
+fleet has thousands of templates. So a chain runs first without a check between links, and its result alone is
+checked. Only where that finds anything does it run again, with every check after every link, to find out
+which of them it was; what they return then is left out.
 """
 
 import hashlib
