@@ -282,8 +282,8 @@ class Silent(contract.Config):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (Vague, "build plugin mine: mistakes of its config yields 'the disk', which is no Mistake"),
-        (Silent, "build plugin mine: mistakes of its config gives None, but must yield Mistakes"),
+        (Vague, "build plugin mine: AttributeError: 'str' object has no attribute 'what'"),
+        (Silent, "build plugin mine: TypeError: 'NoneType' object is not iterable"),
         (Drawn, "build plugin mine: its config is another one each time it is read"),
         (Careless, "build plugin mine: KeyError: 'size' (at test_honesty.py:"),
         (Leaving, "build plugin mine: ended the program with sys.exit(1) (at test_honesty.py:"),
