@@ -114,11 +114,11 @@ def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink, said: 
 def _heard(hook: ReadyHook, said: list[str]) -> Iterator[Problem]:
     """Yield the warning of what a hook printed, logged and warned of."""
     if text := told(said):
-        yield replace(_problem(hook, f"says: {text} ({hook.pods})", HEED), severity="warning")
+        yield replace(_problem(hook, f" says: {text} ({hook.pods})", HEED), severity="warning")
 
 
 def _failure(hook: ReadyHook, what: str) -> Problem:
-    return _problem(hook, shortened(what.rstrip(".")), _AGAIN)
+    return _problem(hook, f": {shortened(what.rstrip('.'))}", _AGAIN)
 
 
 def _at_pods(failure: Problem, hook: ReadyHook) -> Problem:
@@ -127,5 +127,5 @@ def _at_pods(failure: Problem, hook: ReadyHook) -> Problem:
 
 def _problem(hook: ReadyHook, what: str, next_step: str) -> Problem:
     link = hook.links[0].link
-    whole = f"{_title(hook)} OnReady: {what}"
+    whole = f"{_title(hook)} OnReady{what}"
     return Problem(whole, next_step, link.path, link.where, link.kind, link.key)
