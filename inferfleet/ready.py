@@ -15,7 +15,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import one_line, shown
 from inferfleet.desired.values import Desired, ReadyHook, Tell, Told
 from inferfleet.manifests.event import Reason
-from inferfleet.plugins.calling import HEED, call, file_of, shortened, told
+from inferfleet.plugins.calling import HEED, call, file_of, shortened, text_of
 from inferfleet.plugins.contract import PluginError, Ready, ReadyFunction
 from inferfleet.plugins.link import BoundLink
 from inferfleet.reach.asked import Asked
@@ -113,7 +113,7 @@ def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink, said: 
 
 def _heard(hook: ReadyHook, said: list[str]) -> Iterator[Problem]:
     """Yield the warning of what a hook printed, logged and warned of."""
-    if text := told(said):
+    if text := text_of(said):
         yield replace(_problem(hook, f" says: {text} ({hook.pods})", HEED), severity="warning")
 
 

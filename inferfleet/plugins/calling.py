@@ -186,14 +186,14 @@ def _warning(warned: warnings.WarningMessage) -> str:
     return f"{warned.category.__name__}: {warned.message} (at {place})\n"
 
 
-def told(said: Iterable[str]) -> str:
+def text_of(said: Iterable[str]) -> str:
     """Return what calls said, whole, with its lines parted by semicolons; "" where they said nothing."""
     return "; ".join(line.strip() for line in "".join(said).splitlines() if line.strip())
 
 
-def heeded(link: Link, said: Iterable[str], *, field: str = "") -> Iterator[Problem]:
+def config_warnings(link: Link, said: Iterable[str], *, field: str = "") -> Iterator[Problem]:
     """Yield the warning of what was said while the config of a link was read."""
-    if text := told(said):
+    if text := text_of(said):
         problem = link.problem(f"plugin {link.spec.name} says: {text}", HEED, field=field)
         yield replace(problem, severity="warning")
 
@@ -307,7 +307,7 @@ def _tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool, 
             )
         finally:
             # The next runs say mostly what the first one said.
-            if told(heard) != told(said):
+            if text_of(heard) != text_of(said):
                 said.extend(heard)
 
     first = once(unpacked(before))
@@ -538,9 +538,9 @@ class Finding:
     severity: Severity = "error"
 
 
-def said_of(link: Link, said: Iterable[str], request: Request) -> Iterator[Finding]:
+def edit_warnings(link: Link, said: Iterable[str], request: Request) -> Iterator[Finding]:
     """Yield the warning of what the plugin of a link said while it edited the pods."""
-    if text := told(said):
+    if text := text_of(said):
         yield Finding(link, text, HEED, request, severity="warning")
 
 

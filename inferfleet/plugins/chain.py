@@ -28,13 +28,13 @@ from inferfleet.plugins.calling import (
     Step,
     Tried,
     call,
+    config_warnings,
     differ,
+    edit_warnings,
     file_of,
-    heeded,
     injected_otherwise,
     injected_twice,
     packed_mistakes,
-    said_of,
     shortened,
     tried,
 )
@@ -235,7 +235,7 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
         finding(str(error))
         return
     finally:
-        progress.said += said_of(bound.link, said, request)
+        progress.said += edit_warnings(bound.link, said, request)
     differing = bound.trials.get(edited.trial)
     if differing is None:
         try:
@@ -264,7 +264,7 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
         finding(str(error), _MEND)
         return
     finally:
-        progress.said += said_of(bound.link, said, request)
+        progress.said += edit_warnings(bound.link, said, request)
     # To unpack templates is what most of the time of a chain goes to.
     if companions and (mistakes := misread(unpacked(data), companions)):
         for mistake in mistakes:
@@ -334,7 +334,7 @@ def bind(
             bound.append(ready)
         else:
             problems += ready
-        problems += heeded(link, said, field="config")
+        problems += config_warnings(link, said, field="config")
         problems += _scope_problems(link, roles)
     return tuple(bound), tuple(problems)
 

@@ -23,7 +23,7 @@ from inferfleet.api.loading.border import Refused, read_regular
 from inferfleet.api.loading.schema import config_schema
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import one_of, shown
-from inferfleet.plugins.calling import HEED, call, shortened, told
+from inferfleet.plugins.calling import HEED, call, shortened, text_of
 from inferfleet.plugins.contract import Plugin, PluginError
 from inferfleet.plugins.registry import Registry, builtin, mistakes_of
 
@@ -239,7 +239,7 @@ def _loaded(
         # A module of the project has its own line; of a package, the line in the settings says which one.
         where = Where(candidate.origin, refusal.line) if candidate.file else None
         wrong = problem(f"({candidate.origin}) {refusal.what}", refusal.next_step, where)
-    if text := told(said):
+    if text := text_of(said):
         remark = replace(
             problem(f"({candidate.origin}) says while it is imported: {text}", HEED), severity="warning"
         )
