@@ -1,14 +1,13 @@
 """Ready hooks while an update runs: each is called within a time limit, and an Event at its workload says so.
 
-Hooks run one after another, whichever workload is ready first: what a hook prints in its own thread is found
-by taking the program's output streams from it, and plugins need not be safe for threads.
+Hooks run one after another, whichever workload is ready first: plugins need not be safe for threads.
 """
 
 import asyncio
 import copy
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import one_line, shown
 from inferfleet.desired.values import Desired, ReadyHook, Tell, Told
 from inferfleet.manifests.event import Reason
-from inferfleet.plugins.calling import file_of, listened, shortened
+from inferfleet.plugins.calling import HEED, call, file_of, shortened, text_of
 from inferfleet.plugins.contract import PluginError, Ready, ReadyFunction
 from inferfleet.plugins.link import BoundLink
 from inferfleet.reach.asked import Asked
@@ -44,21 +43,26 @@ def telling(
         add_event, desired, kubeconfigs=kubeconfigs, container_api=container_api, seconds=EVENT_SECONDS
     )
 
-    def told(hook: ReadyHook) -> Told:
-        sentences, failure = _called(hook, seconds)
-        said = "; ".join(sentences) or "was told that the pods are ready"
-        note = one_line(failure.what if failure else f"{_title(hook)}: {said}")
+    def answer(hook: ReadyHook) -> Told:
+        said: list[str] = []
+        sentences, failure = _called(hook, seconds, said)
+        words = "; ".join(sentences) or "was told that the pods are ready"
+        note = failure.what if failure else f"{_title(hook)}: {words}"
         reason: Reason = "PluginFailed" if failure else "PluginReady"
         cluster = hook.request.cluster.name
-        warning = None if cluster in without_events else event(cluster, hook.workload, reason, note)
+        warning = None if cluster in without_events else event(cluster, hook.workload, reason, one_line(note))
         if warning:
             without_events.add(cluster)
-        return Told(f"{note} ({hook.pods})", (warning,) if warning else (), str(failure) if failure else None)
+        return Told(
+            one_line(f"{note} ({hook.pods})"),
+            (*_heard(hook, said), *((warning,) if warning else ())),
+            str(_at_pods(failure, hook)) if failure else None,
+        )
 
     async def tell(hook: ReadyHook) -> Told:
         # Also while an Event is written, because what the client logs would count as said by the next hook.
         async with turn:
-            return await asyncio.to_thread(told, hook)
+            return await asyncio.to_thread(answer, hook)
 
     return tell
 
@@ -67,10 +71,11 @@ def _title(hook: ReadyHook) -> str:
     return f"plugin {hook.plugin.name} {hook.plugin.version}"
 
 
-def _called(hook: ReadyHook, seconds: float) -> tuple[tuple[str, ...], Problem | None]:
-    """Call the hook, and return what it says and what is wrong."""
-    streams = sys.stdout, sys.stderr
-    called = Asked({hook.name: partial(_sentences, hook)})
+def _called(hook: ReadyHook, seconds: float, said: list[str]) -> tuple[tuple[str, ...], Problem | None]:
+    """Call the hook, add to `said` what it prints, logs and warns of, and return what it says and what is
+    wrong.
+    """
+    called = Asked({hook.name: partial(_sentences, hook, said)})
     try:
         answers = called.answers(until=time.monotonic() + seconds)
     except PluginError as error:
@@ -80,12 +85,10 @@ def _called(hook: ReadyHook, seconds: float) -> tuple[tuple[str, ...], Problem |
         return (), _failure(hook, "raised KeyboardInterrupt")
     if hook.name in answers:
         return answers[hook.name], None
-    # Its thread has them until it ends, which may be never.
-    sys.stdout, sys.stderr = streams
     return (), _failure(hook, f"did not come back within {seconds:.0f} s")
 
 
-def _sentences(hook: ReadyHook) -> tuple[str, ...]:
+def _sentences(hook: ReadyHook, said: list[str]) -> tuple[str, ...]:
     """Call the plugin for each link, and return what it says, on one line each.
 
     Raises PluginError with the line of the plugin that raised or exited.
@@ -93,23 +96,36 @@ def _sentences(hook: ReadyHook) -> tuple[str, ...]:
     sentences = []
     for bound in hook.links:
         if bound.plugin.ready is not None:
-            sentence, printed = _sentence(bound.plugin.ready, hook, bound)
+            sentence = _sentence(bound.plugin.ready, hook, bound, said)
             if sentence is not None and not isinstance(sentence, str):
                 raise PluginError(f"returned {sentence!r:.60}, but ready returns a sentence or nothing")
-            said = (sentence, printed)
-            sentences += [shown(" ".join(text.split()), _LONGEST) for text in said if text]
+            if sentence:
+                sentences.append(shown(" ".join(sentence.split()), _LONGEST))
     return tuple(sentences)
 
 
-def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink) -> tuple[Any, str]:
-    """Return what a hook returns, and what it printed: there is no output of a command to be spoiled."""
+def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink, said: list[str]) -> Any:
     ready = Ready(hook.request, copy.deepcopy(hook.workload.manifest))
     # What a hook changes in its config must not be told to the hook of the next workload.
     config = bound.config.model_copy(deep=True)
-    return listened(lambda: function(ready, config), file=file_of(function))
+    return call(lambda: function(ready, config), file=file_of(function), said=said)
+
+
+def _heard(hook: ReadyHook, said: list[str]) -> Iterator[Problem]:
+    """Yield the warning of what a hook printed, logged and warned of."""
+    if text := text_of(said):
+        yield replace(_problem(hook, f" says: {text} ({hook.pods})", HEED), severity="warning")
 
 
 def _failure(hook: ReadyHook, what: str) -> Problem:
+    return _problem(hook, f": {shortened(what.rstrip('.'))}", _AGAIN)
+
+
+def _at_pods(failure: Problem, hook: ReadyHook) -> Problem:
+    return replace(failure, what=f"{failure.what} ({hook.pods})")
+
+
+def _problem(hook: ReadyHook, what: str, next_step: str) -> Problem:
     link = hook.links[0].link
-    told = f"{_title(hook)} OnReady: {shortened(what.rstrip('.'))} ({hook.pods})"
-    return Problem(told, _AGAIN, link.path, link.where, link.kind, link.key)
+    whole = f"{_title(hook)} OnReady{what}"
+    return Problem(whole, next_step, link.path, link.where, link.kind, link.key)

@@ -91,6 +91,8 @@ PURE = {
     "ipaddress",
     "itertools",
     "json",
+    "jsonpatch",
+    "jsonpointer",
     "marshal",
     "math",
     "operator",
@@ -116,10 +118,10 @@ OUTSIDE = {
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2", "semver"},
     "inferfleet.policy": {"cel_expr_python", "google.protobuf"},
-    # The line of a plugin that raised, what its functions take, and what it prints, not other threads.
-    "inferfleet.plugins": {"inspect", "sys", "threading", "traceback"},
+    # The line of a plugin that raised, what its functions take, and what it says, not other threads.
+    "inferfleet.plugins": {"inspect", "logging", "sys", "threading", "traceback", "warnings"},
     # The only room that imports and runs code of others.
-    "inferfleet.plugins.loading": {"importlib", "os", "sys", "tempfile", "threading"},
+    "inferfleet.plugins.loading": {"importlib", "os", "sys"},
     "inferfleet.reach": {
         "google.auth",
         "importlib",
@@ -144,7 +146,7 @@ OUTSIDE = {
     "inferfleet.chat": {"time"},
     "inferfleet.run": {"time"},
     # Hooks that are called while the program goes on, within a time limit.
-    "inferfleet.ready": {"asyncio", "sys", "time"},
+    "inferfleet.ready": {"asyncio", "time"},
     "inferfleet.listening": {"asyncio", "threading", "time"},
     "inferfleet.confirming": {"asyncio", "time"},
     "inferfleet.recovery": {"os", "socket", "subprocess", "tempfile"},

@@ -31,6 +31,17 @@ def test_an_update_registers_what_an_allowed_plugin_of_the_project_made(project:
     ]
 
 
+def test_a_preview_and_an_update_warn_of_what_a_plugin_says(project: Project) -> None:
+    loud = PLUGIN.replace("    return template", "    print('no zones')\n    return template")
+    OnDisk(project.root).write("plugins/even_spread.py", loud)
+    project.set(plugins=json.dumps([{"name": "even-spread"}]), allowedPlugins=ALLOWED)
+    for preview in (True, False):
+        prepared = prepare(project.root, "prod", project.config, ci=False, preview=preview, today=TODAY)
+        assert [each.what for each in prepared.warnings if "even-spread" in each.what] == [
+            "plugin even-spread says: no zones (deployment ml/qwen, role decode on east/l4)"
+        ]
+
+
 def test_an_update_runs_nothing_that_is_not_allowed(project: Project) -> None:
     settings = {"plugins": json.dumps([{"name": "even-spread"}])}
     project.set(**settings)

@@ -108,8 +108,9 @@ def _counts(ready: Ready, config: Greeting) -> Any:
 
 def test_what_a_hook_prints_is_told_and_fails_nothing(east: FakeCluster) -> None:
     told = _told(hook_of(_prints), east)
-    assert told.failure is None
-    assert told.said.startswith("plugin registrar 1.2.0: printed 'done' (at test_ready.py:")
+    [warning] = told.warnings
+    assert (told.failure, warning.severity) == (None, "warning")
+    assert warning.what == f"plugin registrar 1.2.0 OnReady says: done {PODS}"
 
 
 def test_what_other_threads_write_is_not_the_hooks(
@@ -138,25 +139,37 @@ def test_what_other_threads_write_is_not_the_hooks(
     ],
 )
 def test_what_a_hook_does_wrong_names_plugin_pods_and_link(east: FakeCluster, does: Any, said: str) -> None:
-    failure = _told(hook_of(does), east).failure
+    told = _told(hook_of(does), east)
+    failure = told.failure
     assert failure is not None
     assert failure.startswith(f"spec.plugins[0]: plugin registrar 1.2.0 OnReady: {said}")
     assert failure.endswith(
         f"{PODS}. The workload itself is up to date. Mend the plugin: the next update calls it again"
     )
+    assert (failure.count(PODS), told.said.count(PODS)) == (1, 1)
     [(_, event)] = east.posted
     assert (event["type"], event["reason"]) == ("Warning", "PluginFailed")
+    assert PODS not in event["note"]
     assert event["note"].startswith(f"plugin registrar 1.2.0 OnReady: {said}")
 
 
-def test_a_hook_that_never_returns_fails_after_its_time_and_gives_the_output_back(east: FakeCluster) -> None:
+def test_a_hook_that_never_returns_fails_after_its_time_and_gives_the_output_back(
+    east: FakeCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     end = threading.Event()
-    streams = sys.stdout, sys.stderr
-    told = _told(hook_of(lambda ready, config: str(end.wait(300))), east, seconds=0.2)
-    assert (sys.stdout, sys.stderr) == streams
+
+    def waits(ready: Ready, config: Greeting) -> str:
+        print("asks the catalogue")
+        return str(end.wait(300))
+
+    told = _told(hook_of(waits), east, seconds=0.2)
+    print("of the program")
+    assert capsys.readouterr().out == "of the program\n"
     end.set()
     assert told.failure is not None
     assert "did not come back within 0 s" in told.failure
+    [warning] = told.warnings
+    assert warning.what == f"plugin registrar 1.2.0 OnReady says: asks the catalogue {PODS}"
 
 
 def test_a_hook_cannot_change_what_the_next_one_is_told(east: FakeCluster) -> None:

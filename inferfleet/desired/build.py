@@ -34,7 +34,7 @@ from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
 from inferfleet.manifests.scheduling.needs import scheduler_needs
-from inferfleet.plugins.findings import Finding, Step, told
+from inferfleet.plugins.calling import Finding, Step, problems_of
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.profiles.table import picker
 
@@ -113,6 +113,7 @@ def _templates(
         problems += wrong
         problems += dependent(worked, made)
         findings += more
+        findings += [said for of_position in made for said in of_position.outcome.said]
         excluded, by_plugins = sibling_problems(documents, planned, placement, made)
         problems += excluded
         findings += by_plugins
@@ -120,7 +121,7 @@ def _templates(
     problems += kept_apart
     findings += by_plugins
     findings += unplaced_findings(worked, {spot.deployment for spot in templates})
-    problems += told(findings)
+    problems += problems_of(findings)
     problems += risk_problems(documents, templates)
     problems += scheduler_problems(documents, templates)
     problems += fabrics(cloud.clusters, templates)

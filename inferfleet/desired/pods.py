@@ -33,9 +33,9 @@ from inferfleet.manifests.pod.risks import restrained
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
-from inferfleet.plugins.companions.checked import add
+from inferfleet.plugins.calling import Finding, Step
+from inferfleet.plugins.companions import add
 from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Request
-from inferfleet.plugins.findings import Finding, Step
 from inferfleet.plugins.link import BoundLink, Link
 from inferfleet.profiles.devices import NVIDIA_DRIVERS
 

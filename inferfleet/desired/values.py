@@ -18,7 +18,7 @@ from inferfleet.manifests.scaling.scaler import KEDA, target_of
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.manifests.workload import SKIP_AWAIT
-from inferfleet.plugins.chain import Step
+from inferfleet.plugins.calling import Step
 from inferfleet.plugins.contract import Plugin, Request
 from inferfleet.plugins.link import BoundLink
 

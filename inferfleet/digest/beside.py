@@ -9,7 +9,7 @@ from inferfleet.digest.values.models import Plugin, Route
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.manifests.routes import KIND as HTTP_ROUTE
-from inferfleet.plugins.findings import Step
+from inferfleet.plugins.calling import Step
 
 _Key = tuple[str, str]  # (service, cluster)
 

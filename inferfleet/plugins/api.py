@@ -33,16 +33,13 @@ from inferfleet.plugins.fields import (
     RuntimeClassName,
     SidecarConfig,
 )
-from inferfleet.plugins.pod import (
+from inferfleet.plugins.put import (
     accelerator,
+    add_args,
+    add_capability,
     containers,
     engine,
     mapping,
-    sequence,
-)
-from inferfleet.plugins.put import (
-    add_args,
-    add_capability,
     put_container,
     put_env,
     put_field,
@@ -52,6 +49,7 @@ from inferfleet.plugins.put import (
     put_resource,
     put_volume,
     require_nodes,
+    sequence,
 )
 from inferfleet.profiles import devices, gke, pod_security
 from inferfleet.profiles.engines import EngineDefaults

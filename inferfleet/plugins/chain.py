@@ -4,35 +4,55 @@ Chains of class, cluster, stack and deployment run in that order, each link in t
 plugin edits its own copy of the template. A link must not change what an earlier one changed, unless it says
 `override: true`: whether it does is seen from the difference, field by field.
 
-Most chains are sound, and a fleet has thousands of templates. So a chain runs first without a check between
-links, and its result alone is checked. Only where that finds anything does it run again, with every check
-after every link, to find out which of them it was; what they return then is left out.
+Links are bound to their plugins and configs once, however many pods they act on. Most chains are sound, and a
+fleet has thousands of templates. So a chain runs first without a check between links, and its result alone is
+checked. Only where that finds anything does it run again, with every check after every link, to find out
+which of them it was; what they return then is left out.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any
 
+from pydantic import BaseModel, create_model
+
+from inferfleet.api.loading.validation import validated
 from inferfleet.api.problems import Mistake, Problem
-from inferfleet.plugins.attempt import (
-    Malformed,
-    NotPlain,
-    is_plain,
-    packed,
+from inferfleet.api.wording import one_of
+from inferfleet.plugins.calling import (
+    Finding,
+    Refusing,
+    Step,
+    Tried,
+    call,
+    config_warnings,
+    differ,
+    edit_warnings,
+    file_of,
+    injected_otherwise,
+    injected_twice,
     packed_mistakes,
-    plain,
-    unpacked,
+    shortened,
+    tried,
 )
-from inferfleet.plugins.calling import Refusing, shortened
-from inferfleet.plugins.companions.checked import add, checked_companion
-from inferfleet.plugins.companions.read import misread, with_fingerprints
+from inferfleet.plugins.companions import add, checked_companion, misread, with_fingerprints
 from inferfleet.plugins.conflicts import WrittenFields, broken, differences, held
-from inferfleet.plugins.contract import Companion, PluginCodeError, PluginError, PodTemplate, Request
+from inferfleet.plugins.contract import (
+    Companion,
+    Plugin,
+    PluginCodeError,
+    PluginError,
+    PodTemplate,
+    Request,
+)
 from inferfleet.plugins.diff import FieldChange, place
-from inferfleet.plugins.findings import Finding, injected_otherwise, injected_twice
-from inferfleet.plugins.findings import Step as Step
 from inferfleet.plugins.guard import guard
-from inferfleet.plugins.honesty import Tried, facts_of, restored, tried
-from inferfleet.plugins.link import ORIGINS, BoundLink
+from inferfleet.plugins.link import ORIGINS, BoundLink, Link
+from inferfleet.plugins.plain import NotPlain, is_plain, packed, plain, unpacked
+from inferfleet.plugins.registry import Registry
 
 # What yields the mistakes of an edited template; `at` of each is the one path of its field.
 TemplateCheck = Callable[[PodTemplate], Iterable[Mistake]]
@@ -45,12 +65,16 @@ _OVERRIDE = "Remove one of the two, or write override: true in the later link"
 
 @dataclass(frozen=True)
 class Outcome:
-    """The template after the chain. A link with findings has no step, unless the whole chain showed them."""
+    """The template after the chain. A link with findings has no step, unless the whole chain showed them.
+
+    `said` are warnings of what plugins print, log and warn of.
+    """
 
     template: PodTemplate
     companions: tuple[Companion, ...] = ()
     steps: tuple[Step, ...] = ()
     findings: tuple[Finding, ...] = ()
+    said: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()  # of the generated template, and warnings of what links override
 
     @property
@@ -81,9 +105,8 @@ def run(template: PodTemplate, request: Request, links: Iterable[BoundLink], che
     if not (ordered := in_order(links)):
         return Outcome(generated)
     pod = _Pod(generated, request, check)
-    facts = facts_of(request)
     outcome = _run(pod, ordered, checked=False)
-    if restored(facts) or outcome.findings or not _is_sound(outcome, pod):
+    if outcome.findings or not _is_sound(outcome, pod):
         outcome = _run(pod, ordered, checked=True)
     return replace(outcome, template=with_fingerprints(outcome.template, outcome.companions))
 
@@ -132,6 +155,7 @@ class _Progress:
     companions: tuple[Companion, ...] = ()
     steps: list[Step] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    said: list[Finding] = field(default_factory=list)
     written: WrittenFields = field(default_factory=WrittenFields)
 
 
@@ -144,8 +168,14 @@ def _run(pod: _Pod, links: list[BoundLink], *, checked: bool) -> Outcome:
         elif checked or not progress.findings:
             _link(progress, bound, pod, checked=checked)
     warnings = tuple(_holds_still(progress, links, pod.request))
-    steps, findings = tuple(progress.steps), tuple(progress.findings)
-    return Outcome(unpacked(progress.data), progress.companions, steps, findings, warnings)
+    return Outcome(
+        unpacked(progress.data),
+        progress.companions,
+        tuple(progress.steps),
+        tuple(progress.findings),
+        tuple(progress.said),
+        warnings,
+    )
 
 
 def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) -> Iterator[Problem]:
@@ -158,7 +188,7 @@ def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) 
             continue
         template = unpacked(progress.data)
         try:
-            mistakes = held(holder, unpacked(progress.data))
+            mistakes = held(holder, unpacked(progress.data), said=[])  # says what it said after its own link
         except PluginError as error:
             progress.findings.append(Finding(holder.link, shortened(str(error)), _MEND, request))
             continue
@@ -181,15 +211,16 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
     def finding(what: str, next_step: str = _STEP, *, cause: str = "") -> None:
         progress.findings.append(Finding(bound.link, shortened(what.rstrip(".")), next_step, request, cause))
 
+    said: list[str] = []
     try:
-        edited = tried(bound, progress.data, request, checked=checked)
+        edited = tried(bound, progress.data, request, checked=checked, said=said)
         added = tuple(
             checked_companion(given, plugin=bound.plugin.name, request=request) for given in edited.companions
         )
         companions = progress.companions
         for new in added:
             companions = add(companions, new)
-    except (Malformed, Refusing) as error:
+    except Refusing as error:
         for mistake in error.mistakes:
             finding(mistake.what, mistake.next_step)
         return
@@ -203,6 +234,8 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
         # The template cannot be packed, which a checked run says in words.
         finding(str(error))
         return
+    finally:
+        progress.said += edit_warnings(bound.link, said, request)
     differing = bound.trials.get(edited.trial)
     if differing is None:
         try:
@@ -223,12 +256,15 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
             finding(mistake.what, mistake.next_step)
         return
     try:
-        if bound.plugin.holds and (own := held(bound, unpacked(data))):
+        said = []
+        if bound.plugin.holds and (own := held(bound, unpacked(data), said=said)):
             finding(f"its holds finds fault with what its own edit made: {own[0].what}", _MEND)
             return
     except PluginError as error:
         finding(str(error), _MEND)
         return
+    finally:
+        progress.said += edit_warnings(bound.link, said, request)
     # To unpack templates is what most of the time of a chain goes to.
     if companions and (mistakes := misread(unpacked(data), companions)):
         for mistake in mistakes:
@@ -280,3 +316,136 @@ def _step(
         edited.remarks if edited else (),
         edited.injected if edited else {},
     )
+
+
+def bind(
+    links: Iterable[Link], registry: Registry, *, roles: tuple[str, ...]
+) -> tuple[tuple[BoundLink, ...], tuple[Problem, ...]]:
+    """Return the links that can run, in their order, and every problem of the others and of their scopes.
+
+    `roles` are those of all deployments that the links can act on.
+    """
+    bound: list[BoundLink] = []
+    problems: list[Problem] = []
+    for link in links:
+        said: list[str] = []
+        ready = _bound(link, registry, said)
+        if isinstance(ready, BoundLink):
+            bound.append(ready)
+        else:
+            problems += ready
+        problems += config_warnings(link, said, field="config")
+        problems += _scope_problems(link, roles)
+    return tuple(bound), tuple(problems)
+
+
+def _bound(link: Link, registry: Registry, said: list[str]) -> BoundLink | tuple[Problem, ...]:
+    plugin = _registered(link, registry)
+    if not isinstance(plugin, Plugin):
+        return plugin
+    config = _read(link, plugin, said)
+    if isinstance(config, tuple):
+        return config
+    untouched = _read(link, plugin, [])  # says the same
+    if isinstance(untouched, tuple):
+        return untouched
+    try:
+        # Serializers of a config are code of others, as the plugin itself.
+        marks = [
+            call(partial(fingerprint, read), file=file_of(plugin.edit), said=said)
+            for read in (config, untouched)
+        ]
+    except PluginError as error:
+        what = f"build plugin {plugin.name}: its config cannot be written as JSON: {error}"
+        return (link.problem(what, "Mend the plugin: fields of a config are plain values", field="config"),)
+    if marks[0] != marks[1] or differ(config, untouched):
+        what = f"build plugin {plugin.name}: its config is another one each time it is read"
+        return (link.problem(what, "Mend its validators and defaults", field="config"),)
+    return BoundLink(link, plugin, config, untouched, marks[0])
+
+
+def _scope_problems(link: Link, roles: tuple[str, ...]) -> Iterator[Problem]:
+    whose = "the deployment does not have" if link.origin == "deployment" else "no deployment has"
+    for index, role in enumerate(link.spec.scope.roles):
+        if role not in roles:
+            yield link.problem(
+                f"scope of plugin {link.spec.name} names {role}, a role {whose}",
+                one_of(role, roles, "Its roles" if link.origin == "deployment" else "Roles"),
+                field=f"scope.roles[{index}]",
+            )
+
+
+def _registered(link: Link, registry: Registry) -> Plugin | tuple[Problem, ...]:
+    name = link.spec.name
+    if link.spec.type != "BuiltIn":
+        what = f"plugin {name} has unsupported type {link.spec.type}"
+        return (link.problem(what, "Write type: BuiltIn, or leave type out", field="type"),)
+    if plugin := registry.get(name):
+        return plugin
+    if name in registry.unusable:
+        return ()  # the registry says why
+    if origin := registry.not_allowed.get(name):
+        what = f"plugin {name} ({origin}) is not allowed in this stack"
+        # A module of the project is reviewed with the settings.
+        version = "" if origin.endswith(".py") else ", version: ..."
+        next_step = f"Review it, and add {{name: {name}{version}}} to inferfleet:allowedPlugins"
+        return (link.problem(what, next_step, field="name"),)
+    next_step = one_of(name, registry.names, "Registered are")
+    return (link.problem(f"plugin {name} is not registered", next_step, field="name"),)
+
+
+def _read(link: Link, plugin: Plugin, said: list[str]) -> BaseModel | tuple[Problem, ...]:
+    """Return the validated config, which shares nothing with the document, or every problem of it."""
+    try:
+        # As in Kthena, an absent config and null are an empty one.
+        raw = plain({} if link.spec.config is None else link.spec.config, "config")
+    except NotPlain as error:
+        what, next_step = (
+            f"build plugin {plugin.name}: {error}",
+            "Put dates in quotes, and write keys as text",
+        )
+        return (link.problem(what, next_step, field="config"),)
+    try:
+        # Validators of a config are code of others, as the plugin itself.
+        holder, problems = call(
+            lambda: validated(_holder(plugin.config), {"config": raw}),
+            file=file_of(plugin.edit),
+            said=said,
+        )
+    except PluginError as error:
+        what = f"build plugin {plugin.name}: {shortened(str(error))}"
+        next_step = "Mend the plugin: validators raise ValueError, or mistaken(what, next_step)"
+        return (link.problem(what, next_step, field="config"),)
+    if holder is None:
+        return tuple(
+            link.problem(
+                shortened(f"build plugin {plugin.name}: {problem.what}"),
+                problem.next_step,
+                field=problem.path,
+            )
+            for problem in problems
+        )
+    config: BaseModel = holder.config  # type: ignore[attr-defined]  # the one field of a holder
+    return config
+
+
+def fingerprint(config: BaseModel) -> str:
+    """Return 8 hex digits that change with what the config says.
+
+    They depend neither on the order of keys nor on whether a default is written, so that what means the same
+    is the same.
+    """
+    said = config.model_dump(by_alias=True, exclude_defaults=True)
+    text = json.dumps(said, sort_keys=True, separators=(",", ":"), default=_in_json)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _in_json(value: Any) -> Any:
+    """Return what JSON has no form for, such as a set, as what it has one for."""
+    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
+
+
+@cache
+def _holder(config: type[BaseModel]) -> type[BaseModel]:
+    """Return a model around the config, so that problems call it `config` and not a document."""
+    return create_model("Holder", config=(config, ...))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
@@ -33,14 +33,7 @@ class Config(BaseModel):
 
     @model_validator(mode="after")
     def _without_mistakes(self) -> "Config":
-        given: Any = self.mistakes()
-        if not isinstance(given, Iterable):
-            raise PluginCodeError(f"mistakes of its config gives {given!r:.60}, but must yield Mistakes")
-        mistakes = tuple(given)
-        for mistake in mistakes:
-            if not isinstance(mistake, Mistake):
-                raise PluginCodeError(f"mistakes of its config yields {mistake!r:.60}, which is no Mistake")
-        if mistakes:
+        if mistakes := tuple(self.mistakes()):
             raise Mistaken(*mistakes)
         return self
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.text_rules import SUBDOMAIN, Written
@@ -45,55 +45,12 @@ def _some(amount: str) -> str:
 Amount = Annotated[str, AfterValidator(_some)]
 
 
-class FieldRef(Config):
-    field_path: str = Field(min_length=1)
-    api_version: str | None = None
-
-
-class ResourceFieldRef(Config):
-    resource: str = Field(min_length=1)
-    container_name: str | None = None
-    divisor: str | int | None = None
-
-
-class KeyRef(Config):
-    """A key of a ConfigMap or Secret."""
-
-    name: str = Field(min_length=1)
-    key: str = Field(min_length=1)
-    optional: bool | None = None
-
-
-class FileKeyRef(Config):
-    volume_name: str = Field(min_length=1)
-    path: str = Field(min_length=1)
-    key: str = Field(min_length=1)
-    optional: bool | None = None
-
-
-class EnvVarSource(Config):
-    field_ref: FieldRef | None = None
-    resource_field_ref: ResourceFieldRef | None = None
-    config_map_key_ref: KeyRef | None = None
-    secret_key_ref: KeyRef | None = None
-    file_key_ref: FileKeyRef | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> "EnvVarSource":
-        if sum(source is not None for _, source in self) != 1:
-            raise mistaken(
-                "valueFrom must have exactly one source",
-                "Keep one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef",
-            )
-        return self
-
-
 class EnvVar(Config):
-    """An environment variable, as in a Kubernetes container."""
+    """An environment variable, as in a Kubernetes container, whose rules the edited template is held to."""
 
     name: EnvName
     value: str | None = None
-    value_from: EnvVarSource | None = None
+    value_from: dict[str, Any] | None = None
 
     @model_validator(mode="after")
     def _value_or_source(self) -> "EnvVar":

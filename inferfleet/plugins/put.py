@@ -1,29 +1,58 @@
-"""Edits that plugins make most, merged by the keys by which Kubernetes merges lists. All are safe to repeat.
+"""Parts of a pod template, and edits that plugins make most, merged as Kubernetes merges lists, by keys.
 
-A variable replaces the one of its name, unless `replace=False`. Everything else must be new or be there
-already as it is: a plugin that finds another volume of its name, or another value of its flag, gets a
-PluginError that says so. So does one that gives None, or something of another type: its author has to mend
-it.
+All are safe to repeat. A variable replaces the one of its name, unless `replace=False`. Everything else must
+be new or be there already as it is: a plugin that finds another volume of its name, or another value of its
+flag, gets a PluginError that says so.
 """
 
-import re
-import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from inferfleet.api.kinds.containers import ROUTING_PROXY
+from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.own import script_at
-from inferfleet.plugins.contract import PluginCodeError, PluginError, PodTemplate
-from inferfleet.plugins.pod import mapping, sequence
+from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _DEFAULTS = {"protocol": "TCP"}
-# A script with "$@" gives what follows it to the program that it starts.
-_HANDED_ON = re.compile(r"\$[@*]")
 _STEP = "give one of the two another name"
 _STEPS = {"mount": "give one of the two another mountPath", "port": "give one of the two another number"}
+
+
+def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
+    """Return the map at `path`, added together with its parents where absent."""
+    here = template
+    for key in path:
+        here = here.setdefault(key, {})
+    return here
+
+
+def sequence(template: PodTemplate, *path: str) -> list[Any]:
+    """Return the list at `path`, added together with its parents where absent."""
+    entries: list[Any] = mapping(template, *path[:-1]).setdefault(path[-1], [])
+    return entries
+
+
+def containers(template: PodTemplate) -> list[dict[str, Any]]:
+    """Return all containers, then all init containers; sidecars can be among both."""
+    return [*template["spec"]["containers"], *template["spec"].get("initContainers", [])]
+
+
+def engine(template: PodTemplate) -> dict[str, Any]:
+    """Return the container that serves the model."""
+    return engine_container(template["spec"])[1]
+
+
+def accelerator(request: Request) -> DeviceFacts:
+    """Return the device that the pod asks for. Raises PluginError for pods that ask for none."""
+    if request.accelerator is None:
+        raise PluginError(
+            "the pods have no accelerator (accelerator: None of the deployment); name the plugin in chains "
+            "of classes with accelerators, or of deployments that ask for them"
+        )
+    return request.accelerator
 
 
 def put_field(within: dict[str, Any], *path: str, value: str | int | bool) -> None:
@@ -31,11 +60,6 @@ def put_field(within: dict[str, Any], *path: str, value: str | int | bool) -> No
 
     Raises PluginError where it has another value.
     """
-    if not path or not isinstance(value, str | int | bool):
-        raise PluginCodeError(
-            f"put_field() was given {value!r:.60} for {'.'.join(path) or 'no field'}; give a path, and a "
-            "text, a number or a boolean"
-        )
     fields = mapping(within, *path[:-1])
     there = fields.get(path[-1])
     # In Python 1 equals True, in Kubernetes it does not.
@@ -52,17 +76,9 @@ def put_resource(container: dict[str, Any], resource: str, amount: str | int) ->
 
     What asks for as much in other words stays as it is. Raises PluginError where it asks for more or less.
     """
-    if not isinstance(resource, str) or type(amount) not in (str, int):
-        raise PluginCodeError(
-            f"put_resource() was given {amount!r:.60} of {resource!r:.60}; give a quantity and the name of a "
-            "resource"
-        )
-    try:
-        wanted = parse_quantity(str(amount))
-    except ValueError as error:
-        raise PluginCodeError(f"put_resource() was given {resource}: {error}") from None
+    wanted = parse_quantity(str(amount))
     for part in ("limits", "requests"):
-        amounts = mapping(_container("put_resource", container), "resources", part)
+        amounts = mapping(container, "resources", part)
         if parse_quantity(str(amounts.setdefault(resource, str(amount)))) != wanted:
             raise PluginError(
                 f"container {container.get('name')} asks for {amounts[resource]} {resource} already, and not "
@@ -75,9 +91,6 @@ def put_env(container: dict[str, Any], *variables: dict[str, Any], replace: bool
 
     Without `replace` it raises PluginError where the container has one of its name with another value.
     """
-    for variable in variables:
-        _entry("put_env", variable, "name")
-    _container("put_env", container)
     if not (wanted := {variable["name"]: variable for variable in variables}):
         return
     env: list[dict[str, Any]] = []
@@ -97,20 +110,17 @@ def put_env(container: dict[str, Any], *variables: dict[str, Any], replace: bool
 
 def put_volume(template: PodTemplate, volume: dict[str, Any]) -> None:
     """Add a volume to the pod. Raises PluginError for another one of its name."""
-    _entry("put_volume", volume, "name")
     _put(sequence(template, "spec", "volumes"), volume, ("name",), "volume")
 
 
 def put_mount(container: dict[str, Any], mount: dict[str, Any]) -> None:
     """Mount a volume. Raises PluginError where something else is mounted at its `mountPath`."""
-    _entry("put_mount", mount, "name", "mountPath")
-    _put(sequence(_container("put_mount", container), "volumeMounts"), mount, ("mountPath",), "mount")
+    _put(sequence(container, "volumeMounts"), mount, ("mountPath",), "mount")
 
 
 def put_port(container: dict[str, Any], port: dict[str, Any]) -> None:
     """Add a port. Raises PluginError for another one of its number, or of its name."""
-    _entry("put_port", port, "containerPort")
-    ports = sequence(_container("put_port", container), "ports")
+    ports = sequence(container, "ports")
     _put(ports, port, ("containerPort", "protocol"), "port")
     if sum("name" in port and other.get("name") == port["name"] for other in ports) > 1:
         raise PluginError(f"the container has another port named {port['name']}; {_STEP}")
@@ -118,7 +128,6 @@ def put_port(container: dict[str, Any], port: dict[str, Any]) -> None:
 
 def put_container(template: PodTemplate, container: dict[str, Any]) -> None:
     """Add a container beside the engine. Raises PluginError for another one of its name."""
-    _entry("put_container", container, "name")
     _put(sequence(template, "spec", "containers"), container, ("name",), "container")
 
 
@@ -131,7 +140,6 @@ def put_init_container(
     with equal fields `same`, such as `("image", "args")`, is the same one, to which a later plugin has added,
     and stays as it is. Default: all fields. Raises PluginError for another one of its name.
     """
-    _entry("put_init_container", container, "name", *(same or ()))
     there = sequence(template, "spec", "initContainers")
     _put(there, container, ("name",), "init container", same=same)
     there.sort(key=lambda entry: entry.get("name") == ROUTING_PROXY)
@@ -139,8 +147,7 @@ def put_init_container(
 
 def add_capability(container: dict[str, Any], *capabilities: str) -> None:
     """Add Linux capabilities such as `IPC_LOCK`. Raises PluginError where the container drops one by name."""
-    _texts("add_capability", capabilities)
-    context = mapping(_container("add_capability", container), "securityContext", "capabilities")
+    context = mapping(container, "securityContext", "capabilities")
     if dropped := [name for name in capabilities if name in context.get("drop", [])]:
         raise PluginError(f"the container drops the capability {dropped[0]}; remove it from drop")
     added = context.setdefault("add", [])
@@ -152,11 +159,9 @@ def require_nodes(template: PodTemplate, label: str, values: Sequence[str]) -> N
 
     Raises PluginError where the template requires other values of this label, and without any value.
     """
-    _texts("require_nodes", [label])
-    _texts("require_nodes", values)
-    if not values:
+    if isinstance(values, str) or not values:
         raise PluginCodeError(
-            f"no value of the label {label} is given that nodes may have; give at least one"
+            f"{values!r:.60} are no values of the label {label} that nodes may have; give a list of them"
         )
     chosen = template["spec"].get("nodeSelector", {}).get(label)
     if chosen is not None and chosen not in values:
@@ -172,85 +177,33 @@ def require_nodes(template: PodTemplate, label: str, values: Sequence[str]) -> N
             _add_expression(term, wanted)
 
 
-def add_args(container: dict[str, Any], *arguments: str, repeated: bool = False) -> None:
+def add_args(container: dict[str, Any], *arguments: str) -> None:
     """Add flags to the container's `args`, each as `--flag` or `--flag=value`.
 
-    `--flag` is there wherever the word is, whatever follows it, and `_` in the name of a flag counts as `-`,
-    because vLLM takes both. A flag that is `repeated` may be there with other values too. Raises PluginError
-    where `command` or `args` have another one with another value, and where they run the script of a shell
-    that does not have the flag: arguments after a script do not reach what it starts.
+    Those that `command` or `args` have already are not added again. Raises PluginError where they have
+    another value, and where they run a script of a shell without the flag: arguments after it do not reach
+    what it starts. Of `--config=key=value` another key is another flag.
     """
-    _texts("add_args", arguments)
-    _container("add_args", container)
     words = [*container.get("command", []), *container.get("args", [])]
-    script = _script(words)
+    place = script_at(words)
+    script = None if place is None or "$@" in words[place] or "$*" in words[place] else words[place]
+    there = [*words, *(f"{flag}={value}" for flag, value in pairwise(words) if flag.startswith("-"))]
     for argument in arguments:
+        flag = argument.rpartition("=")[0] or argument
         if script is not None:
-            if not _in_script(argument.partition("=")[0], script):
+            if flag not in script.replace("=", " ").split():
                 raise PluginError(
                     "the container runs a script of a shell, which no argument reaches; write "
-                    f"{shlex.quote(argument)} into the script"
+                    f"{argument} into the script"
                 )
-            continue
-        flag, equals, value = argument.partition("=")
-        there = [
-            (word.partition("=")[0], _value(words, index) if equals or "=" in word else "")
-            for index, word in enumerate(words)
-            if _flag_of(word) == _flag_of(flag)
-        ]
-        others = [f"{name} {other}".strip() for name, other in there if other != value]
-        if others and not repeated:
-            raise PluginError(
-                f"the container has {others[-1]} already, and not {value or flag}; remove one of the two"
-            )
-        if value not in [other for _, other in there]:
+        elif argument not in there:
+            others = [other for other in there if (other.rpartition("=")[0] or other) == flag]
+            if others:
+                raise PluginError(
+                    f"the container has {others[-1]} already, and not {argument}; remove one of the two"
+                )
             container.setdefault("args", []).append(argument)
-            words.append(argument)
-
-
-def _script(words: list[str]) -> str | None:
-    """The script of `sh -c <script>` in a command line, None without one or if it hands its arguments on."""
-    place = script_at(words)
-    return None if place is None or _HANDED_ON.search(words[place]) else words[place]
-
-
-def _in_script(flag: str, script: str) -> bool:
-    """Return whether a script has the flag as a word of its own."""
-    name = "[-_]".join(map(re.escape, re.split("[-_]", flag.removeprefix("--"))))
-    dashes = "--" if flag.startswith("--") else ""
-    return re.search(rf"(?<![\w-]){dashes}{name}(?![\w-])", script) is not None
-
-
-def _flag_of(word: str) -> str:
-    """Return the flag of a word as the key by which it is compared."""
-    name = word.partition("=")[0]
-    return name.replace("_", "-") if name.startswith("--") else name
-
-
-def _value(words: list[str], index: int) -> str:
-    """The value of the flag at `index`, after `=` or in the next word, "" for a flag without one."""
-    _, equals, value = words[index].partition("=")
-    following = words[index + 1] if index + 1 < len(words) else "--"
-    # `-1` is a value, `-tp` is a flag.
-    return value if equals or re.match("-[-A-Za-z]", following) else following
-
-
-def _container(function: str, container: Any) -> dict[str, Any]:
-    if not isinstance(container, dict):
-        raise PluginCodeError(f"{function}() was given {container!r:.60}, and takes a container, as a map")
-    return container
-
-
-def _entry(function: str, entry: Any, *keys: str) -> None:
-    if not isinstance(entry, dict) or any(entry.get(key) is None for key in keys):
-        raise PluginCodeError(
-            f"{function}() was given {entry!r:.60}, and takes a map with {' and '.join(keys)}"
-        )
-
-
-def _texts(function: str, words: Any) -> None:
-    if isinstance(words, str) or not all(isinstance(word, str) for word in words or ()):
-        raise PluginCodeError(f"{function}() was given {words!r:.60}, and takes texts, each by itself")
+            there.append(argument)
 
 
 def _put(

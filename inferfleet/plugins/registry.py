@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_args, is_typeddict
+from typing import Any, get_args, is_typeddict
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
 from inferfleet.api.problems import Problem
 from inferfleet.plugins.builtin import (
@@ -112,44 +111,11 @@ def mistakes_of(plugin: Plugin) -> Iterator[str]:
         )
 
 
-def wrong_defaults(plugin: Plugin) -> Iterator[str]:
-    """Yield defaults of a config that their own types refuse, each as a sentence with the next step.
-
-    Pydantic takes them as they are, so `edit` would get a text where its config promises a number. To ask it
-    takes longer than all else about a plugin, and those that are built in have been asked by a test.
-    """
-    if not isinstance(plugin.config, type) or not issubclass(plugin.config, BaseModel):
-        return  # see mistakes_of
-    for path, described in _fields(plugin.config, "config", ()):
-        if described.is_required() or described.default_factory is not None:
-            continue
-        try:
-            written: Any = described.annotation
-            if described.metadata:
-                written = Annotated[(written, *described.metadata)]
-            TypeAdapter(written).validate_python(described.default)
-        except ValidationError as error:
-            said = error.errors(include_url=False, include_input=False)[0]["msg"]
-            yield (
-                f"plugin {plugin.name}: the default of {path} is {described.default!r:.60}, which its type "
-                f"refuses ({said.replace('{field}', 'it')}); give it another default, or another type"
-            )
-        except Exception:  # noqa: BLE001 (validators of others, which may not know defaults)
-            continue
-
-
-def _fields(model: type[BaseModel], path: str, above: tuple[Any, ...]) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield each field of a config and of the models in it, with its path."""
-    for name, described in model.model_fields.items():
-        at = f"{path}.{described.alias or name}"
-        yield at, described
-        for inner in _types(described.annotation):
-            if isinstance(inner, type) and issubclass(inner, BaseModel) and inner not in (*above, model):
-                yield from _fields(inner, at, (*above, model))
-
-
 def _uncallable(function: Any, gets: tuple[str, ...]) -> Iterator[str]:
-    """Yield why a function cannot be called with what it gets, and where it is written."""
+    """Yield why a function cannot be called with what it gets, and where it is written.
+
+    Of an edit that would show by itself; a ready hook is called for the first time when all pods run.
+    """
     call = f"({', '.join(gets)})"
     if not callable(function):
         yield f"is {function!r:.60}, but must be a function of {call}"
@@ -157,26 +123,15 @@ def _uncallable(function: Any, gets: tuple[str, ...]) -> Iterator[str]:
     code = getattr(inspect.unwrap(function), "__code__", None)
     place = f" (at {Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
     called = (function, getattr(function, "__call__", None))  # noqa: B004 (an instance of a class with one)
-    if any(map(inspect.iscoroutinefunction, called)) or any(map(inspect.isasyncgenfunction, called)):
-        yield f"is an async function, and nothing awaits it; write def instead of async def{place}"
-    if any(map(inspect.isgeneratorfunction, called)):
-        yield f"has a yield, and nothing takes what it yields; return the result{place}"
+    later = (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction)
+    if any(runs_later(each) for runs_later in later for each in called):
+        yield f"is async or has a yield, and nothing awaits it; write a plain def that returns{place}"
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # built into Python
-        return
-    try:
-        signature.bind(*gets)
+        inspect.signature(function).bind(*gets)
     except TypeError:
-        yield f"takes {_parameters(signature)}, but is called with {call}; give it these parameters{place}"
-
-
-def _parameters(signature: inspect.Signature) -> str:
-    """Return the parameters as they are written, without types and defaults."""
-    bare = [
-        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
-    ]
-    return f"{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
+        yield f"cannot be called with {call}; give it these parameters{place}"
+    except ValueError:  # built into Python
+        return
 
 
 def _loose(model: type[BaseModel], path: str, above: tuple[Any, ...]) -> Iterator[tuple[str, type]]:

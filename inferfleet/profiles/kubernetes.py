@@ -61,21 +61,13 @@ _CLUSTER_SCOPED: Kinds = (
 # https://gateway-api.sigs.k8s.io/reference/spec/#gatewayclass
 CLUSTER_SCOPED: Kinds = _CLUSTER_SCOPED | _kinds("gateway.networking.k8s.io", "GatewayClass")
 
-# Answered and not kept, kept for an hour, or made by asking for something about another object.
-NOT_STORED: Kinds = (
-    _kinds("", "Binding Event")
-    | _kinds("authentication.k8s.io", "SelfSubjectReview TokenRequest TokenReview")
-    | _kinds(
-        "authorization.k8s.io",
-        "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview",
-    )
-    | _kinds("events.k8s.io", "Event")
-    | _kinds("policy", "Eviction")
-)
-
-# Every kind of Kubernetes' own groups, and these groups. Other groups are custom resources, or aggregated.
-BUILT_IN: Kinds = RUNS_PODS | _NAMESPACED | _CLUSTER_SCOPED | NOT_STORED
-GROUPS = frozenset(group for group, _ in BUILT_IN)
+# Every kind that Kubernetes keeps objects of, and its groups. Others are custom resources, or aggregated.
+BUILT_IN: Kinds = RUNS_PODS | _NAMESPACED | _CLUSTER_SCOPED
+GROUPS = frozenset(group for group, _ in BUILT_IN) | {
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "events.k8s.io",
+}
 
 # Custom resources that make pods and may hold no container that tells so: a model server by its model, tasks
 # by name, a job by its runtime. Kinds as the CRDs of these projects name them.

@@ -13,11 +13,12 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import SecretStr
 
-from inferfleet.api.wording import shown
+from inferfleet.api.wording import one_line, shown
 
 _EXTENSION = "client.authentication.k8s.io/exec"
 
@@ -45,7 +46,8 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
     """Return what is in the ExecCredential that the command prints. Raises CommandError.
 
     `command` is the kubeconfig's `exec`; `cluster` is its cluster, which a command with `provideClusterInfo`
-    receives. Like kubectl's, it runs with the environment of this process, and `env` besides.
+    receives. Like kubectl's, it runs with the environment of this process, and `env` besides, and what it
+    writes to stderr appears on ours: a login that soon ends, an address to sign in at.
     """
     words = [str(command.get("command", "")), *map(str, command.get("args") or ())]
     version = command.get("apiVersion")
@@ -70,13 +72,17 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
     except FileNotFoundError:
         hint = shown(str(command.get("installHint") or "").strip().rstrip("."), 300)
         raise CommandError(words[0], "is not installed", hint or "Install it") from None
-    except subprocess.TimeoutExpired:
-        raise CommandError(words[0], f"gave nothing within {seconds:.0f} s") from None
+    except subprocess.TimeoutExpired as expired:
+        said = _without(_text(expired.stderr), variables.values(), _text(expired.stdout))
+        _tell(words[0], said)
+        waited = f": {last_line(said)}" if said.strip() else ""
+        raise CommandError(words[0], f"gave nothing within {seconds:.0f} s{waited}") from None
     except OSError as error:
         raise CommandError(words[0], f"cannot be run: {error.strerror}") from None
+    said = _without(process.stderr or "", variables.values(), process.stdout)
+    _tell(words[0], said)
     if process.returncode:
-        reason = _error_line(process.stderr) or f"exit code {process.returncode}"
-        raise CommandError(words[0], f"failed: {_without(reason, variables.values(), process.stdout)}")
+        raise CommandError(words[0], f"failed: {_error_line(said) or f'exit code {process.returncode}'}")
     return _status(process.stdout, words[0], version)
 
 
@@ -134,21 +140,33 @@ def _status(printed: str, name: str, version: object) -> Credentials:
     return Credentials(token, certificate, key)
 
 
-def _without(reason: str, values: Iterable[str], printed: str) -> str:
-    """Return the reason without values of the command's environment, and without what it printed for us."""
+def _text(output: str | bytes | None) -> str:
+    """Return what was captured until a command had to end, which is bytes whatever was asked for."""
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
+def _without(text: str, values: Iterable[str], printed: str) -> str:
+    """Return the text without values of the command's environment, and without what it printed for us."""
     secrets = {*values, *re.split(r'[\s"]+', printed)}
     for secret in sorted((secret for secret in secrets if len(secret) > 5), key=len, reverse=True):
-        reason = reason.replace(secret, "***")
-    return reason
+        text = text.replace(secret, "***")
+    return text
 
 
-def _error_line(text: str | None) -> str:
+@cache  # a run asks for credentials again and again
+def _tell(command: str, said: str) -> None:
+    for line in said.splitlines():
+        if line.strip():
+            sys.stderr.write(f"{one_line(f'{command}: {line.strip()}')}\n")
+
+
+def _error_line(text: str) -> str:
     """Return the last line with the word error: advice may come after it, as from gke-gcloud-auth-plugin."""
-    lines = [line for line in (text or "").splitlines() if "error" in line.lower()]
+    lines = [line for line in text.splitlines() if "error" in line.lower()]
     return last_line(lines[-1] if lines else text)
 
 
-def last_line(text: str | None) -> str:
+def last_line(text: str) -> str:
     """Return the last line of a program's output, where it says why it gave up."""
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""

@@ -7,7 +7,6 @@ from typing import get_args
 import pytest
 
 from inferfleet.cli.show.digest.markdown import MOST, markdown
-from inferfleet.cli.show.digest.sarif import sarif
 from inferfleet.cli.show.digest.sections import sections
 from inferfleet.cli.show.digest.words import LONGEST, code, plain
 from inferfleet.digest.values.files import File, FileKind
@@ -163,33 +162,10 @@ def test_hostile_words_stay_inside_their_section() -> None:
     assert not [line for line in text.splitlines() if line.startswith(("::", "##["))]
 
 
-def test_results_of_sarif_have_a_place_and_stay_the_same_on_another_line() -> None:
-    nowhere = replace(_told("odd"), file="", line=0)
-    moved = replace(_told("odd"), line=9)
-    spaced = replace(_told("odd"), file="stacks/prod/my models.yaml")
-    results = [
-        sarif(_digest(replace(_stack(), problems=(told,))))["runs"][0]["results"][0]
-        for told in (_told("odd"), moved, nowhere, spaced)
-    ]
-    places = [result["locations"][0]["physicalLocation"] for result in results]
-    assert [(place["artifactLocation"]["uri"], place["region"]["startLine"]) for place in places] == [
-        ("stacks/prod/models.yaml", 3),
-        ("stacks/prod/models.yaml", 9),
-        ("Pulumi.yaml", 1),
-        ("stacks/prod/my%20models.yaml", 3),
-    ]
-    assert results[0]["partialFingerprints"] == results[1]["partialFingerprints"]
-    assert results[0]["message"] == {"text": "spec.replicas: odd. Mend it"}
-
-
 def test_a_class_of_the_catalogue_has_a_name_and_no_file() -> None:
     """Where its file is differs from machine to machine."""
     told = replace(_told("odd"), file="", line=0, path="spec.price", catalogue="gke-h100-mega-8x")
     stack = replace(_stack(), problems=(told,))
-    (result,) = sarif(_digest(stack))["runs"][0]["results"]
-    (place,) = result["locations"]
-    assert result["message"] == {"text": "catalogue: gke-h100-mega-8x: spec.price: odd. Mend it"}
-    assert place["physicalLocation"]["artifactLocation"]["uri"] == "Pulumi.yaml"
     assert "- `catalogue: gke-h100-mega-8x` `spec.price` odd. Mend it" in markdown(_digest(stack))
 
 
@@ -201,15 +177,6 @@ def test_what_is_no_longer_served_is_open_and_counted_with_the_stack() -> None:
     assert "<details open><summary>Models, 1 no longer served (1)</summary>" in text
     assert "<details open><summary>Services, 1 no longer served (1)</summary>" in text
     assert re.search(r"^\| `prod` \| changes \| 1 \|  \| 2 \|", text, re.MULTILINE)
-
-
-def test_nothing_in_a_message_of_sarif_is_a_placeholder_or_a_link() -> None:
-    """Sections 3.11.5 and 3.11.6 of the specification."""
-    told = _told("{0} of [ml/qwen](https://example.com) has {a: b}")
-    (result,) = sarif(_digest(replace(_stack(), problems=(told,))))["runs"][0]["results"]
-    assert result["message"] == {
-        "text": "spec.replicas: {{0}} of [ml/qwen] (https://example.com) has {{a: b}}. Mend it"
-    }
 
 
 def test_a_stack_in_which_nothing_changes_has_no_sections() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fleet_of_one import CLUSTER
 from in_git import commit, git
 from pydantic import TypeAdapter
-from small_project import LOCK, Project
+from small_project import Project
 
 from inferfleet.cli.show.digest.markdown import MARK
 from inferfleet.digest.values.stack import Digest
@@ -85,19 +85,15 @@ def test_json_is_the_value_of_the_published_schema(committed: Project) -> None:
     assert all(one["description"] for each in described for one in each["properties"].values())
 
 
-def test_a_folder_gets_all_three_and_nothing_is_printed(committed: Project, tmp_path: Path) -> None:
+def test_a_folder_gets_both_and_nothing_is_printed(committed: Project, tmp_path: Path) -> None:
     committed.edit("stacks/prod/models.yaml", "vllm:1", "vllm:2")
     printed = committed.run("digest", "--base", "main").out
     folder = tmp_path / "out"
     ran = committed.run("digest", "--base", "main", "--output", str(folder))
-    assert (ran.code, ran.out) == (
-        0,
-        f"{folder}: digest.md, digest.json, digest.sarif are written\n",
-    )
-    assert sorted(path.name for path in folder.iterdir()) == ["digest.json", "digest.md", "digest.sarif"]
+    assert (ran.code, ran.out) == (0, f"{folder}: digest.md, digest.json are written\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["digest.json", "digest.md"]
     assert (folder / "digest.md").read_text() == printed
     assert json.loads((folder / "digest.json").read_text())["stacks"][0]["state"] == "changed"
-    assert json.loads((folder / "digest.sarif").read_text())["version"] == "2.1.0"
 
 
 def test_nothing_is_written_through_a_link(committed: Project, tmp_path: Path) -> None:
@@ -166,26 +162,6 @@ def test_documents_in_another_folder_are_those_of_the_commit(committed: Project)
     committed.edit("teams/ml/models.yaml", "replicas: 1", "replicas: 2")
     (stack,) = committed.run("digest", "--base", "main", "--json").json["stacks"]
     assert [(place["before"], place["after"]) for place in stack["models"][0]["places"]] == [(1, 2)]
-
-
-def test_problems_are_in_sarif_at_their_lines_below_the_repository(
-    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    inner = Project(project.root / "fleets")
-    inner.write("stacks/prod/placement.lock", LOCK)
-    commit(project.root)
-    inner.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: none")
-    monkeypatch.chdir(inner.root)
-    assert inner.run("digest", "--base", "main", "-o", str(tmp_path / "out")).code == 1
-    (run,) = json.loads((tmp_path / "out/digest.sarif").read_text())["runs"]
-    (result,) = run["results"]
-    assert (result["ruleId"], result["level"], result["baselineState"]) == ("error", "error", "new")
-    place = result["locations"][0]["physicalLocation"]
-    assert (place["artifactLocation"]["uri"], place["region"]) == (
-        "fleets/stacks/prod/models.yaml",
-        {"startLine": 5},
-    )
-    assert "replicas" in result["message"]["text"]
 
 
 def test_errors_of_the_change_end_with_the_code_of_validate_and_others_are_told(committed: Project) -> None:

@@ -68,6 +68,7 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
         "gpus": 1,
         "awaitSeconds": role["awaitSeconds"],
         "commands": [],
+        "followerPlugins": [],
     }
     assert step | {"config": "x"} == {
         "plugin": "demo-pod-tweaks",

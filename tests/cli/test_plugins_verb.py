@@ -127,11 +127,21 @@ def test_a_plugin_that_prints_or_exits_leaves_the_output_whole(
     )
     mine.write("plugins/mine.py", text)
     ran = mine.run(*verb)
-    writes = where == "import" and "hello" in line
-    assert ran.code == (0 if writes else 1)
-    problems = ran.json["warnings" if writes else "problems"] if "--json" in verb else ran.err.splitlines()
-    assert problems
-    assert ("Traceback" in ran.out + ran.err, capfd.readouterr()) == (False, ("", ""))
+    assert ran.code == (0 if "hello" in line else 1)
+    said = {"print('hello')": "hello", "1 / 0": "ZeroDivisionError"}.get(line, "")
+    assert said in ran.out + ran.err
+    past_python = capfd.readouterr()
+    assert ("Traceback" in ran.out + ran.err, past_python.out) == (False, "")
+    assert ("hello" in past_python.err) == ("os.write" in line)
+
+
+@pytest.mark.parametrize("verb", [["plugins", "--json"], ["schema", "--stack", "prod"]])
+def test_what_a_child_process_prints_while_a_plugin_is_imported_goes_to_stderr(
+    mine: Project, capfd: pytest.CaptureFixture[str], verb: list[str]
+) -> None:
+    mine.write("plugins/mine.py", f"{PLUGIN}\nimport os; os.system('echo hello')\n")
+    assert mine.run(*verb).json
+    assert capfd.readouterr() == ("", "hello\n")
 
 
 def test_where_nobody_has_reviewed_the_settings_none_of_their_plugins_is_imported(

@@ -1,5 +1,7 @@
 """Replicas of several roles and workers of several pods, as `plan` and `explain` show them."""
 
+from typing import Any
+
 import pytest
 
 from inferfleet.api.documents import Documents
@@ -10,6 +12,7 @@ from inferfleet.api.kinds.settings import Settings
 from inferfleet.cli.show import explanation as explained
 from inferfleet.cli.show import plan as shown
 from inferfleet.cli.show.explanation_values import as_values
+from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.changed import change_lines
 from inferfleet.fleet.decisions import Change
@@ -24,7 +27,7 @@ DEVICES = [
 POD = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}}
 
 
-def _documents(topology: dict[str, int]) -> Documents:
+def _documents(topology: dict[str, int], plugins: tuple[dict[str, Any], ...] = ()) -> Documents:
     node = {"cpu": "200", "memory": "1Ti"}
     node_class = {"metadata": {"name": "h100"}, "spec": {"node": node, "devices": DEVICES}}
     cluster = {
@@ -38,6 +41,7 @@ def _documents(topology: dict[str, int]) -> Documents:
         "rollout": "Surge",
         "workers": {"topology": topology, "template": POD},
         "roles": {"encode": encoder},
+        "plugins": plugins,
     }
     return Documents(
         Settings(stack="prod"),
@@ -56,14 +60,14 @@ def _desired(documents: Documents) -> Desired:
 
 
 def test_a_plan_counts_pods_where_workers_have_several(capsys: pytest.CaptureFixture[str]) -> None:
-    desired = _desired(_documents({"tensor": 8, "pipeline": 2}))
-    shown.show(desired, remembered=False)
+    planned = _desired(_documents({"tensor": 8, "pipeline": 2}))
+    shown.show(planned, remembered=False)
     assert capsys.readouterr().out == (
         "placements\n"
         "deployment  cluster  pools                    replicas  GPUs  pods in all\n"
         "ml/a        east     decode=h100 encode=h100         2    36            8\n"
     )
-    (placement,) = shown.as_values(desired)["placements"]
+    (placement,) = shown.as_values(planned)["placements"]
     assert placement == {
         "deployment": "ml/a",
         "cluster": "east",
@@ -72,6 +76,23 @@ def test_a_plan_counts_pods_where_workers_have_several(capsys: pytest.CaptureFix
         "gpus": 36,
         "pods": 8,
     }
+
+
+def test_an_explanation_tells_what_plugins_did_to_followers(capsys: pytest.CaptureFixture[str]) -> None:
+    tweaks = {"name": "demo-pod-tweaks", "config": {"annotations": {"a": "b"}}}
+    of_followers = tweaks | {"config": {"annotations": {"c": "d"}}, "scope": {"target": "Worker"}}
+    documents = _documents({"tensor": 8, "pipeline": 2}, (tweaks, of_followers))
+    lock = Lock(stack="prod")
+    told = explained.explanation("ml/a", documents, lock, desired(documents, lock))
+    explained.show(told)
+    (decode, _) = as_values(told)["placements"][0]["roles"]
+    assert [step["effect"] for step in decode["plugins"]] == ["changed", "out of scope"]
+    assert [step["effect"] for step in decode["followerPlugins"]] == ["changed", "changed"]
+    said = capsys.readouterr().out.partition("role decode, followers: ")[2].partition("\n\n")[0]
+    assert said == (
+        "plugin demo-pod-tweaks 1.0.0 (deployment chain, spec.plugins[1])\n"
+        '  metadata.annotations.c: "d" (new)'
+    )
 
 
 def test_an_explanation_tells_one_reason_once(capsys: pytest.CaptureFixture[str]) -> None:

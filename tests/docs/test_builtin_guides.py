@@ -11,9 +11,9 @@ from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins.chain import run
-from inferfleet.plugins.link import Link, bind
-from inferfleet.plugins.pod import engine
+from inferfleet.plugins.chain import bind, run
+from inferfleet.plugins.link import Link
+from inferfleet.plugins.put import engine
 from inferfleet.plugins.registry import builtin
 
 GUIDES = Path(__file__).parent.parent.parent / "docs/guides"

@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from fleet_of_one import OnDisk
+from packaging.requirements import Requirement
 
 from inferfleet.plugins.registry import builtin
 
@@ -120,6 +122,14 @@ def test_plugins_ends_with_1_where_an_allowed_plugin_cannot_be_used(project: OnD
         ],
     )
     assert [plugin["name"] for plugin in told["plugins"]] == list(builtin().names)
+
+
+def test_the_package_can_be_installed_beside_the_inferfleet_of_a_clone_and_is_allowed_before() -> None:
+    (install,) = re.findall(r"^pip install (.*)$", GUIDE, re.MULTILINE)
+    (required,) = tomllib.loads(FILES["acme-plugins/pyproject.toml"])["project"]["dependencies"]
+    taken = Requirement(required).specifier.contains(version("inferfleet"), prereleases=True)
+    assert taken or "--no-deps" in install.split()
+    assert GUIDE.index("`{name: zone-spread, version: 1.0.0}`") < GUIDE.index("pip install")
 
 
 def test_the_same_plugin_comes_from_a_package(project: OnDisk, tmp_path: Path) -> None:

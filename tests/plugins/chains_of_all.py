@@ -11,9 +11,9 @@ from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins.chain import run
+from inferfleet.plugins.chain import bind, run
 from inferfleet.plugins.contract import Request
-from inferfleet.plugins.link import Link, bind
+from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import Registry, builtin
 
 PODS = 8

@@ -7,10 +7,10 @@ from one_request import NO_CHECK
 
 from inferfleet.api.problems import Problem
 from inferfleet.plugins import contract
-from inferfleet.plugins.chain import Outcome, run
+from inferfleet.plugins.calling import problems_of
+from inferfleet.plugins.chain import Outcome, bind, run
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request
-from inferfleet.plugins.findings import told
-from inferfleet.plugins.link import Link, bind
+from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import Registry
 
 ROLES = ("decode", "prefill")
@@ -27,7 +27,7 @@ def ran(
     """What a chain gives, and every problem of its links."""
     bound, problems = bind(links, registry, roles=ROLES)
     outcome = run(template, request, bound, NO_CHECK)
-    return outcome, [*problems, *outcome.problems, *told(outcome.findings)]
+    return outcome, [*problems, *outcome.problems, *problems_of((*outcome.findings, *outcome.said))]
 
 
 def outcome_of(template: PodTemplate, request: Request, links: Iterable[Link], registry: Registry) -> Outcome:

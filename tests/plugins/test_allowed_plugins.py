@@ -2,8 +2,6 @@
 
 import ast
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,7 @@ from installing import as_package, in_folder
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.settings import AllowedPlugin, Settings
-from inferfleet.api.problems import InvalidDocuments
-from inferfleet.plugins.loading import found_plugins, registered
-from inferfleet.plugins.loading.candidates import installed
+from inferfleet.plugins.loading import found_plugins, installed, registered
 from inferfleet.plugins.registry import Registry, builtin
 
 ROOT = Path(__file__).parent.parent.parent
@@ -117,18 +113,18 @@ IMPORT = "cannot be imported: "
         (
             GOOD.replace(", config: Config)", ")"),
             4,
-            "cannot be registered: plugin my-plugin: its edit takes (template, request), but is called with "
-            "(template, request, config); give it these parameters (at my_plugin.py:4). Mend the plugin",
+            "cannot be registered: plugin my-plugin: its edit cannot be called with (template, request, "
+            "config); give it these parameters (at my_plugin.py:4). Mend the plugin",
         ),
         (
             GOOD.replace('"1.2.0"', '"1.2.0", ready=edit'),
             4,
-            "cannot be registered: plugin my-plugin: its ready takes (template, request, config), but is",
+            "cannot be registered: plugin my-plugin: its ready cannot be called with (ready, config); give",
         ),
         (
             GOOD.replace("def edit", "async def edit"),
             4,
-            "cannot be registered: plugin my-plugin: its edit is an",
+            "cannot be registered: plugin my-plugin: its edit is async",
         ),
         ("raise KeyError('x' * 20_000)", 1, f"{IMPORT}KeyError: 'xxx"),
         ("x = 1 / 0", 1, f"{IMPORT}ZeroDivisionError: division by zero"),
@@ -136,13 +132,6 @@ IMPORT = "cannot be imported: "
             GOOD.replace("def edit", DESCRIBED).replace("Config, edit", "Odd, edit"),
             5,
             f"{IMPORT}KeyError: 'odd' (at my_plugin.py:5)",
-        ),
-        (
-            GOOD.replace("def edit", "class Odd(Config):\n    x: int = 'abc'\ndef edit").replace(
-                "Config, edit", "Odd, edit"
-            ),
-            1,
-            "cannot be registered: plugin my-plugin: the default of config.x is 'abc', which its type ",
         ),
         ("\x00", 1, "is no Python: source code string cannot contain null bytes"),
     ],
@@ -158,28 +147,30 @@ def test_whatever_goes_wrong_in_an_import_is_a_problem_with_file_and_line(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("print('hello')", "printed 'hello' (at my_plugin.py:11)"),
-        ("import os; os.write(2, b'hello')", "wrote 'hello'"),
-        ("import os; os.system('echo hello')", "wrote 'hello'"),
-    ],
-)
-def test_what_a_plugin_writes_while_it_is_imported_is_a_warning_and_in_no_output(
-    project: OnDisk, capfd: pytest.CaptureFixture[str], line: str, said: str
+SAYS = """
+import os, sys, warnings
+print("hello")
+warnings.warn("old", FutureWarning)
+os.system("echo child")
+"""
+
+
+def test_what_a_plugin_says_while_it_is_imported_is_a_warning_and_in_no_output(
+    project: OnDisk, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    in_folder(project, "my_plugin", f"{GOOD}\n{line}")
-    registry = found(project, ("my-plugin", "1.2.0"))
-    assert (registry.unusable, registry.get("my-plugin") is not None) == ({}, True)
-    assert [(remark.severity, remark.path, remark.what) for remark in registry.remarks] == [
-        (
-            "warning",
-            "allowedPlugins[0]",
-            f"plugin my-plugin (plugins/my_plugin.py) {said} while it was imported, which is not shown",
-        )
-    ]
-    assert capfd.readouterr() == ("", "")
+    in_folder(project, "my_plugin", GOOD + SAYS)
+    documents = Documents(settings(("my-plugin", "1.2.0")))
+    with registered(documents, project.root) as registry:
+        (remark,) = registry.remarks
+        os.system("echo another")
+    assert (remark.severity, remark.path, remark.what) == (
+        "warning",
+        "allowedPlugins[0]",
+        "plugin my-plugin (plugins/my_plugin.py) says while it is imported: hello; FutureWarning: old (at "
+        "my_plugin.py:13)",
+    )
+    print("of the command")
+    assert capfd.readouterr() == ("of the command\n", "child\nanother\n")
 
 
 def test_a_module_of_the_project_needs_no_version_and_a_package_does(
@@ -237,25 +228,7 @@ def test_only_regular_files_inside_of_the_project_are_run(project: OnDisk, tmp_p
     (tmp_path / "elsewhere/my_plugin.py").write_text(GOOD)
     (project.root / "plugins").symlink_to(tmp_path / "elsewhere")
     (problem,) = refused(project, ("my-plugin", "1.2.0"))
-    assert "is not looked for in plugins, which is a link to a folder outside of the project" in problem
-
-
-def test_a_folder_of_modules_and_a_link_to_elsewhere_are_told_as_what_they_are(
-    project: OnDisk, tmp_path: Path
-) -> None:
-    (project.root / "plugins/my_plugin").mkdir(parents=True)
-    (project.root / "plugins/my_plugin/__init__.py").write_text(GOOD)
-    assert refused(project, ("my-plugin", "1.0.0")) == [
-        "allowedPlugins[0]: plugin my-plugin is the folder plugins/my_plugin, and a plugin there is one "
-        "module. Make it one module, plugins/my_plugin.py, or install it as a package with an entry point"
-    ]
-    assert found(project).not_allowed == {"my-plugin": "plugins/my_plugin"}
-    (project.root / "plugins").rename(tmp_path / "elsewhere")
-    (project.root / "plugins").symlink_to(tmp_path / "elsewhere")
-    assert refused(project, ("my-plugin", "1.0.0")) == [
-        "allowedPlugins[0]: plugin my-plugin is not looked for in plugins, which is a link to a folder "
-        "outside of the project. Put a folder plugins with its modules in its place, or install its package"
-    ]
+    assert "cannot be read: the file is outside of" in problem
 
 
 def test_names_that_lead_nowhere_or_to_several_plugins_are_told_at_once(
@@ -271,30 +244,6 @@ def test_names_that_lead_nowhere_or_to_several_plugins_are_told_at_once(
         "allowedPlugins[2]: plugin accelerator comes with inferfleet and is always allowed. "
         "Remove it from the list",
     ]
-
-
-def test_what_a_plugin_writes_past_python_while_it_edits_is_told_and_not_printed(
-    project: OnDisk, capfd: pytest.CaptureFixture[str]
-) -> None:
-    in_folder(project, "my_plugin", GOOD)
-    in_folder(project, "other", GOOD.replace("my-plugin", "other"))
-
-    def desire(*allowed: str) -> str:
-        named = settings(*((name, "1.2.0") for name in allowed), plugins=("my-plugin", "other"))
-        with (
-            pytest.raises(InvalidDocuments) as raised,
-            registered(Documents(named), project.root),
-        ):
-            os.write(1, b"from a child")
-        return str(raised.value)
-
-    wrote = (
-        "wrote 'from a child' while it edited templates, which would spoil the output. Remove that from the "
-        "plugin, and from programs that it runs"
-    )
-    assert desire("my-plugin") == f"allowedPlugins[0]: plugin my-plugin {wrote}"
-    assert desire("my-plugin", "other") == (f"allowedPlugins: one of the plugins my-plugin, other {wrote}")
-    assert capfd.readouterr() == ("", "")
 
 
 def test_the_built_in_plugins_import_nothing_of_ours_but_the_door() -> None:
@@ -313,18 +262,3 @@ def test_the_built_in_plugins_import_nothing_of_ours_but_the_door() -> None:
                     own = f"inferfleet.plugins.builtin.{file.parent.name}"
                     imported = {name for name in imported if name.rpartition(".")[0] != own and name != own}
     assert imported == {"inferfleet.plugins.api"}
-
-
-def test_what_python_holds_back_until_the_end_is_caught_too() -> None:
-    code = (
-        "import sys\n"
-        "from inferfleet.plugins.loading.quiet import output_caught\n"
-        "with output_caught() as caught:\n"
-        "    sys.__stdout__.write('hello')\n"
-        "print(repr(caught.text))\n"
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT, env=environment
-    )
-    assert (ran.stdout, ran.stderr) == ("'hello'\n", "")

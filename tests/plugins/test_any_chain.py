@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
-from inferfleet.plugins.chain import Outcome, run
-from inferfleet.plugins.link import Link, bind
+from inferfleet.plugins.chain import Outcome, bind, run
+from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import builtin
 
 ROOT = Path(__file__).parent.parent.parent

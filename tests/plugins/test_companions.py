@@ -10,7 +10,7 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Companion, Edited, PluginError, Request
 from inferfleet.plugins.link import Link
-from inferfleet.plugins.pod import engine
+from inferfleet.plugins.put import engine
 from inferfleet.plugins.registry import Registry
 
 
@@ -64,10 +64,9 @@ def test_companions_get_the_namespace_of_their_workload(
             _ranks(name="web-decode-h100-mine", annotations={"pulumi.com/patchForce": "true"}),
             "has the annotation pulumi.com/patchForce, by which the engine would treat it otherwise",
         ),
-        ({**_ranks(name="web-decode-h100-mine"), "status": {"a": 1}}, "has a status, which"),
         ({**_ranks(name="web-decode-h100-mine"), "data": {1}}, "in a companion, data is {1}"),
         (_ranks(name="a" * 300), f"is named {'a' * 59}…, but it must be named"),
-        (_ranks(name="web-decode-h100-mine", generation=3), "has metadata.generation: the API server"),
+        (_ranks(name="web-decode-h100-mine", labels=5), "metadata.labels: labels must be a map, not 5"),
         ({**_ranks(name="web-decode-h100-mine"), "immutable": True}, "is immutable, and its name stays when"),
     ],
 )

@@ -9,10 +9,11 @@ from running import mine, ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.problems import Where
-from inferfleet.plugins import api, contract, findings
-from inferfleet.plugins.chain import run
+from inferfleet.plugins import api, contract
+from inferfleet.plugins.calling import problems_of
+from inferfleet.plugins.chain import bind, run
 from inferfleet.plugins.contract import PodTemplate, Request
-from inferfleet.plugins.link import Link, Origin, bind
+from inferfleet.plugins.link import Link, Origin
 from inferfleet.plugins.registry import Registry, builtin
 
 
@@ -215,7 +216,7 @@ def test_a_link_with_a_conflict_is_told_once_for_all_its_pods(
         for n in range(40)
     ]
     found = [finding for pod in pods for finding in run(generated, pod, bound, NO_CHECK).findings]
-    (problem,) = findings.told(found)
+    (problem,) = problems_of(found)
     assert len(found) == 40
     assert problem.what.endswith("(deployment ml/web, role decode on east/pool-0, and 39 more)")
 

@@ -1,8 +1,10 @@
-"""A plugin keeps its word: same answer twice, nothing to do on its own output, no output, no exit."""
+"""A plugin keeps its word: same answer twice, nothing to do on its own output. What it says is told."""
 
 import copy
 import itertools
+import logging
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,10 +16,11 @@ from running import mine, ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.problems import Mistake, Mistaken
-from inferfleet.plugins import contract, findings
-from inferfleet.plugins.chain import run
+from inferfleet.plugins import contract
+from inferfleet.plugins.calling import problems_of
+from inferfleet.plugins.chain import bind, run
 from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Request
-from inferfleet.plugins.link import bind, links
+from inferfleet.plugins.link import links
 from inferfleet.plugins.put import put_container
 from inferfleet.plugins.registry import Registry
 
@@ -59,21 +62,19 @@ def once_only(template: PodTemplate, request: Request, config: Any) -> PodTempla
 
 def chatty(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
     print("hello\nthere")
+    sys.stderr.write("oh no\n")
+    logging.getLogger("mine").warning("no zone of %s", request.pool.name)
+    warnings.warn("old field", FutureWarning, stacklevel=1)
     return template
 
 
 def complaining(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
-    sys.stderr.write("oh no")
-    return template
+    chatty(template, request, config)
+    raise PluginError("x" * 2_000)
 
 
 def leaving(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
     sys.exit(3)
-
-
-def relabelling(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
-    request.selector["app"] = "mine"  # type: ignore[index]
-    return template
 
 
 def unsure(template: PodTemplate, request: Request, config: Any) -> Edited:
@@ -104,8 +105,6 @@ def other_beside(template: PodTemplate, request: Request, config: Any) -> Edited
             once_only,
             "is not idempotent: run on its own output, it fails: KeyError: 'hostname' (at test_honesty",
         ),
-        (chatty, "printed 'hello\\nthere' (at test_honesty.py:"),
-        (complaining, "printed 'oh no' (at test_honesty.py:"),
         (leaving, "ended the program with sys.exit(3) (at test_honesty.py:"),
         (unsure, "is not deterministic: run twice on one template, it makes different remarks"),
         (other_beside, "is not idempotent: run on its own output, it changes other companions"),
@@ -119,11 +118,6 @@ def test_a_plugin_that_does_not_keep_its_word_is_told_with_the_field_or_line(
     assert capsys.readouterr() == ("", "")
 
 
-def seizing(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
-    object.__setattr__(request.deployment, "port", 9)
-    return template
-
-
 def writing(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
     config.size = 9
     return template
@@ -131,6 +125,49 @@ def writing(template: PodTemplate, request: Request, config: Any) -> PodTemplate
 
 def verbose(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
     raise PluginError("x" * 20_000)
+
+
+SAID = "hello; there; oh no; WARNING: no zone of h100; FutureWarning: old field (at test_honesty.py:"
+
+
+def test_what_a_plugin_says_is_one_warning_for_all_pods_whole_and_in_no_output(
+    generated: PodTemplate, pod_request: Request, capfd: pytest.CaptureFixture[str]
+) -> None:
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    bound, _ = bind(chain, Registry((mine(chatty),)), roles=("decode",))
+    pods = [
+        replace(pod_request, deployment=replace(pod_request.deployment, name=f"web-{number}"))
+        for number in range(40)
+    ]
+    outcomes = [run(generated, pod, bound, NO_CHECK) for pod in pods]
+    (problem,) = problems_of(said for outcome in outcomes for said in outcome.said)
+    assert problem.what.startswith(f"plugin mine says: {SAID}")
+    assert problem.what.endswith("(deployment ml/web-0, role decode on east/h100, and 39 more)")
+    assert (problem.severity, problem.path) == ("warning", "spec.plugins[0]")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_a_plugin_says_before_it_fails_is_told_too(generated: PodTemplate, pod_request: Request) -> None:
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    _, problems = ran(generated, pod_request, chain, Registry((mine(complaining),)))
+    assert [problem.severity for problem in problems] == ["error", "warning"]
+    assert problems[1].what.startswith(f"plugin mine says: {SAID}")
+
+
+def test_a_logger_and_a_stream_kept_from_an_earlier_call_say_what_the_next_one_says(
+    generated: PodTemplate, pod_request: Request
+) -> None:
+    kept: list[Any] = []
+
+    def keeping(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+        kept.append(sys.stderr)
+        kept[0].write("kept\n")
+        return template
+
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    for _ in range(2):
+        _, (problem,) = ran(generated, pod_request, chain, Registry((mine(keeping),)))
+        assert problem.what.startswith("plugin mine says: kept (deployment")
 
 
 class Size(contract.Config):
@@ -141,11 +178,6 @@ class Size(contract.Config):
     ("edit", "said", "next_step"),
     [
         (clock, "is not deterministic: ", "Mend the plugin, or what its config tells it to do"),
-        (
-            seizing,
-            "changes its request, which other plugins get too; copy what it needs of it (",
-            "Mend the plugin",
-        ),
         (
             writing,
             "writes to the field size of a config, which cannot be changed (at test_honesty.py:",
@@ -165,7 +197,7 @@ def test_what_a_plugin_does_wrong_on_many_pods_is_told_once_with_who_mends_it(
     ]
     untouched = copy.deepcopy(pods)
     outcomes = [run(generated, pod, bound, NO_CHECK) for pod in pods]
-    (problem,) = findings.told(finding for outcome in outcomes for finding in outcome.findings)
+    (problem,) = problems_of(finding for outcome in outcomes for finding in outcome.findings)
     assert problem.what.startswith(f"plugin mine: {said}")
     assert problem.what.endswith("(deployment ml/web-0, role decode on east/h100, and 39 more)")
     assert (problem.next_step, problem.path, pods) == (next_step, "spec.plugins[0]", untouched)
@@ -226,7 +258,6 @@ class Leaving(contract.Config):
     @field_validator("disk")
     @classmethod
     def _exits(cls, disk: Any) -> Any:
-        print("bye")
         sys.exit(1)
 
 
@@ -251,8 +282,8 @@ class Silent(contract.Config):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (Vague, "build plugin mine: mistakes of its config yields 'the disk', which is no Mistake"),
-        (Silent, "build plugin mine: mistakes of its config gives None, but must yield Mistakes"),
+        (Vague, "build plugin mine: AttributeError: 'str' object has no attribute 'what'"),
+        (Silent, "build plugin mine: TypeError: 'NoneType' object is not iterable"),
         (Drawn, "build plugin mine: its config is another one each time it is read"),
         (Careless, "build plugin mine: KeyError: 'size' (at test_honesty.py:"),
         (Leaving, "build plugin mine: ended the program with sys.exit(1) (at test_honesty.py:"),
@@ -261,8 +292,31 @@ class Silent(contract.Config):
 def test_a_validator_that_raises_anything_is_a_problem_of_the_config(
     generated: PodTemplate, pod_request: Request, config: Any, said: str
 ) -> None:
-    (problem,) = told(generated, pod_request, chatty, config, {} if config is Drawn else {"disk": {}})
+    (problem,) = told(generated, pod_request, once_only, config, {} if config is Drawn else {"disk": {}})
     assert problem.startswith(said)
+
+
+class Talking(contract.Config):
+    disk: Any = None
+
+    @field_validator("disk")
+    @classmethod
+    def _says(cls, disk: Any) -> Any:
+        print("hello")
+        return disk
+
+
+def test_what_a_validator_says_is_a_warning_at_the_config(
+    generated: PodTemplate, pod_request: Request
+) -> None:
+    chain = links((PluginSpec(name="mine", config={"disk": {}}),), "stack", kind="Settings", key="prod")
+    plugin = mine(lambda template, request, config: template, config=Talking)
+    _, (problem,) = ran(generated, pod_request, chain, Registry((plugin,)))
+    assert (problem.severity, problem.path, problem.what) == (
+        "warning",
+        "spec.plugins[0].config",
+        "plugin mine says: hello",
+    )
 
 
 def test_what_a_plugin_keeps_of_its_result_is_not_the_pod(

@@ -11,7 +11,8 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.desired.demands.shares import admitted
 from inferfleet.fleet.shapes import Pod, pod_of
 from inferfleet.plugins.api import Edited, PodTemplate, Request, SidecarConfig, put_container
-from inferfleet.plugins.chain import Outcome, Step
+from inferfleet.plugins.calling import Step
+from inferfleet.plugins.chain import Outcome
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import Registry
 
@@ -59,7 +60,7 @@ def test_a_limit_that_is_not_set_is_left_to_the_webhook(generated: PodTemplate) 
     [
         (None, "returned injected None, but it has requests by names of containers"),
         ({"proxy": "1Gi"}, "returned injected {'proxy': '1Gi'}, but it has requests by names"),
-        ({"Proxy": {"cpu": "1"}}, "the container 'Proxy' must have a name of at most 63 lower-case letters"),
+        ({"Proxy": {"cpu": "1"}}, "container 'Proxy' must have a name of at most 63 lower-case letters"),
         ({"p" * 64: {"cpu": "1"}}, "must have a name of at most 63 lower-case letters"),
         ({"proxy": {"cpu": None}}, "container 'proxy' requests None of 'cpu'"),
         ({"proxy": {"cpu": "much"}}, "'much' is not a Kubernetes quantity"),

@@ -10,8 +10,9 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Where
+from inferfleet.plugins.chain import bind, fingerprint
 from inferfleet.plugins.contract import Config, Plugin
-from inferfleet.plugins.link import Link, bind, fingerprint, links
+from inferfleet.plugins.link import Link, links
 from inferfleet.plugins.registry import Registry, builtin
 
 LINES = {
@@ -74,8 +75,8 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
         ),
         (
             "demo-pod-tweaks",
-            {"env": [{"name": "A", "valueFrom": {}}]},
-            ["valueFrom must have exactly one source"],
+            {"env": [{"name": "A", "valueFrom": "b"}]},
+            ["valueFrom must be a map, not 'b'"],
         ),
         (
             "demo-pod-tweaks",

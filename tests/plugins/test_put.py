@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inferfleet.plugins import api
-from inferfleet.plugins.contract import PluginCodeError, PluginError, PodTemplate
+from inferfleet.plugins.contract import PluginError, PodTemplate
 
 ZONE = "topology.kubernetes.io/zone"
 Change = Callable[[PodTemplate], None]
@@ -92,9 +92,9 @@ def _engine(change: Callable[[dict[str, Any]], None]) -> Change:
             ["--a=1", "--trust"],
         ),
         (
-            _engine(lambda c: api.add_args(c, "--set=a", "--set=b", repeated=True)),
+            _engine(lambda c: api.add_args(c, "--set=a=1", "--set=b=1")),
             ("containers", 1, "args"),
-            ["--set=a", "--set=b"],
+            ["--set=a=1", "--set=b=1"],
         ),
         (
             lambda t: api.require_nodes(t, ZONE, ("a", "b")),
@@ -159,35 +159,29 @@ def test_an_edit_adds_what_it_says_once(
             _engine(lambda c: api.put_resource(c, "nvidia.com/gpu", 4)),
             "container engine asks for 2 nvidia.com/gpu already, and not 4; remove one of the two",
         ),
-        (_engine(lambda c: api.add_args(c, "--port=9")), "the container has --port 8000 already, and not 9"),
-        (_engine(lambda c: api.add_args(c, "--fast=2")), "the container has --fast already, and not 2"),
         (
-            _engine(lambda c: api.add_args(c, "--otlp_port=9")),
-            "the container has --otlp-port 1 already, and not 9; remove one of the two",
+            _engine(lambda c: api.add_args(c, "--port=9")),
+            "the container has --port=8000 already, and not --port=9",
+        ),
+        (
+            _engine(lambda c: api.add_args(c, "--fast=2")),
+            "the container has --fast already, and not --fast=2",
+        ),
+        (
+            _engine(lambda c: api.add_args(c, "--set=a=2")),
+            "the container has --set=a=1 already, and not --set=a=2; remove one of the two",
         ),
         (
             _engine(lambda c: api.add_args(c, "--trust")),
-            "the container has --trust false already, and not --trust; remove one of the two",
+            "the container has --trust=false already, and not --trust; remove one of the two",
         ),
-        (_engine(lambda c: api.add_args(c, "-o=1")), "the container has -o already, and not 1"),
         (
             _engine(lambda c: api.put_env(c, {"name": "HF_HOME", "value": "/x"}, replace=False)),
             "container engine has HF_HOME already, with another value; remove one of the two",
         ),
         (_engine(lambda c: api.add_capability(c, "NET_RAW")), "the container drops the capability NET_RAW"),
-        (lambda t: api.require_nodes(t, ZONE, ()), f"no value of the label {ZONE} is given that nodes may"),
-        (
-            lambda t: api.mapping(t, "spec", "containers"),
-            r"spec.containers is no map, and the plugin asks for one with mapping\(\)",
-        ),
-        (
-            lambda t: api.mapping(t, "metadata", "labels", "example.com/tier", "deep"),
-            r'metadata.labels\["example.com/tier"\] is no map',
-        ),
-        (
-            lambda t: api.sequence(t, "metadata", "labels"),
-            r"metadata.labels is no list, and the plugin asks for one with sequence\(\)",
-        ),
+        (lambda t: api.require_nodes(t, ZONE, ()), rf"\(\) are no values of the label {ZONE} that nodes may"),
+        (lambda t: api.require_nodes(t, ZONE, "a"), f"'a' are no values of the label {ZONE} that nodes may"),
     ],
 )
 def test_what_is_there_already_in_another_way_is_told(
@@ -195,25 +189,23 @@ def test_what_is_there_already_in_another_way_is_told(
 ) -> None:
     generated["spec"] |= {"schedulerName": "kai", "priority": 1}
     generated["spec"]["volumes"] = [{"name": "v", "hostPath": {"path": "/v"}}]
-    generated["metadata"]["labels"]["example.com/tier"] = "gold"
     api.engine(generated).update(
         volumeMounts=[{"name": "w", "mountPath": "/data"}],
-        args=["--port", "8000", "--otlp-port=1", "--trust=false", "-o", "-tp", "8", "--fast"],
+        args=["--port", "8000", "--set", "a=1", "--trust=false", "-tp", "8", "--fast"],
         securityContext={"capabilities": {"drop": ["NET_RAW"]}},
     )
     with pytest.raises(PluginError, match="^" + said):
         change(generated)
 
 
-@pytest.mark.parametrize("script", ["vllm serve m", "vllm serve --trust-remote-code m"])
-def test_a_flag_is_not_added_behind_the_script_of_a_shell(generated: PodTemplate, script: str) -> None:
-    api.engine(generated)["command"] = ["/bin/bash", "-e", "-c", script]
+def test_a_flag_is_not_added_behind_the_script_of_a_shell(generated: PodTemplate) -> None:
+    api.engine(generated)["command"] = ["/bin/bash", "-e", "-c", "vllm serve m"]
     with pytest.raises(PluginError, match=r"no argument reaches; write --trust into the script"):
         api.add_args(api.engine(generated), "--trust")
 
 
 def test_a_flag_that_the_script_of_a_shell_has_is_left_to_it(generated: PodTemplate) -> None:
-    script = "exec vllm serve m --trust --otlp_endpoint=x"
+    script = "exec vllm serve m --trust --otlp-endpoint=x"
     api.engine(generated).update(command=["sh", "-c"], args=[script])
     before = copy.deepcopy(generated)
     api.add_args(api.engine(generated), "--trust", "--otlp-endpoint=x")
@@ -225,9 +217,8 @@ def test_a_flag_that_the_script_of_a_shell_has_is_left_to_it(generated: PodTempl
     [
         (["--enable-metrics", "-tp", "8"], "--enable-metrics"),
         (["--enable-metrics", "model"], "--enable-metrics"),
-        (["--enable_metrics"], "--enable-metrics"),
         (["--seed", "-1"], "--seed=-1"),
-        (["--otlp-endpoint", "a_b"], "--otlp_endpoint=a_b"),
+        (["--otlp-endpoint", "a_b"], "--otlp-endpoint=a_b"),
     ],
 )
 def test_a_flag_that_is_there_in_other_words_is_not_added(
@@ -245,51 +236,6 @@ def test_as_much_in_other_words_stays_as_it_is(generated: PodTemplate) -> None:
         "limits": {"memory": "4096Mi"},
         "requests": {"memory": "4Gi"},
     }
-
-
-NOTHING: Any = None
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda t: api.put_volume(t, NOTHING), r"put_volume\(\) was given None, and takes a map with name"),
-        (lambda t: api.put_volume(NOTHING, CACHE), "None is no map"),
-        (
-            _engine(lambda c: api.put_mount(c, {"name": "v"})),
-            r"put_mount\(\) was given {'name': 'v'}, and takes a map with name and mountPath",
-        ),
-        (lambda t: api.put_mount(NOTHING, {"name": "v", "mountPath": "/v"}), "None, and takes a container"),
-        (_engine(lambda c: api.put_port(c, {"name": "http"})), "takes a map with containerPort"),
-        (lambda t: api.put_container(t, NOTHING), r"put_container\(\) was given None"),
-        (
-            lambda t: api.put_init_container(t, {"name": "a", "image": "b"}, same=("args",)),
-            "takes a map with name and args",
-        ),
-        (_engine(lambda c: api.put_env(c, NOTHING)), r"put_env\(\) was given None"),
-        (_engine(lambda c: api.put_env(c, {"value": "1"})), "takes a map with name"),
-        (lambda t: api.put_env(NOTHING, A), r"put_env\(\) was given None, and takes a container"),
-        (_engine(lambda c: api.add_args(c, NOTHING)), r"add_args\(\) was given \(None,\), and takes texts"),
-        (_engine(lambda c: api.add_capability(c, NOTHING)), r"add_capability\(\) was given \(None,\)"),
-        (lambda t: api.require_nodes(t, ZONE, "a"), r"require_nodes\(\) was given 'a', and takes texts"),
-        (lambda t: api.require_nodes(t, ZONE, NOTHING), "no value of the label"),
-        (
-            lambda t: api.put_field(t, "spec", "hostname", value=NOTHING),
-            "None for spec.hostname",
-        ),
-        (lambda t: api.put_field(t, value="x"), "'x' for no field"),
-        (_engine(lambda c: api.put_resource(c, "memory", NOTHING)), "None of 'memory'"),
-        (
-            _engine(lambda c: api.put_resource(c, "memory", "much")),
-            "'much' is not a Kubernetes quantity",
-        ),
-    ],
-)
-def test_what_is_of_another_type_is_a_fault_of_the_plugin(
-    generated: PodTemplate, change: Change, said: str
-) -> None:
-    with pytest.raises(PluginCodeError, match=said):
-        change(generated)
 
 
 def test_an_init_container_comes_before_the_routing_proxy(generated: PodTemplate) -> None:

@@ -13,7 +13,7 @@ from inferfleet.plugins import contract
 from inferfleet.plugins.builtin import accelerator
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.link import Link
-from inferfleet.plugins.registry import builtin, wrong_defaults
+from inferfleet.plugins.registry import builtin
 
 
 def _same(template: PodTemplate, request: Request, config: contract.Config) -> PodTemplate:
@@ -102,51 +102,22 @@ def _ready(**functions: Any) -> Plugin:
         (_ready(ready=5), "plugin p: its ready is 5, but must be a function of (ready, config)"),
         (
             _ready(ready=lambda ready: None),
-            "plugin p: its ready takes (ready), but is called with (ready, config); give it these parameters "
-            "(at test_registry.py:",
+            "plugin p: its ready cannot be called with (ready, config); give it these parameters (at "
+            "test_registry.py:",
         ),
         (
             _ready(edit=lambda template, request, *, config: template),
-            "plugin p: its edit takes (template, request, *, config), but is called with (template, ",
+            "plugin p: its edit cannot be called with (template, request, config); give",
         ),
         (
             _ready(edit=_asynchronous),
-            "plugin p: its edit is an async function, and nothing awaits it; write def instead of async def "
-            "(at test_registry.py:",
+            "plugin p: its edit is async or has a yield, and nothing awaits it; write a plain def that "
+            "returns (at test_registry.py:",
         ),
-        (_ready(ready=_Callable()), "plugin p: its ready is an async function"),
-        (_ready(edit=_yielding), "plugin p: its edit has a yield, and nothing takes what it yields"),
+        (_ready(ready=_Callable()), "plugin p: its ready is async or has a yield"),
+        (_ready(edit=_yielding), "plugin p: its edit is async or has a yield"),
     ],
 )
 def test_a_mistaken_registration_raises(plugin: Plugin, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         builtin().with_(plugin)
-
-
-class Inner(contract.Config):
-    share: Annotated[float, Field(gt=0)] = 0.0
-
-
-class Defaults(contract.Config):
-    needed: int
-    count: int = "abc"  # type: ignore[assignment]
-    some_name: str = None  # type: ignore[assignment]
-    inner: tuple[Inner, ...] = ()
-    whole: float = 1
-    drawn: list[str] = Field(default_factory=list)
-
-
-def test_a_default_that_its_type_refuses_is_told_with_its_field() -> None:
-    step = "give it another default, or another type"
-    assert [*wrong_defaults(mine(_same, config=Defaults))] == [
-        "plugin mine: the default of config.count is 'abc', which its type refuses (Input should be a valid "
-        f"integer, unable to parse string as an integer); {step}",
-        "plugin mine: the default of config.someName is None, which its type refuses (Input should be a "
-        f"valid string); {step}",
-        "plugin mine: the default of config.inner.share is 0.0, which its type refuses (Input should be "
-        f"greater than 0); {step}",
-    ]
-
-
-def test_defaults_of_built_in_plugins_are_of_their_types() -> None:
-    assert [mistake for plugin in builtin().plugins for mistake in wrong_defaults(plugin)] == []

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inferfleet.plugins.attempt import plain
 from inferfleet.plugins.diff import FieldChange, changes
+from inferfleet.plugins.plain import plain
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["a", "b", "name"]),

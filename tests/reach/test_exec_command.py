@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +79,29 @@ def test_the_cluster_is_told_only_to_a_command_that_asks_for_it(tmp_path: Path) 
             f"does not speak {VERSION}, which the kubeconfig asks for",
         ),
         ("exec sleep 30", "gave nothing within 1 s"),
+        (
+            "echo 'sign in at https://sso' >&2; exec sleep 30",
+            "gave nothing within 1 s: sign in at https://sso",
+        ),
     ],
 )
 def test_why_a_command_gave_nothing(tmp_path: Path, body: str, why: str) -> None:
     with pytest.raises(CommandError) as raised:
         credentials(command(tmp_path, body), {}, seconds=0.6 if "sleep" in body else 300)
     assert (raised.value.why, raised.value.hint) == (why, "")
+
+
+@pytest.mark.parametrize("ends", [prints(status={"token": "hunter2"}), "echo hello", "exit 1"])
+def test_what_a_command_writes_to_stderr_appears_there_once_and_without_secrets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ends: str
+) -> None:
+    body = f"printf 'login ends in 5 min\\n\\nhunter3 \\033[2J\\n' >&2; {ends}"
+    given = command(tmp_path, body, env=[{"name": "WHO", "value": "hunter3"}])
+    for _ in range(2):
+        with suppress(CommandError):
+            credentials(given, {}, seconds=300)
+    name = given["command"]
+    assert capsys.readouterr() == ("", f"{name}: login ends in 5 min\n{name}: *** \\x1b[2J\n")
 
 
 def test_a_file_that_is_no_program_is_told(tmp_path: Path) -> None:
@@ -137,11 +155,13 @@ def test_an_exec_of_another_form_is_a_problem_of_the_kubeconfig(broken: Any) -> 
         'printf hunter2; echo "no use for hunter2, $WHO" >&2; exit 1',
     ],
 )
-def test_nothing_that_a_command_prints_for_us_is_shown(tmp_path: Path, body: str) -> None:
+def test_nothing_that_a_command_prints_for_us_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], body: str
+) -> None:
     given = command(tmp_path, body, env=[{"name": "WHO", "value": "hunter3"}])
     with pytest.raises(CommandError) as raised:
         credentials(given, {}, seconds=300)
-    assert "hunter" not in str(raised.value)
+    assert "hunter" not in f"{raised.value} {capsys.readouterr()}"
 
 
 def test_a_command_is_looked_up_in_no_folder_that_a_repository_could_be(

@@ -28,7 +28,7 @@ def test_a_pull_request_has_its_digest_without_credentials(clone: Clone) -> None
 
 def test_outputs_that_a_branch_committed_are_none(clone: Clone) -> None:
     """Neither where outputs lie, nor where a run before left some, does one survive a run that ends early."""
-    for name in ("digest/digest.md", "digest/digest.sarif", "../digest/digest.md"):
+    for name in ("digest/digest.md", "digest/digest.json", "../digest/digest.md"):
         clone.write(name, "<!-- inferfleet digest -->\nMerge this.\n")
     clone.git("add", "--all", "--force")
     assert clone.step(FILE, "digest", "Digest", HEAD="0" * 40).returncode == 0
@@ -49,11 +49,11 @@ def test_artifacts_are_never_what_a_checkout_has(clone: Clone) -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
     jobs = [job["steps"] for workflow in workflows for job in workflow["jobs"].values()]
     paths = [
-        step["with"].get("path") or step["with"].get("sarif_file")
+        step["with"].get("path")
         for step in (step for steps in [action, *jobs] for step in steps)
-        if re.search("artifact|sarif", step.get("uses", ""))
+        if "artifact" in step.get("uses", "")
     ]
-    assert (len(paths), {path.partition("}/")[0] for path in paths}) == (7, {"${{ runner.temp }"})
+    assert (len(paths), {path.partition("}/")[0] for path in paths}) == (5, {"${{ runner.temp }"})
 
 
 def test_the_digest_names_the_commit_of_the_pull_request(clone: Clone) -> None:
@@ -108,10 +108,7 @@ def test_a_fork_has_the_same_digest_as_a_branch_of_the_repository(clone: Clone) 
         assert variables == ({"INFERFLEET_PLUGINS": "built-in"} if fork == "true" else {})
         assert clone.step(FILE, "digest", "Digest", HEAD="", **variables).returncode == 0
         texts.append(
-            [
-                (clone.root.parent / "digest" / f"digest.{kind}").read_text()
-                for kind in ("md", "json", "sarif")
-            ]
+            [(clone.root.parent / "digest" / f"digest.{kind}").read_text() for kind in ("md", "json")]
         )
     assert texts[0] == texts[1]
 
@@ -211,7 +208,6 @@ def test_jobs_with_credentials_are_bound_to_environments_and_others_have_none(cl
         (deploy, "up"): ("production", reads | {"id-token": "write"}),
         (lock, "lock"): (None, {"contents": "write"}),
         (FILE, "digest"): (None, reads),
-        (FILE, "code-scanning"): (None, reads | {"security-events": "write"}),
     }
     texts = {path.name: path.read_text() for path in (clone.root / FOLDER).iterdir()}
     assert [name for name, text in texts.items() if "secrets." in text] == [deploy]

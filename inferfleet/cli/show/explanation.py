@@ -23,8 +23,7 @@ from inferfleet.fleet.placement.sizes import cores, gib, needed
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import RESOURCES, Demand, Demands, Pod, PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import Step
-from inferfleet.plugins.findings import in_amounts
+from inferfleet.plugins.calling import Step, in_amounts
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,8 @@ class Role:
     """One role of a placement: its class of nodes, how long an update waits for it, what plugins did.
 
     `pods` and `gpus` are those of all its replicas there. `commands` are the written command lines of its
-    engines, that of pods that serve first, none where the template or image has the program. `hooks` are the
+    engines, that of pods that serve first, none where the template or image has the program. `steps` are of
+    its entries, `follower_steps` of the other pods of its workers, where they have several. `hooks` are the
     ready hooks of its workload.
     """
 
@@ -43,6 +43,7 @@ class Role:
     await_seconds: int | None
     commands: tuple[str, ...]
     steps: tuple[Step, ...]
+    follower_steps: tuple[Step, ...] = ()
     hooks: tuple[ReadyHook, ...] = ()
 
     def hook(self, step: Step) -> ReadyHook | None:
@@ -141,7 +142,7 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
         wanted.kubernetes_name: wanted.timeout for component in components for wanted in component.objects
     }
     hooks = [hook for component in components for hook in component.hooks]
-    chains = desired.steps.get(spot, {})
+    chains, of_followers = desired.steps.get(spot, {}), desired.follower_steps.get(spot, {})
     classes = {pool.name: pool.class_name for pool in documents.clusters[spot.cluster].spec.node_pools}
     demands = {
         role: desired.plan.demands.of(spot.deployment, role, (spot.cluster, pool))
@@ -156,6 +157,7 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
             budgets.get(names.workload(spot, role)),
             _commands(documents.deployments[spot.deployment], role, demands[role].gang),
             chains.get(role, ()),
+            of_followers.get(role, ()),
             tuple(hook for hook in hooks if hook.request.role == role),
         )
         for role, pool in spot.pools
@@ -188,14 +190,16 @@ def show(explained: Explanation) -> None:
             print_line(f"{placed.spot.place}: next best is {other.spot.place}; {other.why}")
     for placed in explained.placed:
         for role in placed.roles:
-            for step in role.steps:
-                print_line()
-                print_line(
-                    f"{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}: "
-                    f"plugin {step.plugin} {step.version} ({step.origin} chain, {step.path}){_idle(step)}"
-                )
-                for line in _step(step, role.hook(step)):
-                    print_line(f"  {line}")
+            place = f"{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}"
+            # What a link does to followers as it does to entries is said once.
+            others = [step for step in role.follower_steps if step not in role.steps]
+            for where, steps in ((place, role.steps), (f"{place}, followers", others)):
+                for step in steps:
+                    print_line()
+                    chain = f"({step.origin} chain, {step.path})"
+                    print_line(f"{where}: plugin {step.plugin} {step.version} {chain}{_idle(step)}")
+                    for line in _step(step, role.hook(step)):
+                        print_line(f"  {line}")
     told = explained.unplaced.reasons if explained.unplaced else ()
     if elsewhere := [reason for reason in explained.reasons if reason not in told]:
         print_line()

@@ -8,7 +8,7 @@ from inferfleet.desired.values import ReadyHook
 from inferfleet.fleet.placement.sizes import amounts
 from inferfleet.fleet.roles import DECODE
 from inferfleet.fleet.shapes import Demand, Pod, PoolKey
-from inferfleet.plugins.chain import Step
+from inferfleet.plugins.calling import Step
 
 
 def as_values(explained: Explanation) -> dict[str, Any]:
@@ -44,6 +44,9 @@ def as_values(explained: Explanation) -> dict[str, Any]:
                         "awaitSeconds": role.await_seconds,
                         "commands": list(role.commands),
                         "plugins": [_step_values(step, role.hook(step)) for step in role.steps],
+                        "followerPlugins": [
+                            _step_values(step, role.hook(step)) for step in role.follower_steps
+                        ],
                     }
                     for role in placed.roles
                 ],

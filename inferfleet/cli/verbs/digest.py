@@ -16,7 +16,6 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import json_text, print_line, print_yaml
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.digest.markdown import markdown
-from inferfleet.cli.show.digest.sarif import sarif
 from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.source import AsJson, Source, locks_by_default, stack_source
 from inferfleet.desired.gate import lock_refusals, refusals
@@ -37,7 +36,7 @@ Folder = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Write digest.md, digest.json and digest.sarif into this folder, and print none.",
+        help="Write digest.md and digest.json into this folder, and print none.",
     ),
 ]
 OneStack = Annotated[
@@ -51,8 +50,8 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
     and new warnings.
 
     Documents and locks of both sides are read, and nobody is asked: neither clusters nor clouds. Markdown is
-    printed, as one comment of a pull request. With --output there are JSON, whose schema `inferfleet schema
-    --of digest` prints, and SARIF besides.
+    printed, as one comment of a pull request. With --output there is JSON besides, whose schema `inferfleet
+    schema --of digest` prints.
     """
     with reporting(as_json=as_json) as report:
         root = find_root(Path.cwd())
@@ -91,11 +90,7 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
         values = asdict(made)
         report.values |= values
         if output is not None:
-            texts = {
-                "digest.md": markdown(made),
-                "digest.json": json_text(values),
-                "digest.sarif": json_text(sarif(made)),
-            }
+            texts = {"digest.md": markdown(made), "digest.json": json_text(values)}
             refuse_links(output, texts)
             output.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():

@@ -20,7 +20,7 @@ from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.parts import Contradiction, Steps
 from inferfleet.manifests.pod.siblings import node_ports, node_terms, selects
-from inferfleet.plugins.findings import Finding
+from inferfleet.plugins.calling import Finding
 
 
 @dataclass(frozen=True)

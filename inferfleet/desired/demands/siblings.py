@@ -9,8 +9,8 @@ from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.roles import template_path
 from inferfleet.manifests.pod.parts import Contradiction
 from inferfleet.manifests.pod.siblings import Siblings, excluded, separates
+from inferfleet.plugins.calling import Finding
 from inferfleet.plugins.diff import place
-from inferfleet.plugins.findings import Finding
 
 _ZONE = "topology.kubernetes.io/zone"
 

@@ -31,7 +31,7 @@ from inferfleet.fleet.shapes import (
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import cloud_pools
 from inferfleet.gke.values import CloudPool
-from inferfleet.plugins.findings import Finding
+from inferfleet.plugins.calling import Finding
 from inferfleet.plugins.link import Origin
 
 
@@ -78,14 +78,17 @@ def worked_out(documents: Documents, lock: Lock, chains: Chains) -> Worked:
 
 
 def unplaced_findings(worked: Worked, placed: Set[str]) -> Iterator[Finding]:
-    """Yield what plugins did wrong on pods of deployments that are not among those with a place.
+    """Yield what plugins did wrong, and said, on pods of deployments that are not among those with a place.
 
     A link that fails is told where its replicas found no place as well, once for pods that are alike: room
     for them would not make it run. Where no chain ran, or no pool suits, there is nothing to tell.
     """
     for spot in dict.fromkeys(worked.alike.values()):
         if spot.deployment not in placed:
-            yield from worked.made[spot][2]
+            of_spot, _, findings = worked.made[spot]
+            yield from findings
+            for of_position in of_spot:
+                yield from of_position.outcome.said
 
 
 class _Acting:

@@ -22,8 +22,9 @@ from inferfleet.manifests.pod.hardware import Hardware, generated_claims
 from inferfleet.manifests.pod.node_affinity import REQUIRED, excluded
 from inferfleet.manifests.pod.parts import Contradiction, Spec, containers, is_engine
 from inferfleet.manifests.pod.stand import Stand
-from inferfleet.plugins.attempt import packed, packed_mistakes
+from inferfleet.plugins.calling import packed_mistakes
 from inferfleet.plugins.diff import place
+from inferfleet.plugins.plain import packed
 from inferfleet.profiles.devices import ACCELERATOR_DOMAINS, RESOURCE_BY_DRIVER, SLICES
 
 # What lets pods have devices again.

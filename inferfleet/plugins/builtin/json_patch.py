@@ -13,23 +13,23 @@ here an operation describes what should be, and these rules are added to the RFC
 
 A patch that still changes its own output is refused, as of any plugin.
 
-Source: RFC 6902 (JSON Patch) and RFC 6901 (JSON Pointer), with the differences above. The code is our own,
-because libraries stop at the first failing operation, do not number it, and know no such rules.
+Source: RFC 6902 (JSON Patch) and RFC 6901 (JSON Pointer). The packages jsonpatch and jsonpointer carry the
+operations out, one after another: so all that fail are told, and by number.
 """
 
 import copy
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from jsonpatch import JsonPatchException, JsonPatchTestFailed, apply_patch
+from jsonpointer import JsonPointer, JsonPointerException, resolve_pointer
 from pydantic import Field, model_validator
 
 from inferfleet.plugins import api
 from inferfleet.plugins.api import (
     Edited,
+    Mistake,
+    Mistaken,
     Plugin,
-    PluginError,
     PodTemplate,
     Request,
     Written,
@@ -44,6 +44,9 @@ Pointer = Annotated[
         limit=1024,
     ),
 ]
+_ABSENT = object()
+_DIFFERS = "Change the value, or what makes the template otherwise"
+_NO_PLACE = "Name one that is there, entries of lists by an index or a key, such as name=engine"
 _FIELDS = {
     "add": ("value",),
     "replace": ("value",),
@@ -94,139 +97,84 @@ class Config(api.Config):
     """Operations, in their order. All that fail are told at once."""
 
 
-class Impossible(Exception):  # noqa: N818 (it says what the operation is)
-    """Raised for an operation that a template does not allow; the text says why."""
-
-
 def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
     """Apply a JSON Patch (RFC 6902) to the pod template; write it at the end of a chain."""
     remarks: list[str] = []
-    failed: list[str] = []
+    failed: list[Mistake] = []
     for index, operation in enumerate(config.operations):
         name = f"operation {index} ({operation.op} {operation.path})"
         try:
-            remarks += (f"{name}: {remark}" for remark in _apply(template, operation))
-        except Impossible as error:
-            failed.append(f"{name}: {error}")
+            remark = _apply(template, operation)
+        except JsonPatchTestFailed:
+            # Without the value that is there: it may be one that nobody should read.
+            failed.append(Mistake(f"{name}: the template has another value there", _DIFFERS))
+        except (JsonPatchException, JsonPointerException):
+            source = f", or no {operation.source}" if operation.source else ""
+            failed.append(Mistake(f"{name}: the template has no such place{source}", _NO_PLACE))
+        else:
+            remarks += [f"{name}: {remark}"] if remark else []
     if failed:
-        raise PluginError("; ".join(failed))
+        raise Mistaken(*failed)
     return Edited(template, remarks=tuple(remarks))
 
 
-def _apply(template: PodTemplate, operation: Operation) -> Iterator[str]:
-    """Carry out one operation, and yield what is worth a remark."""
-    if operation.op == "test":
-        # Without the value that is there: it may be one that nobody should read.
-        if _get(template, operation.path) != operation.value:
-            raise Impossible("the template has another value there")
-    elif operation.op == "add":
-        _add(template, operation.path, operation.value)
-    elif operation.op == "replace":
-        _get(template, operation.path)
-        _place(template, operation.path).set(copy.deepcopy(operation.value))
+def _apply(template: PodTemplate, operation: Operation) -> str:
+    """Carry out one operation, and return what is worth a remark."""
+    path, source = operation.path, operation.source or ""
+    if operation.op == "add":
+        _add(template, path, operation.value)
+    elif operation.op in ("test", "replace"):
+        _run(template, operation.op, path, value=copy.deepcopy(operation.value))
     elif operation.op == "remove":
-        if not _remove(template, operation.path):
-            yield "nothing is there, so nothing was removed"
+        if not _is_there(template, path):
+            return "nothing is there, so nothing was removed"
+        _run(template, "remove", path)
+    elif operation.op == "move" and not _is_there(template, source) and _is_there(template, path):
+        return f"nothing is at {source} any more, so nothing was moved"
+    elif not _is_there(template, source):
+        raise JsonPointerException(source)
     else:
-        yield from _carry(template, operation)
+        _add(template, path, resolve_pointer(template, _by_index(template, source)))
+        if operation.op == "move":
+            _run(template, "remove", source)
+    return ""
 
 
-def _carry(template: PodTemplate, operation: Operation) -> Iterator[str]:
-    source = operation.source or ""
-    try:
-        value = _get(template, source)
-    except Impossible:
-        if operation.op == "copy" or not _is_there(template, operation.path):
-            raise Impossible(f"nothing is at {source}") from None
-        yield f"nothing is at {source} any more, so nothing was moved"
-        return
-    _add(template, operation.path, value)
-    if operation.op == "move":
-        _remove(template, source)
-
-
-@dataclass(frozen=True)
-class _Place:
-    """The last step of a pointer in the map or list that it leads to; `key` may be one that is not there."""
-
-    holder: Any
-    key: str | int
-
-    def set(self, value: Any) -> None:
-        self.holder[self.key] = value
-
-
-def _place(template: PodTemplate, path: str) -> _Place:
-    """The place of a pointer. Raises Impossible where a part before the last one is not there."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
-    here: Any = template
-    for depth, step in enumerate(steps):
-        place = _Place(here, _key(here, step, "/".join(["", *steps[:depth]])))
-        if depth < len(steps) - 1:
-            if not _holds(place):
-                raise Impossible(f"{'/'.join(['', *steps[: depth + 1]])} is not there")
-            here = here[place.key]
-    return place
-
-
-def _key(here: Any, step: str, where: str) -> str | int:
-    """The key of a step in a map, or the index in a list: one past the end for `-` and an unknown entry."""
-    if isinstance(here, dict):
-        return step
-    if not isinstance(here, list):
-        raise Impossible(f"{where} is neither a map nor a list")
-    if step == "-":
-        return len(here)
-    if re.fullmatch("0|[1-9][0-9]*", step):
-        return int(step)
-    name, equals, value = step.partition("=")
-    if not equals:
-        raise Impossible(f"{where} is a list, in which {step!r} is no entry; write an index, or name={step}")
-    entries = (i for i, entry in enumerate(here) if isinstance(entry, dict) and str(entry.get(name)) == value)
-    return next(entries, len(here))
-
-
-def _holds(place: _Place) -> bool:
-    if isinstance(place.holder, dict):
-        return place.key in place.holder
-    return isinstance(place.key, int) and place.key < len(place.holder)
-
-
-def _is_there(template: PodTemplate, path: str) -> bool:
-    try:
-        return _holds(_place(template, path))
-    except Impossible:
-        return False
-
-
-def _get(template: PodTemplate, path: str) -> Any:
-    place = _place(template, path)
-    if not _holds(place):
-        raise Impossible(f"nothing is at {path}")
-    return place.holder[place.key]
+def _run(template: PodTemplate, op: str, path: str, **value: Any) -> None:
+    apply_patch(template, [{"op": op, "path": _by_index(template, path), **value}], in_place=True)
 
 
 def _add(template: PodTemplate, path: str, value: Any) -> None:
     parent, _, last = path.rpartition("/")
-    outer = _place(template, parent) if parent else None
-    if outer and isinstance(outer.holder, dict) and not _holds(outer):
-        outer.set([] if last == "-" else {})
-    place = _place(template, path)
-    if isinstance(place.holder, dict) or ("=" in last and _holds(place)):
-        place.set(copy.deepcopy(value))
-    elif value not in place.holder:
-        if not isinstance(place.key, int) or place.key > len(place.holder):
-            raise Impossible(f"the list has {len(place.holder)} entries")
-        place.holder.insert(place.key, copy.deepcopy(value))
+    if not _is_there(template, parent):
+        _run(template, "add", parent, value=[] if last == "-" else {})
+    holder = resolve_pointer(template, _by_index(template, parent))
+    replaces = isinstance(holder, list) and "=" in last and _is_there(template, path)
+    if replaces or not isinstance(holder, list) or value not in holder:
+        _run(template, "replace" if replaces else "add", path, value=copy.deepcopy(value))
 
 
-def _remove(template: PodTemplate, path: str) -> bool:
-    """Remove what is at a path. Returns whether anything was."""
-    if not _is_there(template, path):
-        return False
-    place = _place(template, path)
-    del place.holder[place.key]
-    return True
+def _is_there(template: PodTemplate, path: str) -> bool:
+    pointer = _by_index(template, path)
+    return not pointer.endswith("/-") and resolve_pointer(template, pointer, _ABSENT) is not _ABSENT
+
+
+def _by_index(template: PodTemplate, path: str) -> str:
+    """Return the pointer with entries of lists by their numbers, `-` for a key that no entry has."""
+    here: Any = template
+    steps: list[str] = []
+    for step in JsonPointer(path).parts:
+        name, equals, value = step.partition("=")
+        if isinstance(here, list) and equals:
+            places = (
+                str(place)
+                for place, entry in enumerate(here)
+                if isinstance(entry, dict) and str(entry.get(name)) == value
+            )
+            step = next(places, "-")
+        steps.append(step)
+        here = resolve_pointer(here, JsonPointer.from_parts([step]).path, None)
+    return JsonPointer.from_parts(steps).path
 
 
 PLUGIN = Plugin("json-patch", Config, edit, version="1.0.0")

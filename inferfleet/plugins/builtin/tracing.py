@@ -172,26 +172,7 @@ def _configure_triton(container: dict[str, Any], config: Config) -> None:
     if config.sample_ratio is not None:
         # Every n-th request; 0 traces those alone whose callers ask for it.
         wanted["rate"] = str(round(1 / config.sample_ratio) if config.sample_ratio else 0)
-    there = _trace_settings([*container.get("command", []), *container.get("args", [])])
-    for setting, value in wanted.items():
-        if there.get(setting, value) != value:
-            raise PluginError(
-                f"the container has --trace-config {setting}={there[setting]} already, and not {value}; "
-                "remove one of the two"
-            )
-    flags = (f"--trace-config={setting}={value}" for setting, value in wanted.items())
-    add_args(container, *flags, repeated=True)
-
-
-def _trace_settings(words: list[str]) -> dict[str, str]:
-    """The settings of `--trace-config`, which is given once for each."""
-    settings = {}
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        flag, equals, value = word.partition("=")
-        if flag == "--trace-config":
-            setting, _, chosen = (value if equals else following).partition("=")
-            settings[setting] = chosen
-    return settings
+    add_args(container, *(f"--trace-config={setting}={value}" for setting, value in wanted.items()))
 
 
 PLUGIN = Plugin("tracing", Config, edit, version="1.0.0")

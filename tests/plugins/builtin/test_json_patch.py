@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from running import ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins.api import Edited, PluginError, Request
+from inferfleet.plugins.api import Edited, Mistaken, Request
 from inferfleet.plugins.builtin.json_patch import Config, edit
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import builtin
@@ -100,25 +100,39 @@ def test_every_operation_that_fails_is_told_with_number_and_path_and_without_val
         op("add", "/spec/containers/0/image/x", value="x"),
         op("copy", "/spec/hostname", **{"from": "/spec/subdomain"}),
         op("move", "/spec/hostname", **{"from": "/spec/containers/name=none/image"}),
+        op("copy", "/spec/hostname", **{"from": "/spec/containers/name=none"}),
         op("add", "/spec/containers/01/image", value="x"),
         op("test", "/spec/tolerations/00", value=SPOT),
     )
-    with pytest.raises(PluginError) as raised:
+    with pytest.raises(Mistaken) as raised:
         edit(generated, pod_request, config)
-    assert str(raised.value).split("; operation ") == [
-        "operation 0 (test /spec/containers/1/env/0/value): the template has another value there",
-        "1 (replace /spec/priority): nothing is at /spec/priority",
-        "2 (add /spec/dnsConfig/nameservers/-): /spec/dnsConfig is not there",
-        "3 (add /spec/tolerations/5): the list has 1 entries",
-        "4 (add /spec/containers/engine/image): /spec/containers is a list, in which 'engine' is no entry; "
-        "write an index, or name=engine",
-        "5 (add /spec/containers/0/image/x): /spec/containers/0/image is neither a map nor a list",
-        "6 (copy /spec/hostname): nothing is at /spec/subdomain",
-        "7 (move /spec/hostname): nothing is at /spec/containers/name=none/image",
-        "8 (add /spec/containers/01/image): /spec/containers is a list, in which '01' is no entry; "
-        "write an index, or name=01",
-        "9 (test /spec/tolerations/00): /spec/tolerations is a list, in which '00' is no entry; "
-        "write an index, or name=00",
+    named = "Name one that is there, entries of lists by an index or a key, such as name=engine"
+    assert [(mistake.what, mistake.next_step) for mistake in raised.value.mistakes] == [
+        (
+            "operation 0 (test /spec/containers/1/env/0/value): the template has another value there",
+            "Change the value, or what makes the template otherwise",
+        ),
+        ("operation 1 (replace /spec/priority): the template has no such place", named),
+        ("operation 2 (add /spec/dnsConfig/nameservers/-): the template has no such place", named),
+        ("operation 3 (add /spec/tolerations/5): the template has no such place", named),
+        ("operation 4 (add /spec/containers/engine/image): the template has no such place", named),
+        ("operation 5 (add /spec/containers/0/image/x): the template has no such place", named),
+        ("operation 6 (copy /spec/hostname): the template has no such place, or no /spec/subdomain", named),
+        (
+            "operation 7 (move /spec/hostname): the template has no such place, or no "
+            "/spec/containers/name=none/image",
+            named,
+        ),
+        (
+            "operation 8 (copy /spec/hostname): the template has no such place, or no "
+            "/spec/containers/name=none",
+            named,
+        ),
+        ("operation 9 (add /spec/containers/01/image): the template has no such place", named),
+        (
+            "operation 10 (test /spec/tolerations/00): the template has another value there",
+            "Change the value, or what makes the template otherwise",
+        ),
     ]
 
 

@@ -163,13 +163,13 @@ def test_without_flags_the_command_line_stays(generated: dict[str, Any], pod_req
             "Triton",
             {"args": ["--trace-config=mode=triton"]},
             HTTP,
-            "has --trace-config mode=triton already, and not opentelemetry",
+            "has --trace-config=mode=triton already, and not --trace-config=mode=opentelemetry",
         ),
         (
             "vLLM",
             {"args": ["--otlp-traces-endpoint", "http://other:4317"]},
             {"endpoint": "http://c:4317"},
-            "has --otlp-traces-endpoint http://other:4317 already, and not http://c:4317",
+            "has --otlp-traces-endpoint=http://other:4317 already, and not --otlp-traces-endpoint=http://c",
         ),
         (
             "vLLM",

@@ -1,4 +1,4 @@
-"""A digest as others read it: Markdown for people in a pull request, SARIF for their code review.
+"""A digest as Markdown, for people in a pull request.
 
 Nothing is decided here. JSON is the value itself.
 """

@@ -1,0 +1,423 @@
+"""Objects that plugins add beside a workload: what they may be, and which of them its pods read.
+
+They are in the workload's namespace and have a name made from its own. What runs pods, what belongs to a
+whole cluster and what holds secrets comes from the stack, where it is planned and checked. Which kinds run
+pods is known of some by name, and else by the containers and accelerators in them; what one only refers to,
+such as a template by its name, nobody sees here.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from inferfleet.api.kinds.text_rules import SUBDOMAIN
+from inferfleet.api.pods.objects import object_mistakes
+from inferfleet.api.pods.template import without_nulls
+from inferfleet.api.problems import Mistake
+from inferfleet.api.wording import listing, named, nearest, path_of, shown
+from inferfleet.fleet import names
+from inferfleet.plugins.calling import malformed
+from inferfleet.plugins.contract import Companion, PluginCodeError, PodTemplate, Request, is_suffix
+from inferfleet.profiles.devices import ACCELERATOR_DOMAINS
+from inferfleet.profiles.kubernetes import (
+    BUILT_IN,
+    CLUSTER_SCOPED,
+    CUSTOM_THAT_RUN_PODS,
+    GROUPS,
+    RUNS_PODS,
+)
+
+Steps = tuple[str | int, ...]
+
+# The engine takes these from annotations, and `waitFor` alone is about the object itself.
+_OF_ENGINE, _WAIT_FOR = "pulumi.com/", "pulumi.com/waitFor"
+_NOT_METADATA = {
+    "finalizers": "they would keep the object when its plugin is removed",
+    "generateName": "its name would be another one each time",
+    "ownerReferences": "the object belongs to the stack, which deletes it",
+}
+# Pulumi sends numbers as floating point of 64 bits: `number_value` of google.protobuf.Struct.
+_EXACT = 2**53
+# What `Request.companion_name` appends for contents.
+_BY_CONTENTS = re.compile(r"(?:(?P<suffix>.+)-)?[0-9a-f]{8}")
+# As Kubernetes takes them of custom resources: a version and a kind in lower case are DNS labels
+# (ValidateCustomResourceDefinitionSpec, apiextensions-apiserver 0.36).
+_VERSION = re.compile(rf"({SUBDOMAIN.pattern}/)?[a-z][a-z0-9]*")
+_KIND = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_LISTS, _SINGLE = ("containers", "initContainers", "steps"), ("container", "script")
+_AMOUNTS = ("requests", "limits", "default", "defaultRequest")
+_BEFORE = "Give it without when, so that it is created before: pods start only once it is there"
+_KEY = "Name a key that it has, or write optional: true"
+
+
+def checked_companion(given: Companion, *, plugin: str, request: Request) -> Companion:
+    """Return the object as it will be registered: in the workload's namespace.
+
+    Raises PluginError for an object of another name or namespace, with labels of the system, or of a kind
+    that a plugin must not add, and for one that the API server would refuse.
+    """
+    manifest: Any = given.manifest
+    if not isinstance(manifest, dict) or not all(
+        isinstance(manifest.get(key), str) and manifest[key] for key in ("apiVersion", "kind")
+    ):
+        raise PluginCodeError(
+            f"a companion is {_given(manifest)}, but it must be an object with apiVersion and kind"
+        )
+    metadata, kind = manifest.get("metadata"), shown(manifest["kind"])
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    suffix = _suffix(name, plugin, request.workload)
+    if not isinstance(metadata, dict) or suffix is None:
+        wanted = names.companion(request.workload, plugin)
+        raise PluginCodeError(
+            f"the companion {kind} is named {shown(str(name))}, but it must be named {wanted}, or with a "
+            "suffix; take request.companion_name"
+        )
+    told = {key: value for key, value in metadata.items() if value is not None}
+    whole = {**manifest, "metadata": {"name": name, "namespace": request.namespace, **told}}
+    thing = f"{kind} {name}"
+    if against := (
+        *_refused(whole, request),
+        *_own(whole, request),
+        *_immutable(whole, suffix),
+        *_inexact(whole),
+    ):
+        raise PluginCodeError(f"the companion {thing} {'; '.join(against)}")
+    if mistakes := tuple(object_mistakes(whole)):
+        raise malformed(f"a {thing}", mistakes)
+    return replace(given, manifest=without_nulls(whole))
+
+
+def add(known: tuple[Companion, ...], new: Companion) -> tuple[Companion, ...]:
+    """Return the companions with a new one; equal ones count once.
+
+    Raises PluginError for another object of the same kind and name.
+    """
+    for old in known:
+        if _identity(old) == _identity(new) and old != new:
+            raise PluginCodeError(
+                f"the companion {new.title} clashes with another of that name; give one of the two a suffix, "
+                "or let the plugin run once"
+            )
+    return known if new in known else (*known, new)
+
+
+def _given(manifest: Any) -> str:
+    """Return what was given for an object, without what it holds: that may be meant for a Secret."""
+    if not isinstance(manifest, dict) or not manifest:
+        return named(manifest)
+    return f"a map of {listing(map(str, manifest))}"
+
+
+def _suffix(name: Any, plugin: str, workload: str) -> str | None:
+    """Return the suffix of a companion's name, "" without one, None if this plugin has no such companion."""
+    if not isinstance(name, str):
+        return None
+    tails = (name[place + 1 :] for place, character in enumerate(name) if character == "-")
+    suffixes = ("", *filter(_is_suffix, tails))
+    return next((suffix for suffix in suffixes if names.companion(workload, plugin, suffix) == name), None)
+
+
+def _is_suffix(text: str) -> bool:
+    named_by = _BY_CONTENTS.fullmatch(text)
+    return is_suffix(text) or (named_by is not None and is_suffix(named_by["suffix"] or "a"))
+
+
+def _inexact(manifest: dict[str, Any]) -> Iterator[str]:
+    """Yield whole numbers that would be others on the cluster."""
+    for at, value in _parts(manifest):
+        if isinstance(value, int) and abs(value) > _EXACT:
+            yield (
+                f"has {value} in {path_of(at)}, and Pulumi keeps whole numbers up to {_EXACT} exactly; "
+                "write it as text if its kind takes text, or a smaller one"
+            )
+
+
+def _immutable(manifest: dict[str, Any], suffix: str) -> Iterator[str]:
+    """Yield that other data would be another object of the same name.
+
+    It can only be deleted and created again, and the kubelet, which does not watch immutable ones, may give
+    the old one to new pods: https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
+    """
+    if manifest["kind"] == "ConfigMap" and manifest.get("immutable") and not _BY_CONTENTS.fullmatch(suffix):
+        yield (
+            "is immutable, and its name stays when its data changes; take "
+            "request.companion_name(..., contents=data), or leave immutable out"
+        )
+
+
+def _own(manifest: dict[str, Any], request: Request) -> Iterator[str]:
+    """Yield what a companion says of itself and only the system, or the cluster, may say."""
+    metadata = manifest["metadata"]
+    if metadata["namespace"] != request.namespace:
+        yield (
+            f"is in namespace {shown(str(metadata['namespace']))}, but it must be beside its workload in "
+            f"{request.namespace}"
+        )
+    for key, why in _NOT_METADATA.items():
+        if metadata.get(key):
+            yield f"has metadata.{key}: {why}; remove it"
+    for part, word in (("labels", "label"), ("annotations", "annotation")):
+        of_part = metadata.get(part)
+        for key in of_part if isinstance(of_part, dict) else ():
+            if key.startswith(f"{names.DOMAIN}/") or key == names.MANAGED_BY:
+                yield f"has the {word} {shown(key)}, which only the system sets"
+            elif key.startswith(_OF_ENGINE) and key != _WAIT_FOR:
+                yield (
+                    f"has the {word} {shown(key)}, by which the engine would treat it otherwise; remove it"
+                )
+
+
+def _identity(companion: Companion) -> tuple[str, str, str]:
+    manifest = companion.manifest
+    return (manifest["apiVersion"].rpartition("/")[0], manifest["kind"], manifest["metadata"]["name"])
+
+
+def _refused(manifest: dict[str, Any], request: Request) -> Iterator[str]:
+    """Yield why no plugin may add this object, and what to do instead."""
+    version, kind = manifest["apiVersion"], manifest["kind"]
+    known = (version.rpartition("/")[0], kind)
+    if not _VERSION.fullmatch(version):
+        yield f"has the apiVersion {shown(version)!r}, but it must be one such as v1 or example.com/v1"
+    elif not _KIND.fullmatch(kind):
+        yield f"is of kind {shown(kind)!r}, but a kind has at most 63 letters, digits and '-'"
+    elif known == ("", "Secret"):
+        yield (
+            "would hold a secret in plain text; set its values with pulumi config set --secret --path "
+            "'inferfleet:secrets[...]', and let the pod read them by name"
+        )
+    elif known[0] == names.DOMAIN or known[0].endswith(f".{names.DOMAIN}"):
+        yield (
+            f"is of {shown(version)}, a document of inferfleet, which no cluster knows; write it into a file "
+            "of the stack"
+        )
+    elif known in RUNS_PODS or known in CUSTOM_THAT_RUN_PODS or any(_containers(manifest)):
+        yield (
+            "runs pods, which nothing plans; put containers into the template as sidecars, or run it outside "
+            "of the stack"
+        )
+    elif known in CLUSTER_SCOPED:
+        yield "belongs to a whole cluster and not to a namespace; create it outside of the stack"
+    elif (unknown := _unknown(*known)) is not None:
+        yield unknown
+    else:
+        yield from _takes_devices(manifest, request)
+        yield from _sets_replicas(manifest, request)
+
+
+def _unknown(group: str, kind: str) -> str | None:
+    """Return why Kubernetes has no such kind, or None if it has, or if it may be a custom resource.
+
+    Of the groups of those each has a dot.
+    """
+    if (group, kind) in BUILT_IN or ("." in group and group not in GROUPS):
+        return None
+    close = nearest(kind, sorted(name for _, name in BUILT_IN))
+    step = "custom resources are of a group with a dot"
+    if close == "Secret":
+        step = "if a Secret is meant, its values belong into inferfleet:secrets"
+    elif close:
+        groups = sorted(
+            f"group {of}" if of else "the core group (v1)" for of, name in BUILT_IN if name == close
+        )
+        step = f"did you mean {close} of {' or '.join(groups)}?"
+    return f"is of {shown(group or 'v1')}, in which Kubernetes keeps no object of this kind; {step}"
+
+
+def _containers(manifest: dict[str, Any]) -> Iterator[bool]:
+    """Yield a True for everything in an object that becomes a container: a pod template, steps of a task."""
+    for at, value in _maps(manifest):
+        if at[-1:] == ("spec",) and isinstance(value.get("containers"), list):
+            yield True
+        listed = [entry for name in _LISTS if isinstance(value.get(name), list) for entry in value[name]]
+        if any(map(_is_container, (*listed, *(value.get(name) for name in _SINGLE)))):
+            yield True
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("image"), str)
+
+
+def _takes_devices(manifest: dict[str, Any], request: Request) -> Iterator[str]:
+    """Yield where the object asks for accelerators, which only the plan gives to pods."""
+    ours = {device.resource for device in request.node_class.devices}
+    for at, value in _maps(manifest):
+        if at[-1:] and at[-1] in _AMOUNTS:
+            for resource in sorted(value):
+                if resource in ours or resource.partition("/")[0] in ACCELERATOR_DOMAINS:
+                    yield (
+                        f"asks for {shown(resource)} in {path_of(at)}, which nothing plans; only the "
+                        "engine's pods have accelerators, as many as spec.workers.topology says"
+                    )
+        claims = value.get("resourceClaims")
+        if isinstance(claims, list) and any(map(_is_claim, claims)):
+            yield (
+                f"claims devices in {path_of((*at, 'resourceClaims'))}, which nothing plans; only the "
+                "engine's pods have accelerators, as many as spec.workers.topology says"
+            )
+    if manifest["kind"] == "LimitRange" and any(
+        at[-1:] and at[-1] in ("default", "defaultRequest") for at, _ in _maps(manifest)
+    ):
+        yield (
+            "gives containers of the namespace amounts that the plan does not count; write them into the "
+            "containers"
+        )
+
+
+def _is_claim(value: Any) -> bool:
+    return isinstance(value, dict) and bool({"resourceClaimName", "resourceClaimTemplateName"} & value.keys())
+
+
+def _sets_replicas(manifest: dict[str, Any], request: Request) -> Iterator[str]:
+    """Yield that the object changes the workload by itself: how many pods it has, or what they ask for."""
+    for at, value in _maps(manifest):
+        if at[-1:] == ("scaleTargetRef",) and _is_workload(value, request):
+            yield (
+                f"scales the workload {request.workload}, whose replicas the plan says; set spec.replicas "
+                "of the deployment, or spec.scaling"
+            )
+    spec = manifest.get("spec")
+    if manifest["kind"] == "VerticalPodAutoscaler" and isinstance(spec, dict):
+        policy = spec.get("updatePolicy")
+        # Without a mode it is Recreate (kubernetes/autoscaler, vertical-pod-autoscaler/docs/quickstart.md).
+        mode = policy.get("updateMode") if isinstance(policy, dict) else None
+        if mode != "Off" and _is_workload(spec.get("targetRef"), request):
+            yield (
+                f"changes what pods of the workload {request.workload} ask for, which the plan says; set "
+                'spec.updatePolicy.updateMode to "Off", so that it only recommends'
+            )
+
+
+def _is_workload(target: Any, request: Request) -> bool:
+    """Return whether a reference is to the workload. That of a KEDA ScaledObject needs no kind."""
+    if not isinstance(target, dict) or target.get("name") != request.workload:
+        return False
+    kind = target.get("kind") or "Deployment"
+    return isinstance(kind, str) and kind.lower() == "deployment"
+
+
+def _parts(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """Yield every value in an object with its place, the object itself first."""
+    yield at, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _parts(inner, (*at, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _parts(inner, (*at, place))
+
+
+def _maps(manifest: dict[str, Any]) -> Iterator[tuple[Steps, dict[str, Any]]]:
+    return ((at, value) for at, value in _parts(manifest) if isinstance(value, dict))
+
+
+def misread(template: PodTemplate, companions: tuple[Companion, ...]) -> list[Mistake]:
+    """Return what pods need of the companions before they start, and what is not there then."""
+    if late := _read_too_late(template, companions):
+        what = f"pods read the companion {late.title}, which is created after their workload"
+        return [Mistake(what, _BEFORE)]
+    return [Mistake(what, _KEY) for what in _absent_keys(template, companions)]
+
+
+def _read_too_late(template: PodTemplate, companions: tuple[Companion, ...]) -> Companion | None:
+    """Return a companion that pods cannot start without and that is created after their workload, if any."""
+    references = frozenset((*_read(template), *_claimed(template))) if companions else ()
+    return next(
+        (
+            companion
+            for companion in companions
+            if companion.when == "after"
+            and (companion.manifest["kind"], companion.manifest["metadata"]["name"]) in references
+        ),
+        None,
+    )
+
+
+def _absent_keys(template: PodTemplate, companions: tuple[Companion, ...]) -> Iterator[str]:
+    """Yield the keys that pods need of a ConfigMap among the companions, and that it does not have.
+
+    A kubelet does not start a container with such a variable, nor mount a volume with such an item.
+    """
+    keys = {
+        companion.manifest["metadata"]["name"]: [
+            *(companion.manifest.get("data") or {}),
+            *(companion.manifest.get("binaryData") or {}),
+        ]
+        for companion in companions
+        if companion.manifest["kind"] == "ConfigMap"
+    }
+    for who, name, key in dict.fromkeys(_keys(template)) if keys else ():
+        if name in keys and key not in keys[name]:
+            has = ", ".join(map(shown, keys[name])) or "no key"
+            yield f"{who} needs key {shown(key)!r} of ConfigMap {name}, which has {has}"
+
+
+def with_fingerprints(template: PodTemplate, companions: tuple[Companion, ...]) -> PodTemplate:
+    """Return the template with an annotation of the companions that its pods read, if they read any.
+
+    Other contents of one, such as the data of a ConfigMap, are then another template, and its pods roll. What
+    pods do not read before they start, such as a Service or the size of a volume, restarts none.
+    """
+    references = frozenset(_read(template)) if companions else ()
+    read = sorted(
+        f"{companion.manifest['kind']}/{companion.manifest['metadata']['name']}@{_fingerprint(companion)}"
+        for companion in companions
+        if (companion.manifest["kind"], companion.manifest["metadata"]["name"]) in references
+    )
+    if not read:
+        return template
+    metadata = template.get("metadata", {})
+    annotations = {**metadata.get("annotations", {}), names.COMPANIONS: ",".join(read)}
+    return {**template, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _fingerprint(companion: Companion) -> str:
+    """Return 8 hex digits that change with what a pod reads of the object, and not with its labels."""
+    kept = {key: value for key, value in companion.manifest.items() if key != "metadata"}
+    if companion.manifest["kind"] == "ServiceAccount":
+        # Clouds give pods their identity by annotations of their account, when they are created.
+        kept["annotations"] = companion.manifest["metadata"].get("annotations", {})
+    text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _claimed(template: PodTemplate) -> Iterator[tuple[str, str]]:
+    """Yield the volumes that pods wait for, whatever is in them."""
+    for volume in template["spec"].get("volumes", []):
+        yield "PersistentVolumeClaim", volume.get("persistentVolumeClaim", {}).get("claimName", "")
+
+
+def _read(template: PodTemplate) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of the objects whose contents the pods take when they are created."""
+    spec = template["spec"]
+    if account := spec.get("serviceAccountName"):
+        yield "ServiceAccount", account
+    for volume in spec.get("volumes", []):
+        for source in (volume, *volume.get("projected", {}).get("sources", [])):
+            yield "ConfigMap", source.get("configMap", {}).get("name", "")
+        attributes = volume.get("csi", {}).get("volumeAttributes", {})
+        yield "SecretProviderClass", attributes.get("secretProviderClass", "")
+    for container in (*spec.get("initContainers", []), *spec["containers"]):
+        for source in container.get("envFrom", []):
+            yield "ConfigMap", source.get("configMapRef", {}).get("name", "")
+        for variable in container.get("env", []):
+            reference = variable.get("valueFrom", {}).get("configMapKeyRef", {})
+            yield "ConfigMap", reference.get("name", "")
+
+
+def _keys(template: PodTemplate) -> Iterator[tuple[str, str, str]]:
+    """Yield the keys of ConfigMaps without which pods do not start: who needs it, ConfigMap, key."""
+    spec = template["spec"]
+    for volume in spec.get("volumes", []):
+        for source in (volume, *volume.get("projected", {}).get("sources", [])):
+            of_map = source.get("configMap", {})
+            for item in () if of_map.get("optional") else of_map.get("items", []):
+                yield f"volume {volume['name']}", of_map.get("name", ""), item["key"]
+    for container in (*spec.get("initContainers", []), *spec["containers"]):
+        for variable in container.get("env", []):
+            reference = variable.get("valueFrom", {}).get("configMapKeyRef", {})
+            if reference and not reference.get("optional"):
+                who = f"variable {variable['name']} of container {container['name']}"
+                yield who, reference.get("name", ""), reference["key"]

@@ -1,0 +1,320 @@
+"""The one place where plugins of others come in, for every verb and for `pulumi up`: found by name, and
+imported if the settings of the stack name them. `desired` takes the registry as a value.
+
+A module `plugins/topology_spread.py` of the project holds the plugin `topology-spread`. A package has an
+entry point of the group `inferfleet.plugins` for each of its plugins, under the plugin's name.
+"""
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, distributions
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.settings import AllowedPlugin, Settings
+from inferfleet.api.loading.border import Refused, read_regular
+from inferfleet.api.loading.schema import config_schema
+from inferfleet.api.problems import InvalidDocuments, Problem, Where
+from inferfleet.api.wording import one_of, shown
+from inferfleet.plugins.calling import HEED, call, shortened, text_of
+from inferfleet.plugins.contract import Plugin, PluginError
+from inferfleet.plugins.registry import Registry, builtin, mistakes_of
+
+FOLDER = "plugins"
+GROUP = "inferfleet.plugins"
+# Set to BUILT_IN where documents are read that nobody has reviewed: the allow-list is among them.
+BUILT_IN_ONLY, BUILT_IN = "INFERFLEET_PLUGINS", "built-in"
+_MODULE = re.compile(r"[a-z0-9]([a-z0-9_]*[a-z0-9])?\.py")
+_NAME = "PLUGIN"
+_STEP = "Mend the plugin"
+
+
+def outside_allowed(environment: Mapping[str, str]) -> bool:
+    """Return whether plugins of others may run, as far as the environment says.
+
+    Raises InvalidDocuments for a value that means nothing: one that is misspelt must not let them in.
+    """
+    value = environment.get(BUILT_IN_ONLY, "")
+    if value not in ("", BUILT_IN):
+        what = (
+            f"the environment variable {BUILT_IN_ONLY} is {shown(value)!r}, and its one value is {BUILT_IN}"
+        )
+        raise InvalidDocuments([Problem(what, f"Write {BUILT_IN_ONLY}={BUILT_IN}, or unset it")])
+    return value != BUILT_IN
+
+
+@contextmanager
+def registered(documents: Documents, root: Path | None, *, outside: bool = True) -> Iterator[Registry]:
+    """Give the plugins that the stack may use: the built-in ones, and those of others that it allows.
+
+    `root` is the project's folder, None for documents outside of a stack. What cannot be imported is in the
+    registry with the reason; without `outside`, that is every plugin of others. Until the block ends, what
+    their child processes print goes to stderr: stdout is the JSON or YAML of a verb.
+    """
+    settings, wanted = documents.settings, _named(documents)
+    if not settings.allowed_plugins:
+        yield found_plugins(settings, root, wanted=wanted)
+        return
+    with _stdout_to_stderr():
+        yield found_plugins(settings, root, wanted=wanted, outside=outside)
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    try:
+        kept = os.dup(1)
+    except OSError:  # a program without a console
+        yield
+        return
+    try:
+        _flush()
+        with suppress(OSError):
+            os.dup2(2, 1)
+        yield
+    finally:
+        _flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _flush() -> None:
+    """Write out what Python still holds back, to where it was written."""
+    for stream in (sys.stdout, sys.__stdout__):
+        # Code of others may have closed them; a program without a console has none.
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()  # type: ignore[union-attr]
+
+
+def _named(documents: Documents) -> frozenset[str]:
+    """The plugins that any chain names."""
+    chains = [
+        documents.settings.plugins,
+        *(document.spec.plugins for document in documents.classes.values()),
+        *(document.spec.plugins for document in documents.clusters.values()),
+        *(document.spec.plugins for document in documents.deployments.values()),
+    ]
+    return frozenset(link.name for chain in chains for link in chain)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plugin that could be imported: a module in the project, or an entry point of an installed package.
+
+    `version` is that of the package; that of a module is known only once it has been imported.
+    """
+
+    name: str
+    origin: str
+    file: Path | None = None
+    entry_point: EntryPoint | None = None
+    version: str | None = None
+
+
+def found_plugins(
+    settings: Settings, root: Path | None, *, wanted: frozenset[str] | None = None, outside: bool = True
+) -> Registry:
+    """Return a registry with every plugin that the settings allow, and the names of those they do not.
+
+    Installed packages are looked through only where a plugin is allowed, or `wanted` and nowhere else (None:
+    always). No module is imported that the settings do not name, and none at all without `outside`.
+    """
+    registry = builtin()
+    candidates = list(_in_folder(root)) if root else []
+    known = {*registry.names, *(candidate.name for candidate in candidates)}
+    if settings.allowed_plugins or wanted is None or wanted - known:
+        candidates += installed()
+    allowed = {plugin.name for plugin in settings.allowed_plugins}
+    with _stdout_to_stderr():
+        loaded = [
+            _loaded(plugin, place, settings, candidates, root, outside=outside)
+            for place, plugin in enumerate(settings.allowed_plugins)
+        ]
+    return replace(
+        registry.with_(*(made.plugin for made in loaded if made.plugin)),
+        origins={made.name: made.origin for made in loaded},
+        not_allowed={
+            candidate.name: candidate.origin
+            for candidate in candidates
+            if candidate.name not in allowed and candidate.name not in registry.names
+        },
+        remarks=tuple(made.remark for made in loaded if made.remark),
+        unusable={made.name: made.problem for made in loaded if made.problem},
+    )
+
+
+def _in_folder(root: Path) -> Iterator[Candidate]:
+    """Yield the modules in `plugins`. Names that begin with `_` or `.` are none."""
+    folder = root / FOLDER
+    for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
+        if _MODULE.fullmatch(name):
+            plugin = name.removesuffix(".py").replace("_", "-")
+            yield Candidate(plugin, f"{FOLDER}/{name}", file=folder / name)
+
+
+def installed() -> Iterator[Candidate]:
+    """Yield the entry points of all packages that Python finds, sorted by name.
+
+    A package whose metadata cannot be read has none; of two of one name the first on the path counts.
+    """
+    packages: dict[str, tuple[str, list[EntryPoint]]] = {}
+    for package in distributions():
+        try:
+            name, version = package.metadata["Name"], package.metadata["Version"]
+            points = list(package.entry_points.select(group=GROUP))
+        except Exception:  # noqa: BLE001 (files of others: what is broken in them may be anything)
+            continue
+        if name and version:
+            packages.setdefault(name.lower().replace("_", "-"), (f"{name} {version}", points))
+    for title, point in sorted(
+        ((title, point) for title, points in packages.values() for point in points),
+        key=lambda named: (named[1].name, named[1].value),
+    ):
+        origin = f"{title}, {point.value}"
+        yield Candidate(point.name, origin, entry_point=point, version=title.rpartition(" ")[2])
+
+
+class Refusal(Exception):  # noqa: N818 (it says what happened to the plugin)
+    """Raised instead of returning a plugin. `line` is that of a module in the project."""
+
+    def __init__(self, what: str, next_step: str = _STEP, *, line: int = 1) -> None:
+        self.what, self.next_step, self.line = what, next_step, line
+        super().__init__(f"{what}. {next_step}")
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    name: str
+    origin: str = ""
+    plugin: Plugin | None = None
+    problem: Problem | None = None
+    remark: Problem | None = None
+
+
+def _loaded(
+    allowed: AllowedPlugin,
+    place: int,
+    settings: Settings,
+    candidates: list[Candidate],
+    root: Path | None,
+    *,
+    outside: bool,
+) -> _Loaded:
+    def problem(what: str, next_step: str, where: Where | None = None) -> Problem:
+        path = f"allowedPlugins[{place}]"
+        return Problem(
+            f"plugin {allowed.name} {what}", next_step, path, where, kind="Settings", key=settings.stack
+        )
+
+    def refused(what: str, next_step: str) -> _Loaded:
+        return _Loaded(allowed.name, problem=problem(what, next_step))
+
+    if not outside:
+        step = f"Unset {BUILT_IN_ONLY}, or name documents by path to check them without the stack's plugins"
+        return refused(f"is not imported, because of {BUILT_IN_ONLY}={BUILT_IN}", step)
+    if allowed.name in builtin().names:
+        return refused("comes with inferfleet and is always allowed", "Remove it from the list")
+    matching = [candidate for candidate in candidates if candidate.name == allowed.name]
+    if not matching:
+        file = f"{FOLDER}/{allowed.name.replace('-', '_')}.py"
+        names = {candidate.name for candidate in candidates}
+        what = f"is neither in {file} nor an entry point of the group {GROUP}"
+        step = one_of(allowed.name, names, "There are") if names else f"Write {file}, or install its package"
+        return refused(what, step)
+    if len(matching) > 1:
+        origins = " and in ".join(candidate.origin for candidate in matching)
+        return refused(f"is in {origins}", "Remove or rename one of them")
+    (candidate,) = matching
+    said: list[str] = []
+    plugin, wrong, remark = None, None, None
+    try:
+        plugin = _imported(candidate, root, allowed=allowed.version, said=said)
+    except Refusal as refusal:
+        # A module of the project has its own line; of a package, the line in the settings says which one.
+        where = Where(candidate.origin, refusal.line) if candidate.file else None
+        wrong = problem(f"({candidate.origin}) {refusal.what}", refusal.next_step, where)
+    if text := text_of(said):
+        remark = replace(
+            problem(f"({candidate.origin}) says while it is imported: {text}", HEED), severity="warning"
+        )
+    return _Loaded(allowed.name, candidate.origin, plugin, wrong, remark)
+
+
+def _imported(candidate: Candidate, root: Path | None, *, allowed: str | None, said: list[str]) -> Plugin:
+    """Return the plugin, a package's of the version that is allowed, and add to `said` what it says.
+
+    Raises Refusal for whatever its code does wrong in the meantime, with its line.
+    """
+    if candidate.entry_point is not None and candidate.version != allowed:
+        what = f"is version {candidate.version}, and the stack allows {allowed or 'no version of it'}"
+        step = f"Review it, and write version: {candidate.version!r} in inferfleet:allowedPlugins"
+        raise Refusal(what, step)
+    file = str(candidate.file or "")
+
+    def run(function: Callable[[], Any]) -> Any:
+        try:
+            return call(function, file=file, said=said)
+        except PluginError as error:
+            if isinstance(error.__cause__, Refusal):
+                raise error.__cause__ from None
+            raise Refusal(
+                f"cannot be imported: {shortened(str(error))}", line=_line(str(error), file)
+            ) from error
+
+    plugin = run(candidate.entry_point.load if candidate.entry_point else lambda: _in_module(candidate, root))
+    if not isinstance(plugin, Plugin):
+        raise Refusal(f"is of type {type(plugin).__name__}, but must be a Plugin of inferfleet.plugins.api")
+    if plugin.name != candidate.name:
+        what = f"is called {plugin.name!r:.70} in its code, and {candidate.name} where it was found"
+        raise Refusal(what, "Give it one name")
+    # What a plugin is made of may be objects with code of their own, which runs when they are looked at.
+    for mistake in run(lambda: tuple(mistakes_of(plugin))):
+        raise Refusal(f"cannot be registered: {mistake}", line=_line(mistake, file))
+    # Types of a config may describe themselves, by code that runs when `plugins` and `schema` ask for it.
+    run(lambda: config_schema(plugin.config))
+    if candidate.version is not None and plugin.version != candidate.version:
+        what = f"says that it is version {plugin.version}, but its package is {candidate.version}"
+        raise Refusal(what, "Give the plugin the version of its package")
+    return plugin
+
+
+def _in_module(candidate: Candidate, root: Path | None) -> Any:
+    """Run the module, under a name that no other project or version of it has in this process."""
+    file = candidate.file
+    if file is None or root is None:
+        raise Refusal("is in no file")
+    try:
+        source = read_regular(file, root)
+    except Refused as refused:
+        raise Refusal(f"cannot be read: the file {refused.why}", refused.next_step) from None
+    digest = hashlib.sha256(str(file).encode() + b"\0" + source).hexdigest()[:12]
+    module = ModuleType(f"inferfleet_project_plugins_{digest}.{file.stem}")
+    module.__file__ = str(file)
+    try:
+        code = compile(source, str(file), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = (error.lineno or 1) if isinstance(error, SyntaxError) else 1
+        what = f"is no Python: {error.msg if isinstance(error, SyntaxError) else error}"
+        raise Refusal(what, line=line) from None
+    # Pydantic looks the types of a config up there.
+    sys.modules[module.__name__] = module
+    try:
+        exec(code, module.__dict__)
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
+    if not hasattr(module, _NAME):
+        raise Refusal(f"has no {_NAME}", f"End the module with {_NAME} = Plugin(...)")
+    return getattr(module, _NAME)
+
+
+def _line(sentence: str, file: str) -> int:
+    """Return the line at the end of a sentence that ends with a place, such as (at topology.py:12), or 1."""
+    place = sentence.rpartition(f"{Path(file).name}:")[2].partition(")")[0] if file else ""
+    return int(place) if place.isdecimal() else 1
