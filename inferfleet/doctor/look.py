@@ -119,7 +119,13 @@ def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[C
     asking = Asked(
         {"rights": partial(ask, desired, texts, question, container_api=google.container, seconds=seconds)}
     )
-    seen = observe(desired, texts, container_api=google.container, seconds=seconds)
+    seen = observe(
+        desired,
+        texts,
+        deployments=subject.documents.deployments,
+        container_api=google.container,
+        seconds=seconds,
+    )
     allowed: Mapping[str, tuple[Check, ...] | Problem | NotThere] = asking.answers(
         until=time.monotonic() + seconds
     ).get("rights", {})
