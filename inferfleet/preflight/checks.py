@@ -85,7 +85,7 @@ def missing_kinds(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} does not know {kinds} of {version}"
             + (f" (of this group it serves {served})" if served else ""),
-            f"{_install(version)}, or choose a serving.profile that fits what it has",
+            f"{install(version)}, or choose a serving.profile that fits what it has",
             "spec.serving.profile",
         )
         if of_claims := missing_kind(version):
@@ -96,9 +96,10 @@ def missing_kinds(
             yield _pending(problem, cluster)
 
 
-def _install(version: str) -> str:
-    known = DEFINITIONS.get(version.partition("/")[0])
-    return f"Run `{known.install}` there" if known else "Install the CRDs of this version there"
+def install(version: str) -> str:
+    """Return how a cluster gets the kinds of an API version, as a sentence."""
+    command = DEFINITIONS.get(version.partition("/")[0])
+    return f"Run `{command}` there" if command else "Install the CRDs of this version there"
 
 
 def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]) -> Iterator[Problem]:

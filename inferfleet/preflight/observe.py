@@ -14,7 +14,6 @@ from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.dry_run.answers import refused_writes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
-from inferfleet.preflight.kinds.definitions import old_definitions
 from inferfleet.preflight.kinds.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
 from inferfleet.preflight.kinds.objectives import passed_over
 from inferfleet.preflight.kinds.worker_sets import worker_set_problems
@@ -141,7 +140,6 @@ def _check(
         unlabelled_nodes(api, cluster),
         node_problems(api, cluster),
         checks.secrets(api, cluster),
-        old_definitions(api, cluster, resources),
         passed_over(api, cluster),
         worker_set_problems(api, cluster, resources),
         schedulers.needs(api, cluster),

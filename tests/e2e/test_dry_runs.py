@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from asking import until
 from documents import Document, deployment
 from project import Project
 

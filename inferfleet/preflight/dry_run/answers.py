@@ -13,6 +13,7 @@ from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.plain_secrets import in_arguments, in_variable
 from inferfleet.manifests.workload import templates_of
+from inferfleet.preflight.checks import install
 from inferfleet.preflight.dry_run.fields import document_field
 from inferfleet.preflight.dry_run.objects import Write, writes
 from inferfleet.preflight.ownership import ExistingObject
@@ -135,7 +136,12 @@ def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) ->
                 yield _Refusal(write, field, said, "Correct it")
     elif _SCHEMA in words:
         path, said = _of_schema(words)
-        yield _Refusal(write, path, said, "Correct it, or bring what defines this kind there up to date")
+        step = "Correct it"
+        if "." in write.object.api_version.partition("/")[0]:
+            step = (
+                f"{install(write.object.api_version)} where it is older than what is written, or correct it"
+            )
+        yield _Refusal(write, path, said, step)
     elif not write.elsewhere:
         yield _Refusal(
             write, "", words, "Change what it names, or have whoever keeps this rule on the cluster change it"
@@ -167,10 +173,10 @@ def _problems(
         alike.setdefault((made.kind, refusal.field, words, refusal.next_step), []).append(refusal)
     for first, *others in alike.values():
         kind, key, path = document_field(first.write.object, cluster, first.field, deployments)
-        of_field = f" {first.field}" if first.field else ""
-        more = f" (and of {listing((each.write.name for each in others), _NAMED)})" if others else ""
+        of_field = f"{first.field} of " if first.field else ""
+        more = f" (and {listing((each.write.name for each in others), _NAMED)})" if others else ""
         yield Problem(
-            f"the API server of cluster {cluster!r} refuses{of_field} of {first.write.name}{more}: "
+            f"the API server of cluster {cluster!r} refuses {of_field}{first.write.name}{more}: "
             f"{first.words}".removesuffix("."),
             first.next_step,
             path,

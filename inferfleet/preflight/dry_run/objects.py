@@ -69,7 +69,8 @@ def writes(
 
 
 def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
-    manifest = _kept(made, live)
+    # Items of a list may have no kind of their own.
+    manifest = {key: value for key, value in _kept(made, live).items() if key not in ("apiVersion", "kind")}
     return any(differing(manifest, live)) or any(
         _lacks(manifest, entry.get("fieldsV1") or {}) for entry in _managed(live, _PULUMI)
     )

@@ -7,7 +7,7 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 from inferfleet.profiles import proxy
 from inferfleet.profiles.flags.pickers import picker_flags
 from inferfleet.profiles.profile import Phases, Profile
-from inferfleet.profiles.releases.gie_1_5 import FIRST_STABLE, REJECTED
+from inferfleet.profiles.releases.gie_1_5 import REJECTED
 
 # CipherSuites and InsecureCipherSuites in crypto/tls of Go 1.26, with which Dockerfile.epp builds it
 # (1.26.6), read in src/crypto/tls/cipher_suites.go on 2026-11-24.
@@ -51,7 +51,6 @@ ROUTER_0_10 = Profile(
     pool_api_version="inference.networking.k8s.io/v1",
     # It still reads the group it came from, unless the CRDs of both are installed.
     objective_groups=("llm-d.ai", "inference.networking.x-k8s.io"),
-    definitions=FIRST_STABLE,
     # 50ms is also this version's default for scraping, at the same cost as in gie-1.5.
     flags={"refresh-metrics-interval": "150ms", "zap-encoder": "json"},
     known_flags={flag: kind for flag, kind in picker_flags("router-0.10").items() if flag not in REJECTED},
