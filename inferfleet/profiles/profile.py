@@ -68,9 +68,9 @@ class Profile:
     config_kind: str
     pool_group: str
     pool_api_version: str
-    # Both InferenceObjective and InferenceModelRewrite live in each of these groups. Pickers ask at their start
-    # which of them are served, and do without (pkg/epp/server/controller_config.go of every version in the
-    # table).
+    # Both InferenceObjective and InferenceModelRewrite live in each of these groups. Pickers ask at their
+    # start which of them are served, and do without (pkg/epp/server/controller_config.go of every version in
+    # the table).
     objective_groups: tuple[str, ...]
     flags: Mapping[str, str]
     known_flags: Mapping[str, FlagKind]

@@ -138,9 +138,7 @@ def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) ->
         path, said = _of_schema(words)
         step = "Correct it"
         if "." in write.object.api_version.partition("/")[0]:
-            step = (
-                f"{install(write.object.api_version)} where it is older than what is written, or correct it"
-            )
+            step = f"{install(write.object.api_version)}, which may be newer, or correct it"
         yield _Refusal(write, path, said, step)
     elif not write.elsewhere:
         yield _Refusal(
