@@ -167,7 +167,7 @@ def _problems(
     alike: dict[tuple[str, ...], list[_Refusal]] = {}
     for refusal in refusals:
         made = refusal.write.object
-        words = refusal.words.replace(made.kubernetes_name, "")
+        words = refusal.words.replace(f'"{made.kubernetes_name}"', "")
         alike.setdefault((made.kind, refusal.field, words, refusal.next_step), []).append(refusal)
     for first, *others in alike.values():
         kind, key, path = document_field(first.write.object, cluster, first.field, deployments)

@@ -52,7 +52,7 @@ def _of_pods(manifest: Mapping[str, Any], field: str, role: str, deployment: Mod
             written = {"spec": template.spec}
             generated = _at(manifest, at)
             rest = _same_place(steps[len(at) :], generated, written)
-            return f"{template_path(deployment, role, position)}.{path_of(rest)}"
+            return path_of((*template_path(deployment, role, position).split("."), *rest))
     return f"{path_of_role(role)}.workers"
 
 

@@ -125,7 +125,10 @@ def _lacks(value: Any, fields: Mapping[str, Any]) -> bool:
     for step, inner in fields.items():
         form, _, name = step.partition(":")
         if form == "f" and not name.startswith(_OF_ENGINE):
-            if not isinstance(value, Mapping) or name not in value or _lacks(value[name], inner):
+            if isinstance(value, Mapping) and name in value:
+                if _lacks(value[name], inner):
+                    return True
+            elif not inner or "." in inner or _lacks({}, inner):
                 return True
         elif form == "k":
             keys = json.loads(name)
