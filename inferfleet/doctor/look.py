@@ -33,7 +33,7 @@ from inferfleet.recovery.pulumi_command import Pulumi
 
 _GOOGLE = "Google Cloud"
 _ROOM = "quotas, reservations and proxy-only subnetworks"
-_CONTENT = "kinds, controllers, GatewayClass, Secrets, device drivers and nodes"
+_CONTENT = "kinds, controllers, GatewayClass, Secrets, device drivers, nodes, and what an update writes"
 
 
 @dataclass(frozen=True)

@@ -196,9 +196,9 @@ def _not_asked(
         yield cluster_problem(
             name,
             f"the credentials of cluster {name!r} may not patch or create {kinds}, so its API server was not "
-            f"asked about {_objects(forbidden)}: what it refuses is seen only in an update",
-            "Give them these verbs, which a dry run needs though it writes nothing, or have previews run "
-            "where updates do",
+            f"asked about {_objects(forbidden)}",
+            "Leave it so where they must not write: an update asks before it writes anything. Else give them "
+            "these verbs, without which there is no dry run",
             path,
             severity="warning",
         )

@@ -247,9 +247,9 @@ def test_who_may_only_read_is_told_so_in_one_line(cluster: Start) -> None:
         Problem(
             "the credentials of cluster 'east' may not patch or create deployments, httproutes, so its API "
             "server was not asked about 31 objects that an update writes (Deployment ml/w0, Deployment "
-            "ml/w1, Deployment ml/w2, and 28 more): what it refuses is seen only in an update",
-            "Give them these verbs, which a dry run needs though it writes nothing, or have previews run "
-            "where updates do",
+            "ml/w1, Deployment ml/w2, and 28 more)",
+            "Leave it so where they must not write: an update asks before it writes anything. Else give them "
+            "these verbs, without which there is no dry run",
             "spec.cluster.existing.kubeconfig",
             kind="InferenceCluster",
             key="east",
