@@ -110,6 +110,13 @@ def policy_holds(project: Project) -> bool:
     return False
 
 
+def dry_runs(project: Project) -> int:
+    """How many dry runs the eastern API server has answered."""
+    metrics = project.kubectl("east", "get", "--raw", "/metrics").splitlines()
+    counted = (line for line in metrics if line.startswith("apiserver_request_total{"))
+    return sum(int(line.rpartition(" ")[2]) for line in counted if 'dry_run="All"' in line)
+
+
 def refused_pods() -> list[Document]:
     one, two = deployment("one", on="east"), deployment("two", on="east")
     for each in (one, two):
@@ -149,6 +156,18 @@ def test_pods_that_the_api_server_refuses_are_told_at_their_lines_before_their_n
         "\"ml\": value must be empty when `operator` is 'Exists'. Correct it",
     ]
     assert standing.state() in ([], ["Stack inferfleet-e2e"])
+
+
+def test_what_does_not_change_is_not_asked_and_what_changes_is_asked_once(deployed: Project) -> None:
+    deployed.write("models", deployment("one", on="east"))
+    assert deployed.preview().code == 0
+    before = dry_runs(deployed)
+    assert deployed.preview().code == 0
+    assert dry_runs(deployed) == before
+    deployed.write("models", deployment("one", on="east", image=OTHER))
+    assert deployed.preview().code == 0
+    # Once by us, and once by the engine.
+    assert dry_runs(deployed) == before + 2
 
 
 def test_the_words_of_a_policy_of_the_cluster_are_told(deployed: Project, tmp_path: Path) -> None:
@@ -210,22 +229,3 @@ def test_an_account_that_may_only_read_has_a_preview_and_one_line_says_what_is_m
         f"stacks/{deployed.stack}/clusters.yaml:10: spec.cluster.existing.kubeconfig: the credentials of "
         "cluster 'east' may not patch or create "
     )
-
-
-def test_what_does_not_change_is_not_asked_and_what_changes_is_asked_once(deployed: Project) -> None:
-    deployed.write("models", deployment("one", on="east"))
-    assert deployed.preview().code == 0
-    before = dry_runs(deployed)
-    assert deployed.preview().code == 0
-    assert dry_runs(deployed) == before
-    deployed.write("models", deployment("one", on="east", image=OTHER))
-    assert deployed.preview().code == 0
-    # Once by us, and once by the engine.
-    assert dry_runs(deployed) == before + 2
-
-
-def dry_runs(project: Project) -> int:
-    """How many dry runs the eastern API server has answered."""
-    metrics = project.kubectl("east", "get", "--raw", "/metrics").splitlines()
-    counted = (line for line in metrics if line.startswith("apiserver_request_total{"))
-    return sum(int(line.rpartition(" ")[2]) for line in counted if 'dry_run="All"' in line)

@@ -23,6 +23,8 @@ from inferfleet.reach.gke import path_of
 from inferfleet.reach.resources import ApiKind, ApiResource
 
 _NAMED = 3
+# Characters: webhooks may quote whole objects.
+_LONGEST = 1000
 # What the API server does not say of the object, but of itself at this moment.
 _BUSY = (429, 503, 504)
 # Words of API servers by which pulumi-kubernetes 4.25 decides too: isDryRunDisabledError in
@@ -108,22 +110,18 @@ def _status(refused: RefusedError) -> dict[str, Any]:
 
 
 def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) -> Iterator[_Refusal]:
-    """Yield what a status of an API server says of an object: of each field that it names, or as a whole."""
+    """Yield what a status of an API server says of an object: of each field that it names, or as a whole.
+    In another namespace than its own only what is said of its form counts.
+    """
     causes = (status.get("details") or {}).get("causes") or ()
     by_field = [
         (str(cause["field"]), _shown(str(cause["message"]), write)) for cause in causes if _has(cause)
     ]
-    if code == 409:
-        yield _Refusal(
-            write,
-            "",
-            words,
-            "Let whoever has set it give it up (`kubectl get --show-managed-fields -o yaml` shows who), or "
-            "leave it out here",
-        )
-    elif by_field and len(by_field) == len(causes):
+    if by_field and len(by_field) == len(causes) and code != 409:
         for field, said in by_field:
-            if said.endswith(_IMMUTABLE):
+            if not said.endswith(_IMMUTABLE):
+                yield _Refusal(write, field, said, "Correct it")
+            elif not write.elsewhere:
                 yield _Refusal(
                     write,
                     field,
@@ -132,32 +130,35 @@ def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) ->
                     "update fails, and the field must stay",
                     "warning",
                 )
-            else:
-                yield _Refusal(write, field, said, "Correct it")
     elif _SCHEMA in words:
-        path, said = _of_schema(words)
         step = "Correct it"
         if "." in write.object.api_version.partition("/")[0]:
             step = f"{install(write.object.api_version)}, which may be newer, or correct it"
-        yield _Refusal(write, path, said, step)
+        for path, said in tuple(_of_schema(words)) or (("", words),):
+            yield _Refusal(write, path, said, step)
     elif not write.elsewhere:
-        yield _Refusal(
-            write, "", words, "Change what it names, or have whoever keeps this rule on the cluster change it"
-        )
+        step = "Change what it names, or have whoever keeps this rule on the cluster change it"
+        if code == 409:
+            step = (
+                "Let whoever has set it give it up (`kubectl get --show-managed-fields -o yaml` shows who), "
+                "or leave it out here"
+            )
+        yield _Refusal(write, "", words, step)
 
 
 def _has(cause: Mapping[str, Any]) -> bool:
     return bool(cause.get("field") and cause.get("message"))
 
 
-def _of_schema(words: str) -> tuple[str, str]:
-    """Return field and what is said of it: `failed to create typed patch object (ml/web; apps/v1,
-    Kind=Deployment): .spec.x: field not declared in schema`, of several the first on a line of its own.
+def _of_schema(words: str) -> Iterator[tuple[str, str]]:
+    """Yield fields and what is said of them: `failed to create typed patch object (ml/web; apps/v1,
+    Kind=Deployment): .spec.x: field not declared in schema`, of several each on a line after `errors:`.
     """
     _, _, said = words.partition("): ")
-    lines = [line.strip() for line in said.removeprefix("errors:").splitlines() if line.strip()]
-    path, _, rest = (lines[0] if lines else "").partition(": ")
-    return (path.removeprefix("."), rest) if path.startswith(".") and rest else ("", words)
+    for line in said.removeprefix("errors:").splitlines():
+        path, _, rest = line.strip().partition(": ")
+        if rest:
+            yield path.removeprefix("."), rest
 
 
 def _problems(
@@ -175,7 +176,7 @@ def _problems(
         more = f" (and {listing((each.write.name for each in others), _NAMED)})" if others else ""
         yield Problem(
             f"the API server of cluster {cluster!r} refuses {of_field}{first.write.name}{more}: "
-            f"{first.words}".removesuffix("."),
+            f"{_in_short(first.words)}",
             first.next_step,
             path,
             kind=kind,
@@ -223,6 +224,12 @@ def _not_asked(
 def _objects(those: list[Write]) -> str:
     number = f"{len(those)} object{'' if len(those) == 1 else 's'} that an update writes"
     return f"{number} ({listing((write.name for write in those), _NAMED)})"
+
+
+def _in_short(words: str) -> str:
+    """Return the words of somebody else as part of a sentence."""
+    line = " ".join(words.split()).removesuffix(".")
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 def _shown(words: str, write: Write) -> str:

@@ -195,6 +195,26 @@ def test_a_field_of_an_entry_with_a_name_is_told_where_the_document_has_it(clust
     assert (problem.path, problem.next_step) == (f"{PODS}.containers[1].image", "Correct it")
 
 
+def test_every_field_that_a_schema_does_not_have_is_told(cluster: Start) -> None:
+    words = (
+        "failed to create typed patch object (ml/web-decode-l4; apps/v1, Kind=Deployment): errors:\n"
+        "  .spec.one: field not declared in schema\n  .spec.two: field not declared in schema"
+    )
+    fake = cluster(objects=[ML], refuses={f"{DEPLOYMENTS}/web-decode-l4": said(500, words)})
+    assert [problem.what.partition(" refuses ")[2] for problem in look(fake, workload())] == [
+        "spec.one of Deployment ml/web-decode-l4: field not declared in schema",
+        "spec.two of Deployment ml/web-decode-l4: field not declared in schema",
+    ]
+
+
+def test_long_words_on_many_lines_are_told_on_one_and_in_short(cluster: Start) -> None:
+    words = f"denied the request:\n\n  rule one:\n    {'x' * 2000}"
+    fake = cluster(objects=[ML], refuses={f"{DEPLOYMENTS}/web-decode-l4": said(403, words)})
+    [problem] = look(fake, workload())
+    told = problem.what.partition("ml/web-decode-l4: ")[2]
+    assert told == f"denied the request: rule one: {'x' * 970}…"
+
+
 def test_a_field_that_cannot_change_is_no_error_because_the_object_may_be_replaced(cluster: Start) -> None:
     fake = cluster(
         objects=[ML],
@@ -227,9 +247,12 @@ def test_in_a_namespace_to_come_only_the_form_of_an_object_counts(cluster: Start
             f"{stand_in}/a": said(403, "admission webhook 'x' denied the request: not in default"),
             f"{stand_in}/b": invalid(("spec.replicas", "Invalid: no")),
             f"{stand_in}/c": said(400, "admission webhook 'y' denied the request: nor here"),
+            # Others have objects of these names there.
+            f"{stand_in}/d": invalid(("spec.selector", "Invalid: field is immutable")),
+            f"{stand_in}/e": said(409, "the object is being deleted"),
         }
     )
-    assert [problem.what for problem in look(fake, ML, *(workload(name) for name in "abc"))] == [
+    assert [problem.what for problem in look(fake, ML, *(workload(name) for name in "abcde"))] == [
         "the API server of cluster 'east' refuses spec.replicas of Deployment ml/b: Invalid: no"
     ]
 
