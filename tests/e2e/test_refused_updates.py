@@ -61,8 +61,8 @@ def test_a_crd_without_a_field_that_is_written_is_told_before_an_update_begins(
             refused = run()
             assert refused.code != 0
             assert (
-                "spec.route: the API server of cluster 'east' refuses spec.rules of HTTPRoute ml/one: field "
-                "not declared in schema"
+                "spec.route: the API server of cluster 'east' refuses spec.rules[0].timeouts of HTTPRoute "
+                "ml/one: field not declared in schema. Run `kubectl apply"
             ) in refused.output
             assert "of cluster 'west'" not in refused.output
         assert project.state() in ([], ["Stack inferfleet-e2e"])

@@ -133,7 +133,7 @@ def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) ->
     elif _SCHEMA in words:
         step = "Correct it"
         if "." in write.object.api_version.partition("/")[0]:
-            step = f"{install(write.object.api_version)}, which may be newer, or correct it"
+            step = f"{install(write.object.api_version)}, if its CRDs are too old, or correct it"
         for path, said in tuple(_of_schema(words)) or (("", words),):
             yield _Refusal(write, path, said, step)
     elif not write.elsewhere:

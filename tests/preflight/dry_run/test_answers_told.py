@@ -177,7 +177,7 @@ def test_a_field_that_a_definition_does_not_have_is_told_with_what_brings_it(clu
             "the API server of cluster 'east' refuses spec.rules[0].timeouts of HTTPRoute ml/web: field not "
             "declared in schema",
             "Run `kubectl apply -f https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.5.1/"
-            "standard-install.yaml` there, which may be newer, or correct it",
+            "standard-install.yaml` there, if its CRDs are too old, or correct it",
             "spec.route",
             kind="ModelDeployment",
             key="ml/web",
