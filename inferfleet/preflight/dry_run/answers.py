@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -38,13 +38,16 @@ _HELD = "(not shown)"
 
 @dataclass(frozen=True)
 class _Refusal:
-    """What a server says to one object: of which field, "" for the whole of it."""
+    """What a server says to one object: of which field, "" for the whole of it, and whether that is because
+    its kind has no such field (`of_schema`).
+    """
 
     write: Write
     field: str
     words: str
     next_step: str
     severity: Severity = "error"
+    of_schema: bool = False
 
 
 def refused_writes(
@@ -78,6 +81,9 @@ def refused_writes(
                 forbidden.append(write)
             else:
                 refusals += _refusals(write, answer.status, status, words)
+    if cluster.connection.cloud:
+        # Google brings newer CRDs with the versions of its clusters, maybe in this very update.
+        refusals = [replace(each, severity="warning") if each.of_schema else each for each in refusals]
     yield from _problems(cluster.connection.cluster, refusals, deployments)
     yield from _not_asked(cluster, forbidden, silent, by_webhook)
 
@@ -135,7 +141,7 @@ def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) ->
         if "." in write.object.api_version.partition("/")[0]:
             step = f"{install(write.object.api_version)}, if its CRDs are too old, or correct it"
         for path, said in tuple(_of_schema(words)) or (("", words),):
-            yield _Refusal(write, path, said, step)
+            yield _Refusal(write, path, said, step, of_schema=True)
     elif not write.elsewhere:
         step = "Change what it names, or have whoever keeps this rule on the cluster change it"
         if code == 409:

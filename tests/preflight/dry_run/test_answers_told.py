@@ -1,19 +1,25 @@
 """What is told of the answers of API servers: their words, at the line of a document that they are about."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, thing
+from fake_google import PLAN
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
+from inferfleet.preflight.dry_run.answers import refused_writes
 from inferfleet.preflight.observe import observe
+from inferfleet.reach.connect import connect
+from inferfleet.reach.resources import known
 
 Start = Callable[..., FakeCluster]
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
+EAST = Connection("east", "existing/east", "active", config_key="east")
 ML = thing("Namespace", "ml", labels=OURS)
 DEPLOYMENTS = "/apis/apps/v1/namespaces/ml/deployments"
 TOKEN = "hf_abcdefghijklmnopqrstuvwxyz"
@@ -40,9 +46,8 @@ DOCUMENT = ModelDeployment.model_validate(
 
 
 def look(fake: FakeCluster, *objects: dict[str, Any]) -> list[Problem]:
-    connection = Connection("east", "existing/east", "active", config_key="east")
     placed = tuple(KubeObject(made["metadata"]["name"], made) for made in objects)
-    cluster = DesiredCluster(connection, (Component("ServingStack", "east", placed),))
+    cluster = DesiredCluster(EAST, (Component("ServingStack", "east", placed),))
     desired = Desired("prod", (cluster,), Plan(), frozenset(), ())
     texts = {"east": fake.kubeconfig}
     return list(observe(desired, texts, deployments={"ml/web": DOCUMENT}, seconds=300).problems)
@@ -183,6 +188,21 @@ def test_a_field_that_a_definition_does_not_have_is_told_with_what_brings_it(clu
             key="ml/web",
         )
     ]
+
+
+def test_on_a_cluster_of_the_stack_newer_definitions_may_come_with_the_update(
+    cluster: Start,
+) -> None:
+    words = "failed to create typed patch object (ml/web; x): .spec.a: field not declared in schema"
+    path = "/apis/gateway.networking.k8s.io/v1/namespaces/ml/httproutes/web"
+    fake = cluster(objects=[ML], refuses={path: said(500, words)})
+    placed = (KubeObject("web", thing("HTTPRoute", "web", "ml", labels=ROUTE_OF)),)
+    for connection in (EAST, replace(EAST, cloud=PLAN)):
+        made = DesiredCluster(connection, (Component("ModelEndpoint", "east", placed),))
+        api = connect(EAST, fake.kubeconfig, seconds=300)
+        kinds = known(api, [(placed[0].api_version, "HTTPRoute")])
+        [problem] = refused_writes(api, made, "prod", (), kinds, {})
+        assert problem.severity == ("warning" if connection.cloud else "error")
 
 
 def test_a_field_of_an_entry_with_a_name_is_told_where_the_document_has_it(cluster: Start) -> None:
