@@ -187,6 +187,7 @@ def test_the_words_of_a_policy_of_the_cluster_are_told(deployed: Project, tmp_pa
 def test_a_field_that_somebody_else_has_set_is_told_with_who_it_was(
     deployed: Project, tmp_path: Path
 ) -> None:
+    deployed.write("models", deployment("one", on="east"))
     theirs = tmp_path / "theirs.json"
     metadata = {"name": "one-decode-l4", "namespace": "ml"}
     spec = {"progressDeadlineSeconds": 77}
@@ -195,6 +196,8 @@ def test_a_field_that_somebody_else_has_set_is_told_with_who_it_was(
     )
     flags = ("apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", str(theirs))
     deployed.kubectl("east", *flags)
+    # An update does not write what only others have changed.
+    assert told(deployed.preview().output) == []
     deployed.write("models", deployment("one", on="east", image=OTHER))
     refused = deployed.preview()
     theirs.write_text(json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}))

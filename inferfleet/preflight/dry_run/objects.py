@@ -31,14 +31,19 @@ _OF_ENGINE = "pulumi.com/"
 @dataclass(frozen=True)
 class Write:
     """One object that an update would write, and how it is shown to the API server. It is shown in another
-    namespace where its own one does not exist (`elsewhere`).
+    namespace where its own one does not exist (`elsewhere`). `changes` are the paths of fields that are
+    otherwise on the cluster, "" of those that go; none of a new object.
     """
 
     object: KubeObject
     resource: ApiResource
     dry_run: DryRun
-    is_new: bool
     elsewhere: bool
+    changes: frozenset[str]
+
+    @property
+    def is_new(self) -> bool:
+        return not self.changes
 
     @property
     def name(self) -> str:
@@ -64,22 +69,27 @@ def writes(
         if resource is None or made.kind == "Secret":
             continue
         before = live.get((made.kind, made.namespace or "", made.kubernetes_name))
-        if before is None or (is_ours(before, stack) and _changes(made, before.item)):
-            yield _write(made, before, resource, elsewhere=made.namespace in absent)
+        if before is None:
+            yield _write(made, {}, resource, frozenset(), elsewhere=made.namespace in absent)
+        elif is_ours(before, stack) and (changes := _changes(made, before.item)):
+            yield _write(made, before.item, resource, changes, elsewhere=False)
 
 
-def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
+def _changes(made: KubeObject, live: Mapping[str, Any]) -> frozenset[str]:
     # Items of a list may have no kind of their own.
     manifest = {key: value for key, value in _kept(made, live).items() if key not in ("apiVersion", "kind")}
-    return any(differing(manifest, live)) or any(
-        _lacks(manifest, entry.get("fieldsV1") or {}) for entry in _managed(live, _PULUMI)
-    )
+    gone = any(_lacks(manifest, entry.get("fieldsV1") or {}) for entry in _managed(live, _PULUMI))
+    return frozenset([*(path for path, _, _ in differing(manifest, live)), *([""] if gone else [])])
 
 
 def _write(
-    made: KubeObject, before: ExistingObject | None, resource: ApiResource, *, elsewhere: bool
+    made: KubeObject,
+    live: Mapping[str, Any],
+    resource: ApiResource,
+    changes: frozenset[str],
+    *,
+    elsewhere: bool,
 ) -> Write:
-    live = before.item if before else {}
     manifest = _kept(made, live)
     if elsewhere:
         manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": STAND_IN}}
@@ -92,7 +102,7 @@ def _write(
     )
     path = resource.path(STAND_IN if elsewhere else made.namespace, made.kubernetes_name)
     manager = str(ours["manager"]) if ours else _PULUMI
-    return Write(made, resource, DryRun(path, manifest, manager, force), before is None, elsewhere)
+    return Write(made, resource, DryRun(path, manifest, manager, force), elsewhere, changes)
 
 
 def _kept(made: KubeObject, live: Mapping[str, Any]) -> dict[str, Any]:
