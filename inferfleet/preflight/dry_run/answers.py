@@ -1,8 +1,7 @@
 """What the answers of an API server mean to whoever wrote the documents, in its own words."""
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -35,8 +34,6 @@ _IMMUTABLE = "field is immutable"
 # The API server's own words for a field that a schema does not have, whoever may write where.
 _SCHEMA = "typed patch object"
 _HELD = "(not shown)"
-# An entry of a list as API servers name it; `differing` has its name alone.
-_NAMED_ENTRY = re.compile(r'\[name="([^"]*)"\]')
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,6 @@ def refused_writes(
                 by_webhook.setdefault(words, []).append(write)
             elif answer.status == 403 and not may(write):
                 forbidden.append(write)
-            elif answer.status == 409 and _is_drift(write, status):
-                continue
             else:
                 refusals += _refusals(write, answer.status, status, words)
     if cluster.connection.cloud:
@@ -124,7 +119,7 @@ def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) ->
     """Yield what a status of an API server says of an object: of each field that it names, or as a whole.
     In another namespace than its own only what is said of its form counts.
     """
-    causes = _causes(status)
+    causes = (status.get("details") or {}).get("causes") or ()
     by_field = [
         (str(cause["field"]), _shown(str(cause["message"]), write)) for cause in causes if _has(cause)
     ]
@@ -155,21 +150,6 @@ def _refusals(write: Write, code: int, status: Mapping[str, Any], words: str) ->
                 "or leave it out here"
             )
         yield _Refusal(write, "", words, step)
-
-
-def _is_drift(write: Write, status: Mapping[str, Any]) -> bool:
-    """Return whether an object differs in nothing but what others have set meanwhile: an update, which compares
-    with what it wrote before, does not write it then.
-    """
-    theirs = {_NAMED_ENTRY.sub(r"[\1]", str(cause.get("field"))) for cause in _causes(status)}
-    below = tuple(f"{field}{step}" for field in theirs for step in ".[")
-    return bool(write.changes) and all(
-        change in theirs or change.startswith(below) for change in write.changes
-    )
-
-
-def _causes(status: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return (status.get("details") or {}).get("causes") or ()
 
 
 def _has(cause: Mapping[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """Which objects of a cluster an update would write, and how: those that are new, and those that change.
 
-An object changes where it lacks what is wanted, or has what an update wrote and nobody wants any longer.
+An object changes where it lacks what is wanted, or has what an update wrote and nobody wants any longer. What
+others alone have set meanwhile is no change: an update, which compares with what it wrote before, leaves it.
 Secrets are left out: only Pulumi knows their values. Into a namespace that does not exist yet nothing can be
 written, not even for a try, so what goes there is shown in `default`. Whether an object is well formed does
 not depend on its namespace; what else is said there counts for nothing.
@@ -31,19 +32,14 @@ _OF_ENGINE = "pulumi.com/"
 @dataclass(frozen=True)
 class Write:
     """One object that an update would write, and how it is shown to the API server. It is shown in another
-    namespace where its own one does not exist (`elsewhere`). `changes` are the paths of fields that are
-    otherwise on the cluster, "" of those that go; none of a new object.
+    namespace where its own one does not exist (`elsewhere`).
     """
 
     object: KubeObject
     resource: ApiResource
     dry_run: DryRun
+    is_new: bool
     elsewhere: bool
-    changes: frozenset[str]
-
-    @property
-    def is_new(self) -> bool:
-        return not self.changes
 
     @property
     def name(self) -> str:
@@ -69,27 +65,26 @@ def writes(
         if resource is None or made.kind == "Secret":
             continue
         before = live.get((made.kind, made.namespace or "", made.kubernetes_name))
-        if before is None:
-            yield _write(made, {}, resource, frozenset(), elsewhere=made.namespace in absent)
-        elif is_ours(before, stack) and (changes := _changes(made, before.item)):
-            yield _write(made, before.item, resource, changes, elsewhere=False)
+        if before is None or (is_ours(before, stack) and _changes(made, before.item)):
+            yield _write(made, before, resource, elsewhere=made.namespace in absent)
 
 
-def _changes(made: KubeObject, live: Mapping[str, Any]) -> frozenset[str]:
+def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
     # Items of a list may have no kind of their own.
     manifest = {key: value for key, value in _kept(made, live).items() if key not in ("apiVersion", "kind")}
-    gone = any(_lacks(manifest, entry.get("fieldsV1") or {}) for entry in _managed(live, _PULUMI))
-    return frozenset([*(path for path, _, _ in differing(manifest, live)), *([""] if gone else [])])
+    ours = [entry.get("fieldsV1") or {} for entry in _managed(live, _PULUMI)]
+    theirs = [entry.get("fieldsV1") or {} for entry in _managed(live, "", subresources=True)]
+    theirs = [fields for fields in theirs if fields not in ours]
+    return any(_lacks(manifest, fields) for fields in ours) or any(
+        any(_has(fields, path) for fields in ours) or not any(_has(fields, path) for fields in theirs)
+        for path, _, _ in differing(manifest, live)
+    )
 
 
 def _write(
-    made: KubeObject,
-    live: Mapping[str, Any],
-    resource: ApiResource,
-    changes: frozenset[str],
-    *,
-    elsewhere: bool,
+    made: KubeObject, before: ExistingObject | None, resource: ApiResource, *, elsewhere: bool
 ) -> Write:
+    live = before.item if before else {}
     manifest = _kept(made, live)
     if elsewhere:
         manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": STAND_IN}}
@@ -102,7 +97,7 @@ def _write(
     )
     path = resource.path(STAND_IN if elsewhere else made.namespace, made.kubernetes_name)
     manager = str(ours["manager"]) if ours else _PULUMI
-    return Write(made, resource, DryRun(path, manifest, manager, force), elsewhere, changes)
+    return Write(made, resource, DryRun(path, manifest, manager, force), before is None, elsewhere)
 
 
 def _kept(made: KubeObject, live: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,11 +116,27 @@ def _with(manifest: Mapping[str, Any], path: list[str], live: Mapping[str, Any])
     return {**manifest, step: value}
 
 
-def _managed(live: Mapping[str, Any], *managers: str) -> Iterator[Mapping[str, Any]]:
-    """Yield what managers whose names begin so have set, but for what they have set in a subresource."""
+def _managed(
+    live: Mapping[str, Any], *managers: str, subresources: bool = False
+) -> Iterator[Mapping[str, Any]]:
+    """Yield what managers whose names begin so have set, in `subresources` only where it is said."""
     for entry in (live.get("metadata") or {}).get("managedFields") or ():
-        if str(entry.get("manager", "")).startswith(managers) and not entry.get("subresource"):
+        is_theirs = str(entry.get("manager", "")).startswith(managers)
+        if is_theirs and (subresources or not entry.get("subresource")):
             yield entry
+
+
+def _has(fields: Mapping[str, Any], path: str) -> bool:
+    """Return whether these fields, in the form FieldsV1, have the one at a path of `differing`."""
+    if not path or not fields.keys() - {"."}:
+        return True  # what is below is set as a whole
+    for step, inner in fields.items():
+        form, _, name = step.partition(":")
+        start = f"[{json.loads(name).get('name')}]" if form == "k" else f".{name}"
+        rest = path.removeprefix(start)
+        if form in ("f", "k") and rest != path and rest[:1] in ("", ".", "[") and _has(inner, rest):
+            return True
+    return False
 
 
 def _lacks(value: Any, fields: Mapping[str, Any]) -> bool:

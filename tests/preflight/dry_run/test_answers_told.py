@@ -260,28 +260,6 @@ def test_a_conflict_of_field_managers_is_told_with_who_can_end_it(cluster: Start
     )
 
 
-THEIRS = 'conflict with "kube-controller-manager"'
-
-
-@pytest.mark.parametrize(
-    ("image", "told"), [("engine:1", []), ("engine:0", ["Apply failed with 2 conflicts"])]
-)
-def test_what_others_have_changed_alone_is_nothing_that_an_update_writes(
-    cluster: Start, image: str, told: list[str]
-) -> None:
-    wanted = workload()
-    live = workload()
-    live["metadata"]["managedFields"] = [{"manager": "pulumi-kubernetes-1", "operation": "Apply"}]
-    live["spec"]["replicas"] = 4
-    live["spec"]["template"]["spec"]["containers"][2] |= {"image": image, "args": ["theirs", "too"]}
-    engine = '.spec.template.spec.containers[name="engine"].args'
-    causes = [{"field": ".spec.replicas", "message": THEIRS}, {"field": engine, "message": THEIRS}]
-    conflict = {"message": "Apply failed with 2 conflicts", "details": {"causes": causes}}
-    fake = cluster(objects=[ML, live], refuses={f"{DEPLOYMENTS}/web-decode-l4": (409, conflict)})
-    problems = [problem for problem in look(fake, wanted) if "API server" in problem.what]
-    assert [problem.what.partition("ml/web-decode-l4: ")[2] for problem in problems] == told
-
-
 def test_in_a_namespace_to_come_only_the_form_of_an_object_counts(cluster: Start) -> None:
     stand_in = "/apis/apps/v1/namespaces/default/deployments"
     fake = cluster(

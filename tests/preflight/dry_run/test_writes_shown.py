@@ -140,6 +140,37 @@ def test_an_update_takes_over_what_people_and_scalers_of_before_have_set(
     }
 
 
+SCALES = {"manager": "kube-controller-manager", "subresource": "scale"}
+LABELS = {"f:metadata": {"f:labels": {"f:inferfleet.dev/stack": {}}}}
+SCALED = {"f:spec": {"f:replicas": {}}}
+OF_ENGINE = {
+    "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"engine"}': {".": {}, "f:args": {}}}}}}
+}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "changes"),
+    [
+        ([SCALES | {"fieldsV1": SCALED}, {"manager": "x", "fieldsV1": OF_ENGINE}], LABELS, False),
+        ([SCALES | {"fieldsV1": SCALED}], LABELS, True),
+        ([SCALES | {"fieldsV1": SCALED}, {"manager": "x", "fieldsV1": OF_ENGINE}], SCALED, True),
+    ],
+)
+def test_what_others_alone_have_set_is_no_change(
+    cluster: Start, theirs: list[Any], ours: dict[str, Any], changes: bool
+) -> None:
+    def workload(replicas: int, *args: str) -> dict[str, Any]:
+        template = {"spec": {"containers": [{"name": "engine", "args": [*args]}]}}
+        return {"replicas": replicas, "template": template}
+
+    wanted = made("Deployment", "a", spec=workload(1, "one", "two"))
+    live = there({**wanted.manifest, "spec": workload(4, "one", "other")}, **ours)
+    live["metadata"]["managedFields"] += theirs
+    fake = cluster(objects=[ML, live])
+    look(fake, wanted)
+    assert [*shown(fake)] == [f"{DEPLOYMENTS}/a"] * changes
+
+
 def test_what_goes_into_a_namespace_to_come_is_shown_in_default(cluster: Start) -> None:
     fake = cluster()
     look(
