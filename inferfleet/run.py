@@ -109,7 +109,9 @@ def prepare(
     kubeconfigs = read_kubeconfigs(connections, config, repository)
     until = time.monotonic() + SECONDS
     room = Asked({"room": partial(capacity_warnings, first, documents, lock, google=google)})
-    seen = observe(first, kubeconfigs.texts, container_api=google.container)
+    seen = observe(
+        first, kubeconfigs.texts, deployments=documents.deployments, container_api=google.container
+    )
     problems += [*kubeconfigs.problems.values(), *of_severity(seen.problems, "error")]
     if problems:
         raise InvalidDocuments(documents.located(problems))

@@ -9,7 +9,7 @@ from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order,
 from inferfleet.api.work import take
 from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
-from inferfleet.desired.clusters import Site, connection, definitions, picker_of
+from inferfleet.desired.clusters import Site, connection, picker_of
 from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.neighbours import neighbour_problems
 from inferfleet.desired.demands.siblings import sibling_problems
@@ -172,7 +172,6 @@ def _clusters(
                 scheduler_needs=scheduler_needs(documents, [made.spot for made in here]),
                 served=served,
                 pools=declared_pools(documents, name, planned),
-                definitions=definitions(documents, (made.deployment for made in endpoints[name]), name),
             )
         )
     revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}

@@ -10,7 +10,6 @@ from inferfleet.fleet import names, roles
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
-from inferfleet.profiles.installing import is_older
 from inferfleet.profiles.profile import Profile
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
@@ -58,18 +57,6 @@ def picker_of(documents: Documents, deployment: str, cluster: str) -> Profile:
     """Return the row of the table for the endpoint picker of a deployment on a cluster."""
     serving, document = documents.clusters[cluster].spec.serving, documents.deployments[deployment]
     return roles.picker_of(document, serving)
-
-
-def definitions(documents: Documents, deployments: Iterable[str], cluster: str) -> dict[str, str]:
-    """Return the releases of CRDs that the endpoint pickers of these deployments need on a cluster, by API
-    group: of each the newest that one of them needs.
-    """
-    needed: dict[str, str] = {}
-    for deployment in deployments:
-        for group, release in picker_of(documents, deployment, cluster).definitions.items():
-            if is_older(needed.get(group, "0.0.0"), release):
-                needed[group] = release
-    return needed
 
 
 def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudCluster | None) -> Connection:

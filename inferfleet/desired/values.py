@@ -194,8 +194,7 @@ class DesiredCluster:
 
     On a `lost` cluster the components are those of the lock, and nothing of them is touched. `gateway` is the
     Gateway that the stack creates, among their objects; `workloads` are the keys of engine workloads by spot,
-    and `served` says what serves each deployment. `pools` are those of an existing cluster. `definitions` are
-    the oldest releases of CRDs that its pickers work with, by API group.
+    and `served` says what serves each deployment. `pools` are those of an existing cluster.
     """
 
     connection: Connection
@@ -211,7 +210,6 @@ class DesiredCluster:
     scheduler_needs: tuple[SchedulerNeed, ...] = ()
     served: Mapping[str, Served] = field(default_factory=dict)
     pools: tuple[DeclaredPool, ...] = ()
-    definitions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def objects(self) -> Iterator[KubeObject]:

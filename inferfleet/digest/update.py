@@ -25,7 +25,6 @@ from inferfleet.gke.values import CloudCluster
 from inferfleet.policy.enforce import policy_problems
 from inferfleet.policy.held import Before
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
-from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, scaled_otherwise
 from inferfleet.preflight.pickers import picker_problems
 
@@ -149,7 +148,6 @@ def _on_cluster(cluster: DesiredCluster, workloads: tuple[dict[str, Any], ...]) 
         *changed_in_place(cluster, workloads),
         *remade(cluster, workloads),
         *ports_ahead(cluster, workloads),
-        *kueue_refuses(cluster, workloads),
         *picker_problems(cluster, workloads),
         *scaled_otherwise(cluster, workloads),
     )

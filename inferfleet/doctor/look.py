@@ -33,7 +33,7 @@ from inferfleet.recovery.pulumi_command import Pulumi
 
 _GOOGLE = "Google Cloud"
 _ROOM = "quotas, reservations and proxy-only subnetworks"
-_CONTENT = "kinds, controllers, GatewayClass, Secrets, device drivers and nodes"
+_CONTENT = "kinds, controllers, GatewayClass, Secrets, device drivers, nodes, and what an update writes"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,13 @@ def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[C
     asking = Asked(
         {"rights": partial(ask, desired, texts, question, container_api=google.container, seconds=seconds)}
     )
-    seen = observe(desired, texts, container_api=google.container, seconds=seconds)
+    seen = observe(
+        desired,
+        texts,
+        deployments=subject.documents.deployments,
+        container_api=google.container,
+        seconds=seconds,
+    )
     allowed: Mapping[str, tuple[Check, ...] | Problem | NotThere] = asking.answers(
         until=time.monotonic() + seconds
     ).get("rights", {})

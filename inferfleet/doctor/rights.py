@@ -6,7 +6,6 @@ from inferfleet.api.problems import cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.doctor.values import Check
-from inferfleet.preflight.kinds.definitions import GROUP, PLURAL, defined_elsewhere
 from inferfleet.reach.api import Api
 from inferfleet.reach.gke import path_of
 from inferfleet.reach.resources import ApiKind, known
@@ -33,27 +32,7 @@ def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
             resources[kind].plural,
         )
     )
-    return (*of_objects, *_to_definitions(api, cluster), *_to_pods(api, cluster))
-
-
-def _to_definitions(api: Api, cluster: DesiredCluster) -> Iterator[Check]:
-    """Yield whether definitions can be read. Updates do without; nobody sees then how old they are."""
-    if not defined_elsewhere(cluster):
-        return
-    name = cluster.connection.cluster
-    of, what = f"cluster {name}", f"rights to {PLURAL}"
-    if api.may("get", GROUP, PLURAL, ""):
-        yield Check(of, what)
-        return
-    problem = cluster_problem(
-        name,
-        f"the credentials of cluster {name!r} may not get {PLURAL} of {GROUP}, so neither this nor previews "
-        "see whether CRDs there are too old",
-        _mend(cluster, PLURAL, GROUP, ("get",), "get", ""),
-        path_of(cluster.connection),
-        severity="warning",
-    )
-    yield Check(of, what, "unseen", problem)
+    return (*of_objects, *_to_pods(api, cluster))
 
 
 def _to_pods(api: Api, cluster: DesiredCluster) -> Iterator[Check]:

@@ -85,7 +85,7 @@ def missing_kinds(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} does not know {kinds} of {version}"
             + (f" (of this group it serves {served})" if served else ""),
-            f"{_install(version)}, or choose a serving.profile that fits what it has",
+            f"{install(version)}, or choose a serving.profile that fits what it has",
             "spec.serving.profile",
         )
         if of_claims := missing_kind(version):
@@ -96,9 +96,10 @@ def missing_kinds(
             yield _pending(problem, cluster)
 
 
-def _install(version: str) -> str:
-    known = DEFINITIONS.get(version.partition("/")[0])
-    return f"Run `{known.install}` there" if known else "Install the CRDs of this version there"
+def install(version: str) -> str:
+    """Return how a cluster gets the kinds of an API version, as a sentence."""
+    command = DEFINITIONS.get(version.partition("/")[0])
+    return f"Run `{command}` there" if command else "Install the CRDs of this version there"
 
 
 def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]) -> Iterator[Problem]:
@@ -121,7 +122,7 @@ def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource])
 def gateway_class(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
-    """Check that the GatewayClass exists and names its controller. The absence of one that GKE installs is a
+    """Check that the GatewayClass exists and is accepted. The absence of one that GKE installs is a
     warning, because it may come later.
     """
     resource = _of(resources, "GatewayClass")
@@ -134,23 +135,14 @@ def gateway_class(
 
 def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
-    controllers = {name: (item.get("spec") or {}).get("controllerName") for name, item in classes.items()}
     command = CONTROLLERS.get(cluster.gateway_provider)
-    if cluster.gateway_class not in controllers:
+    if cluster.gateway_class not in classes:
         yield cluster_problem(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} has no GatewayClass {cluster.gateway_class!r} "
-            f"(it has: {', '.join(sorted(controllers)) or 'none'})",
+            f"(it has: {', '.join(sorted(classes)) or 'none'})",
             (f"Run `{command}` there" if command else "Install its controller there")
             + ", or name a class that exists",
-            CLASS_NAME,
-        )
-    elif not controllers[cluster.gateway_class]:
-        yield cluster_problem(
-            cluster.connection.cluster,
-            f"GatewayClass {cluster.gateway_class!r} on cluster {cluster.connection.cluster!r} "
-            "has no spec.controllerName",
-            "Name its controller there, or name another class",
             CLASS_NAME,
         )
     else:

@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeVar
 
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
+from inferfleet.preflight.dry_run.answers import refused_writes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
-from inferfleet.preflight.kinds.definitions import old_definitions
 from inferfleet.preflight.kinds.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
 from inferfleet.preflight.kinds.objectives import passed_over
 from inferfleet.preflight.kinds.worker_sets import worker_set_problems
-from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, running, scaled, scaled_otherwise
 from inferfleet.preflight.nodes.unlike import node_problems
 from inferfleet.preflight.pickers import picker_problems
@@ -55,18 +56,19 @@ def observe(
     desired: Desired,
     kubeconfigs: Mapping[str, str],
     *,
+    deployments: Mapping[str, ModelDeployment] = MappingProxyType({}),
     container_api: str = GOOGLE.container,
     seconds: float = SECONDS,
 ) -> Observation:
     """Check every cluster that is neither lost nor abandoned, all at once, within `seconds`.
 
     `kubeconfigs` holds texts by cluster; clusters that the stack creates need none, because the Container API
-    at the address `container_api` says where they are.
+    at the address `container_api` says where they are. `deployments` are the documents that pods come from.
     """
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
     def check(connection: Connection, api: Api) -> Observation:
-        return _check(api, clusters[connection.cluster], desired.stack)
+        return _check(api, clusters[connection.cluster], desired.stack, deployments)
 
     answers = ask(desired, kubeconfigs, check, container_api=container_api, seconds=seconds)
     observations = [_observation(name, answer, clusters[name]) for name, answer in sorted(answers.items())]
@@ -119,7 +121,9 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
     return answer
 
 
-def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
+def _check(
+    api: Api, cluster: DesiredCluster, stack: str, deployments: Mapping[str, ModelDeployment]
+) -> Observation:
     """Run all checks on one cluster. Where another cluster answers than the one meant, ask nothing else."""
     connection = cluster.connection
     uid = checks.identity(api)
@@ -135,7 +139,6 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         unlabelled_nodes(api, cluster),
         node_problems(api, cluster),
         checks.secrets(api, cluster),
-        old_definitions(api, cluster, resources),
         passed_over(api, cluster),
         worker_set_problems(api, cluster, resources),
         schedulers.needs(api, cluster),
@@ -149,16 +152,17 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = unknown_kinds(cluster, resources)
     foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)
+    refused = refused_writes(api, cluster, stack, existing, resources, deployments)
     return Observation(
         problems=(
             *problems,
             *foreign,
+            *refused,
             *ownership.terminating(connection.cluster, existing),
             *changed_in_place(cluster, workloads),
             *remade(cluster, workloads),
             *replaced_alone(cluster, workloads),
             *ports_ahead(cluster, workloads),
-            *kueue_refuses(cluster, workloads),
             *picker_problems(cluster, workloads),
             *left_out(cluster, unknown),
             *scaled_otherwise(cluster, workloads),

@@ -1,13 +1,14 @@
 """Desired objects that exist already and belong to somebody else: creating them would take them over."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 from inferfleet.reach.api import Api
-from inferfleet.reach.resources import ApiKind, ApiResource, ListedObject, listed
+from inferfleet.reach.resources import ApiKind, ApiResource, lists
 
 # An existing object of these kinds is used, and only labels are added.
 EXEMPT = frozenset({"Namespace", "CustomResourceDefinition"})
@@ -17,14 +18,27 @@ NAMED = 10
 
 @dataclass(frozen=True)
 class ExistingObject:
-    """An object on the cluster that has the name of a desired one."""
+    """An object on the cluster that has the name of a desired one: whole, but for a Secret its metadata."""
 
     kind: str
-    listed: ListedObject
+    item: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace, "" of an object that belongs to none."""
+        return self.item["metadata"].get("namespace") or ""
+
+    @property
+    def name(self) -> str:
+        return str(self.item["metadata"]["name"])
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.item["metadata"].get("labels") or {}
 
     def __str__(self) -> str:
-        within = f"{self.listed.namespace}/" if self.listed.namespace else ""
-        return f"{self.kind} {within}{self.listed.name}"
+        within = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {within}{self.name}"
 
 
 def existing_objects(
@@ -39,9 +53,11 @@ def existing_objects(
         names.add((wanted.namespace or "", wanted.kubernetes_name))
     for kind in sorted(desired.keys() & resources.keys()):
         names = desired[kind]
-        for actual in listed(api, resources[kind], {namespace for namespace, _ in names}):
-            if (actual.namespace, actual.name) in names:
-                yield ExistingObject(kind[1], actual)
+        for path in lists(resources[kind], {namespace for namespace, _ in names}):
+            for item in api.items(path, metadata_only=kind[1] == "Secret"):
+                existing = ExistingObject(kind[1], item)
+                if (existing.namespace, existing.name) in names:
+                    yield existing
 
 
 def foreign(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
@@ -50,9 +66,8 @@ def foreign(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iter
     """
     names: dict[str, list[str]] = {}
     for existing in objects:
-        labels = existing.listed.labels
-        if existing.kind not in EXEMPT and not _is_ours(labels, stack):
-            names.setdefault(_owner(labels), []).append(str(existing))
+        if not is_ours(existing, stack):
+            names.setdefault(_owner(existing.labels), []).append(str(existing))
     for owner, theirs in sorted(names.items()):
         yield cluster_problem(
             cluster,
@@ -64,14 +79,17 @@ def foreign(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iter
 
 def terminating(cluster: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
     """Yield a warning about objects that are being deleted: a namespace takes along what is put into it."""
-    going = [str(existing) for existing in objects if existing.listed.terminating]
+    going = [str(existing) for existing in objects if "deletionTimestamp" in existing.item["metadata"]]
     if going:
         what = f"on cluster {cluster!r} these are being deleted: {_list(going)}"
         yield cluster_problem(cluster, what, "Wait until they are gone", severity="warning")
 
 
-def _is_ours(labels: Mapping[str, str], stack: str) -> bool:
-    return labels.get(MANAGED_BY) == MANAGER and labels.get(STACK) == stack
+def is_ours(existing: ExistingObject, stack: str) -> bool:
+    """Return whether the stack may write the object."""
+    labels = existing.labels
+    ours = labels.get(MANAGED_BY) == MANAGER and labels.get(STACK) == stack
+    return ours or existing.kind in EXEMPT
 
 
 def _owner(labels: Mapping[str, str]) -> str:

@@ -21,7 +21,6 @@ from inferfleet.reach.resources import ApiKind, ApiResource, newest, readable
 # config/manager/kustomization.yaml and charts/lws/templates/manager/configmap.yaml).
 _LWS_SETTINGS = "/api/v1/namespaces/lws-system/configmaps/lws-manager-config"
 _LWS_MAKES_GROUPS = re.compile(r"""^\s*schedulerProvider:\s*["']?volcano\b""", re.MULTILINE)
-_DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.volcano.sh"
 
 
 def needs(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
@@ -139,15 +138,6 @@ def pod_groups(
             ON_CLUSTER,
         )
         return
-    definition = readable(api, _DEFINITION)
-    if definition is not None and "subGroupPolicy" not in _fields(definition):
-        yield cluster_problem(
-            name,
-            f"PodGroups of cluster {name!r} have no subGroupPolicy, which cuts a workload into its workers, "
-            f"and {whose}",
-            "Update Volcano there to 1.14 or newer, with its CRDs",
-            ON_CLUSTER,
-        )
     settings = (readable(api, _LWS_SETTINGS) or {}).get("data") or {}
     if any(_LWS_MAKES_GROUPS.search(str(text)) for text in settings.values()):
         yield cluster_problem(
@@ -158,16 +148,6 @@ def pod_groups(
             "Remove gangSchedulingManagement from its configuration and restart it",
             ON_CLUSTER,
         )
-
-
-def _fields(definition: Mapping[str, Any]) -> set[str]:
-    """Return the fields of the spec of any version of a definition."""
-    fields: set[str] = set()
-    for version in (definition.get("spec") or {}).get("versions") or ():
-        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        spec = (schema.get("properties") or {}).get("spec") or {}
-        fields |= (spec.get("properties") or {}).keys()
-    return fields
 
 
 def _problem(need: SchedulerNeed, what: str, next_step: str) -> Problem:

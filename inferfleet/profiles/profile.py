@@ -43,13 +43,10 @@ class Profile:
     config_api_version: str
     pool_group: str
     pool_api_version: str
-    # Both InferenceObjective and InferenceModelRewrite live in each of these groups.
+    # Both InferenceObjective and InferenceModelRewrite live in each of these groups. Pickers ask at their
+    # start which of them are served, and do without (pkg/epp/server/controller_config.go of every version in
+    # the table).
     objective_groups: tuple[str, ...]
-    # The oldest releases of CRDs with which its picker and the objects beside it work, by API group. Of what
-    # pickers watch besides pods only the InferencePool must be there: each asks at its start which of the
-    # objective groups are served, and does without (pkg/epp/server/controller_config.go of every version in
-    # the table). Fields that came later are in `installing.py`.
-    definitions: Mapping[str, str]
     flags: Mapping[str, str]
     grpc_port: int
     health_port: int

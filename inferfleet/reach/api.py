@@ -1,5 +1,5 @@
-"""Requests to the API server of one cluster: they read, but for one that adds an Event, and one that goes on
-to a pod.
+"""Requests to the API server of one cluster: they read, but for one that adds an Event, one that goes on to a
+pod, and one that shows an object which the server does not keep.
 """
 
 import json
@@ -19,6 +19,7 @@ PAGE = 500
 # As often as client-go tries again (rest/with_retry.go) where a server says after how long.
 _LATER_TRIES = 10
 _JSON = "application/json"
+_APPLY = "application/apply-patch+yaml"
 # What became of an object (ADDED, MODIFIED or DELETED), and the object.
 Event = tuple[str, dict[str, Any]]
 _METADATA = f"application/json;as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{_JSON}"
@@ -58,14 +59,14 @@ class _LaterError(RefusedError):
 class Api:
     """Requests to the API server of one cluster. Each raises NoAnswerError or RefusedError.
 
-    They are GET requests but for `add_event`, and for `may` and `proxied`, which store nothing: everything
-    else on a cluster is written by Pulumi.
+    They are GET requests but for `add_event`, and for `may`, `dry_run` and `proxied`, which store nothing:
+    everything else on a cluster is written by Pulumi.
     """
 
     def __init__(self, client: "ApiClient", server: str, deadline: float) -> None:
         self.server = server
+        self.deadline = deadline
         self._client = client
-        self._deadline = deadline
 
     def get(
         self, path: str, *, metadata_only: bool = False, query: Mapping[str, Any] | None = None
@@ -120,6 +121,14 @@ class Api:
         answer = self._send("POST", f"/apis/{api}/selfsubjectaccessreviews", _JSON, {}, review)
         return bool((_object(answer).get("status") or {}).get("allowed"))
 
+    def dry_run(self, path: str, manifest: Mapping[str, Any], *, manager: str, force: bool) -> None:
+        """Have the API server judge the object at a path as if server-side apply wrote it, and keep nothing.
+
+        https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
+        """
+        query = {"dryRun": "All", "fieldManager": manager, "force": "true" if force else "false"}
+        self._send("PATCH", path, _METADATA.format(""), query, manifest, content=_APPLY)
+
     def proxied(self, path: str, body: Mapping[str, Any] | None = None) -> Answered:
         """Return what is answered at a path behind the subresource `proxy` of a pod or Service, by it or by
         the API server itself; asked with POST where there is a body.
@@ -139,13 +148,14 @@ class Api:
 
     def _send(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "PATCH"],
         path: str,
         accept: str,
         query: Mapping[str, Any],
         body: Mapping[str, Any] | None = None,
         *,
         as_text: bool = False,
+        content: str = _JSON,
     ) -> Any:
         """Return what is answered: as bytes where it is wanted `as_text`, else as read from JSON.
 
@@ -154,27 +164,28 @@ class Api:
         tries = 0
         while True:
             try:
-                return self._send_once(method, path, accept, query, body, as_text=as_text)
+                return self._send_once(method, path, accept, query, body, as_text=as_text, content=content)
             except _LaterError as error:
                 tries += 1
-                if tries > _LATER_TRIES or time.monotonic() + error.seconds >= self._deadline:
+                if tries > _LATER_TRIES or time.monotonic() + error.seconds >= self.deadline:
                     raise
                 time.sleep(error.seconds)
 
     def _send_once(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "PATCH"],
         path: str,
         accept: str,
         query: Mapping[str, Any],
         body: Mapping[str, Any] | None,
         *,
         as_text: bool,
+        content: str = _JSON,
     ) -> Any:
         from kubernetes.client.exceptions import ApiException
         from urllib3.exceptions import HTTPError
 
-        left = self._deadline - time.monotonic()
+        left = self.deadline - time.monotonic()
         if left <= 0:
             raise NoAnswerError("its answers take too long")
         try:
@@ -182,7 +193,7 @@ class Api:
                 path,
                 method,
                 query_params=[(key, value) for key, value in query.items() if value is not None],
-                header_params={"Accept": accept} | ({"Content-Type": _JSON} if body else {}),
+                header_params={"Accept": accept} | ({"Content-Type": content} if body else {}),
                 body=body,
                 auth_settings=["BearerToken"],
                 response_type="object",

@@ -1,6 +1,6 @@
 """Which kinds an API server serves, where it lists their objects, and whether one of them is there."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,16 +23,6 @@ class ApiResource:
         """Return the path of an object, or of the list of all, in one namespace or in the whole cluster."""
         within = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
         return f"{self.root}{within}/{self.plural}" + (f"/{name}" if name else "")
-
-
-@dataclass(frozen=True)
-class ListedObject:
-    """The metadata of an object on a cluster; `namespace` is "" for cluster-scoped ones."""
-
-    namespace: str
-    name: str
-    labels: dict[str, str]
-    terminating: bool
 
 
 def known(api: Api, kinds: Iterable[ApiKind]) -> dict[ApiKind, ApiResource]:
@@ -81,19 +71,6 @@ def lists(resource: ApiResource, namespaces: set[str]) -> list[str]:
     """Return the paths of a few lists that have all objects of a kind in these namespaces."""
     few = resource.namespaced and len(namespaces) <= FEW_NAMESPACES
     return [resource.path(namespace) for namespace in sorted(namespaces)] if few else [resource.path()]
-
-
-def listed(api: Api, resource: ApiResource, namespaces: set[str]) -> Iterator[ListedObject]:
-    """Yield the objects of a kind in these namespaces, and maybe in others, in a few requests."""
-    for path in lists(resource, namespaces):
-        for item in api.items(path, metadata_only=True):
-            metadata = item["metadata"]
-            yield ListedObject(
-                metadata.get("namespace") or "",
-                metadata["name"],
-                metadata.get("labels") or {},
-                "deletionTimestamp" in metadata,
-            )
 
 
 def exists(api: Api, path: str) -> bool:

@@ -35,9 +35,9 @@ MAY_BE: dict[str, set[str]] = {
     "environment of Pulumi ESC": set(),
     "object in the state": set(),
     "data of a Secret on a cluster": set(),
-    "env of a pod template": {"render", "objects for Pulumi"},
-    "annotation of a pod template": {"render", "objects for Pulumi"},
-    "config of a plugin": {"render", "explain", "objects for Pulumi"},
+    "env of a pod template": {"render", "objects for Pulumi", "dry runs"},
+    "annotation of a pod template": {"render", "objects for Pulumi", "dry runs"},
+    "config of a plugin": {"render", "explain", "objects for Pulumi", "dry runs"},
 }
 # Those that documents hold: they are the content of pods, and messages about them may quote them.
 WRITTEN = {place for place, sinks in MAY_BE.items() if "render" in sinks}
@@ -204,6 +204,7 @@ class Canary:
         yield "objects for Pulumi", repr(prepared)
         yield "kubeconfigs for Pulumi", "\n".join(prepared.kubeconfigs.values())
         yield "request", " ".join(str(each) for fake in self.fakes.values() for each in fake.credentials)
+        yield "dry runs", repr([fake.patched for fake in self.fakes.values()])
 
 
 RBAC = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")

@@ -187,23 +187,6 @@ def test_rights_that_are_missing_are_named_with_how_to_look(
     assert all(path.endswith("/selfsubjectaccessreviews") for path, _ in fake.posted)
 
 
-def test_rights_without_which_old_definitions_are_not_seen_are_a_warning(
-    google: FakeGoogle, programs: Path, cluster: Start
-) -> None:
-    name = min(load_stack(ROOT, "local")[0].clusters)
-    definitions = "customresourcedefinitions"
-    checks = looked("local", google, {name: cluster(denied={("get", definitions)}).kubeconfig})
-    resource = f"{definitions}.apiextensions.k8s.io"
-    assert mended_by(checks, f"may not get {definitions} of apiextensions.k8s.io, so") == (
-        f"Have an administrator run `kubectl create clusterrole inferfleet-{definitions} --verb=get "
-        f"--resource={resource}` and `kubectl create clusterrolebinding inferfleet-{definitions} "
-        f"--clusterrole=inferfleet-{definitions} --user=<you>`, and look with `kubectl auth can-i get "
-        f"{resource} --all-namespaces`"
-    )
-    (check,) = (check for check in checks if check.what == f"rights to {definitions}")
-    assert (check.verdict, check.problem and check.problem.severity) == ("unseen", "warning")
-
-
 def test_rights_without_which_nothing_is_heard_of_pods_are_a_warning(
     google: FakeGoogle, programs: Path, cluster: Start
 ) -> None:

@@ -1,7 +1,6 @@
 """Edits of what workers that run claim, and of who schedules them."""
 
 from edits_of_workers_stack import LEVEL
-from gke_edits import GONE
 from plans_of_workers import (
     ANNOTATIONS,
     ARGS,
@@ -88,30 +87,6 @@ SCHEDULERS = (
         "nodes of one block, in a queue of Kueue",
         "queued", "spec.scheduler.topology", {"required": LEVEL}, _ROLL,
         group("queued-decode-plain", both=(ANNOTATIONS,)),
-    ),
-    refused(
-        "a longer pipeline, in a queue of Kueue",
-        "queued", f"{WORKERS}.topology.pipeline", 4,
-        "is in queue team-a of Kueue, and an update would change size of leaderWorkerTemplate, which Kueue "
-        "refuses for as long as the workload exists",
-    ),
-    refused(
-        "another queue of Kueue",
-        "queued", "spec.scheduler.queue", "team-b",
-        "is in queue team-a of Kueue and would be in queue team-b, which Kueue refuses while pods are ready "
-        "(1 are)",
-    ),
-    refused(
-        "no more Kueue",
-        "queued", "spec.scheduler", GONE,
-        "is in queue team-a of Kueue and would be in no queue, which Kueue refuses for as long as the "
-        "workload exists",
-    ),
-    refused(
-        "Kueue, under pods that are ready",
-        "kimi", "spec.scheduler", {"type": "Kueue", "queue": "team-a"},
-        "is in no queue of Kueue and would be in queue team-a, which Kueue refuses while pods are "
-        "ready (2 are)",
     ),
     refused(
         "KAI, which is not installed",

@@ -45,6 +45,8 @@ class FakeCluster:
     behind: dict[str, tuple[int, Any]] = field(default_factory=dict)  # path of GET or POST -> what is there
     asked: list[tuple[str, str]] = field(default_factory=list)  # (path with query, Accept)
     posted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (path, object)
+    refuses: dict[str, tuple[int, Any]] = field(default_factory=dict)  # path of PATCH -> status and answer
+    patched: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (path with query, object)
     credentials: set[str | None] = field(default_factory=set)  # what was in Authorization
     headers: list[Message] = field(default_factory=list)  # of requests that were posted
 
@@ -88,6 +90,14 @@ class FakeCluster:
                     asked = body["spec"]["resourceAttributes"]
                     body["status"] = {"allowed": (asked["verb"], asked["resource"]) not in fake.denied}
                 status, body = fake.behind.get(self.path, (fake.status.get(self.path, 201), body))
+                self._send(status, body)
+
+            def do_PATCH(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                fake.patched.append((self.path, body))
+                self._send(*fake.refuses.get(urlsplit(self.path).path, (200, body)))
+
+            def _send(self, status: int, body: Any) -> None:
                 text = json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")

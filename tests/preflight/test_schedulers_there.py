@@ -25,7 +25,6 @@ ALL = {
     "kai.scheduler/v1alpha1": {"Topology": ("topologies", False)},
     "scheduling.volcano.sh/v1beta1": {"Queue": ("queues", False), "PodGroup": ("podgroups", True)},
     "topology.volcano.sh/v1alpha1": {"HyperNode": ("hypernodes", False)},
-    "apiextensions.k8s.io/v1": {"CustomResourceDefinition": ("customresourcedefinitions", False)},
 }
 BLOCK = "x/block"
 KUEUE = ("Kueue", "kueue.x-k8s.io", "LocalQueue", "ml", "team-a", ())
@@ -189,13 +188,6 @@ def test_a_topology_that_does_not_know_the_level_is_told_with_those_there_are(
 GROUP = there("scheduling.volcano.sh/v1beta1", "PodGroup", "a-decode-h200", "ml")
 
 
-def definition(*fields: str) -> dict[str, Any]:
-    spec = {"properties": {field: {} for field in fields}}
-    versions = [{"name": "v1beta1", "schema": {"openAPIV3Schema": {"properties": {"spec": spec}}}}]
-    name = "podgroups.scheduling.volcano.sh"
-    return there("apiextensions.k8s.io/v1", "CustomResourceDefinition", name, spec={"versions": versions})
-
-
 def settings(text: str) -> dict[str, Any]:
     return thing(
         "ConfigMap", "lws-manager-config", "lws-system", data={"controller_manager_config.yaml": text}
@@ -206,13 +198,7 @@ def _of_cluster(what: str, next_step: str) -> list[Problem]:
     return [Problem(what, next_step, "spec.serving.scheduler", kind="InferenceCluster", key="east")]
 
 
-def test_groups_of_ours_need_a_volcano_that_cuts_them_into_workers(cluster: Start) -> None:
-    old = cluster(kinds=ALL, objects=[definition("minMember", "queue")])
-    assert look(old, GROUP) == _of_cluster(
-        "PodGroups of cluster 'east' have no subGroupPolicy, which cuts a workload into its workers, and "
-        "PodGroup ml/a-decode-h200 holds the workers of several pods",
-        "Update Volcano there to 1.14 or newer, with its CRDs",
-    )
+def test_groups_of_ours_need_volcano(cluster: Start) -> None:
     assert look(cluster(), GROUP) == _of_cluster(
         "cluster 'east' does not know PodGroup of scheduling.volcano.sh/v1beta1, and PodGroup "
         "ml/a-decode-h200 holds the workers of several pods",
@@ -221,11 +207,10 @@ def test_groups_of_ours_need_a_volcano_that_cuts_them_into_workers(cluster: Star
 
 
 def test_nobody_else_makes_groups_for_the_same_pods(cluster: Start) -> None:
-    new = definition("minMember", "subGroupPolicy")
     on = "gangSchedulingManagement:\n  schedulerProvider: volcano\n"
     off = "leaderElection: {}\n# gangSchedulingManagement:\n#   schedulerProvider: volcano\n"
-    assert look(cluster(kinds=ALL, objects=[new, settings(off)]), GROUP) == []
-    assert look(cluster(kinds=ALL, objects=[new, settings(on)]), GROUP) == _of_cluster(
+    assert look(cluster(kinds=ALL, objects=[settings(off)]), GROUP) == []
+    assert look(cluster(kinds=ALL, objects=[settings(on)]), GROUP) == _of_cluster(
         "the LeaderWorkerSet controller of cluster 'east' makes PodGroups of its own "
         "(gangSchedulingManagement in lws-system/lws-manager-config), and inferfleet makes them for the same "
         "pods, which would take their room in the queue twice",
@@ -235,5 +220,5 @@ def test_nobody_else_makes_groups_for_the_same_pods(cluster: Start) -> None:
 
 def test_what_may_not_be_read_is_no_reason_to_stop(cluster: Start) -> None:
     path = "/api/v1/namespaces/lws-system/configmaps/lws-manager-config"
-    fake = cluster(kinds=ALL, objects=[definition("subGroupPolicy")], status={path: 403})
+    fake = cluster(kinds=ALL, status={path: 403})
     assert look(fake, GROUP) == []

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.profiles.engines import engine
-from inferfleet.profiles.installing import DEFINITIONS, is_older
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import names, profile
 
@@ -34,28 +33,6 @@ def test_pickers_and_proxies_of_llm_d_router_are_named_by_their_digests() -> Non
 def test_images_of_another_form_are_refused(images: object) -> None:
     with pytest.raises(ValidationError):
         Serving.model_validate({"images": images})
-
-
-def test_every_profile_says_how_old_the_crds_may_be_that_it_needs() -> None:
-    least = {"gateway.networking.k8s.io": "1.0.0", "inference.networking.k8s.io": "1.0.0"}
-    assert {name: dict(profile(name).definitions) for name in names()} == dict.fromkeys(names(), least)
-    assert set(least) == set(DEFINITIONS)
-
-
-@pytest.mark.parametrize(
-    ("release", "needed", "older"),
-    [
-        ("v1.0.2", "1.1.0", True),
-        ("v1.9.0", "1.10.0", True),
-        ("v1.1.0-rc.1", "1.1.0", False),
-        ("v1.5.0", "1.5.0", False),
-        ("main-dev", "1.0.0", False),
-        ("", "1.0.0", False),
-        ("v0.9.0", "", False),
-    ],
-)
-def test_releases_are_compared_by_their_numbers(release: str, needed: str, older: bool) -> None:
-    assert is_older(release, needed) is older
 
 
 def test_a_profile_that_is_not_in_the_table_is_a_key_error() -> None:

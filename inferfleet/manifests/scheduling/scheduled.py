@@ -17,10 +17,8 @@ this gets the workload back as it is.
 """
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
@@ -58,42 +56,6 @@ def templates(manifest: Manifest) -> list[Manifest]:
         return [manifest["spec"]["template"]]
     pods = manifest["spec"]["leaderWorkerTemplate"]
     return [pods[name] for name in ("leaderTemplate", "workerTemplate") if name in pods]
-
-
-# Of a pod, besides its containers and the requests of the whole pod.
-_PLACED_BY = (
-    "affinity",
-    "nodeSelector",
-    "overhead",
-    "priority",
-    "resourceClaims",
-    "runtimeClassName",
-    "tolerations",
-    "topologySpreadConstraints",
-)
-_Path = tuple[str, ...]
-
-
-def counted_by_kueue(spec: Mapping[str, Any]) -> dict[_Path, Any]:
-    """Return what Kueue counts or places pods by, and refuses to change in a group, by path.
-
-    Quantities are numbers, and a port has its default protocol, so that equal things are equal. (SpecShape in
-    pkg/util/pod/pod.go and ValidateImmutablePodGroupPodSpec in pkg/controller/jobframework/validation.go of
-    kubernetes-sigs/kueue, commit ff69552e.)
-    """
-    counted: dict[_Path, Any] = {(field,): spec[field] for field in _PLACED_BY if spec.get(field)}
-    amounts: dict[_Path, Mapping[str, Any]] = {("overhead",): counted.pop(("overhead",), {})}
-    amounts["resources", "requests"] = (spec.get("resources") or {}).get("requests") or {}
-    for kind in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            at = f"{kind}[{index}]"
-            amounts[at, "resources", "requests"] = (container.get("resources") or {}).get("requests") or {}
-            counted[at, "ports"] = [{"protocol": "TCP", **port} for port in container.get("ports") or ()]
-    labels = counted.pop(("nodeSelector",), {})
-    counted |= {("nodeSelector", key): value for key, value in labels.items()}
-    for path, by_resource in amounts.items():
-        counted |= {(*path, key): parse_quantity(str(amount)) for key, amount in by_resource.items()}
-    return counted
 
 
 def pod_group_of(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: str) -> str | None:

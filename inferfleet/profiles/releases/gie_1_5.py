@@ -4,11 +4,7 @@ Ports, probes and resources: config/charts/epplib of v1.5.0. Lease and watches:
 pkg/epp/server/controller_manager.go.
 """
 
-from inferfleet.profiles.installing import GATEWAY_API, INFERENCE
 from inferfleet.profiles.profile import Profile
-
-# HTTPRoute and Gateway are v1 since then, and so is the InferencePool: config/crd of both projects.
-FIRST_STABLE = {GATEWAY_API: "1.0.0", INFERENCE: "1.0.0"}
 
 GIE_1_5 = Profile(
     name="gie-1.5",
@@ -17,7 +13,6 @@ GIE_1_5 = Profile(
     pool_group="inference.networking.k8s.io",
     pool_api_version="inference.networking.k8s.io/v1",
     objective_groups=("inference.networking.x-k8s.io",),
-    definitions=FIRST_STABLE,
     flags={
         # Its own default is 50ms, which costs 7.5 cores at 100 pods when nobody asks anything. The
         # saturation detector takes metrics older than 200ms for stale, so it must stay below that.

@@ -6,7 +6,6 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 
 from inferfleet.profiles import proxy
 from inferfleet.profiles.profile import Phases, Profile
-from inferfleet.profiles.releases.gie_1_5 import FIRST_STABLE
 
 ROUTER_0_10 = Profile(
     name="router-0.10",
@@ -19,7 +18,6 @@ ROUTER_0_10 = Profile(
     pool_api_version="inference.networking.k8s.io/v1",
     # It still reads the group it came from, unless the CRDs of both are installed.
     objective_groups=("llm-d.ai", "inference.networking.x-k8s.io"),
-    definitions=FIRST_STABLE,
     # 50ms is also this version's default for scraping, at the same cost as in gie-1.5.
     flags={"refresh-metrics-interval": "150ms", "zap-encoder": "json"},
     grpc_port=9002,
