@@ -79,7 +79,7 @@ from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
-from inferfleet.fleet.traffic import endpoints, route_problems, routes
+from inferfleet.fleet.traffic import Selected, endpoints, route_problems, routes
 
 # Steps of work that a plan takes for each deployment and cluster, besides the pools that it tries.
 _STEPS = 20
@@ -111,7 +111,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     replicas = {**retained.fixed, **task.placed(ledger)}
     placements = tuple(Placement(spot, number) for spot, number in sorted(replicas.items()))
     reachable = endpoints(documents, placements)
-    services = routes(documents, reachable, lock)
+    selected = Selected(documents, reachable)
+    services = routes(documents, selected, lock)
     new = Lock(
         stack=documents.settings.stack,
         clusters=_clusters(documents, lock),
@@ -165,7 +166,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *placement_problems(documents, ledger, suitability=suitability, checked=checked, why=why),
                 *unkept(documents, candidates, valid),
                 *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
-                *route_problems(documents, reachable, services, lock),
+                *route_problems(documents, selected, services, lock),
                 *path_problems(documents, reachable, services),
                 *unpriced(documents),
                 *in_other_regions(documents),
