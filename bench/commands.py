@@ -1,7 +1,7 @@
 """Prints what commands take on large stacks, in CPU seconds: `python bench/commands.py [NAME ...] [--tries 3]`.
 
-Each command runs in a process of its own, several times, and the least is told: user and system time, start of
-Python included. The stacks are written into a temporary folder. Last comes how `validate` grows from 100 to
+Each command runs in a process of its own, several times, and the least is told: user and system time, with the
+start of Python. The stacks are written into a temporary folder. Last comes how `validate` grows from 100 to
 1,000 deployments with as many services.
 """
 
@@ -65,9 +65,7 @@ def wide(folder: Path) -> None:
         _cluster(f"c{at}", **{random.choice(sorted(_CLASSES)): random.randint(1, 6)}) for at in range(1000)
     )
     sizes = [random.choice((1, 1, 2, 4)) for _ in range(1000)]
-    project(
-        folder, iter([*clusters, *(_deployment(f"d{at}", gpus=gpus) for at, gpus in enumerate(sizes))])
-    )
+    project(folder, iter([*clusters, *(_deployment(f"d{at}", gpus=gpus) for at, gpus in enumerate(sizes))]))
 
 
 def own_requests(folder: Path) -> None:
@@ -75,7 +73,8 @@ def own_requests(folder: Path) -> None:
     random = Random(1)
     clusters = (_cluster(f"c{at}", l4=100, a100=40, h100=40) for at in range(10))
     deployments = (
-        _deployment(f"d{at}", gpus=random.choice((1, 1, 2, 4)), cpu=random.randint(2, 20)) for at in range(1000)
+        _deployment(f"d{at}", gpus=random.choice((1, 1, 2, 4)), cpu=random.randint(2, 20))
+        for at in range(1000)
     )
     project(folder, iter([*clusters, *deployments]))
 
@@ -87,13 +86,20 @@ def edited(folder: Path) -> None:
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "stack"]):
         subprocess.run([*git, *words], cwd=folder, check=True)
     file = folder / "stacks" / "large" / "fleet.yaml"
-    file.write_text(file.read_text().replace("name: d500, namespace: ml}\nspec:\n  replicas: 1", "name: d500, namespace: ml}\nspec:\n  replicas: 2"))
+    file.write_text(
+        file.read_text().replace(
+            "name: d500, namespace: ml}\nspec:\n  replicas: 1",
+            "name: d500, namespace: ml}\nspec:\n  replicas: 2",
+        )
+    )
 
 
 def losses(folder: Path) -> None:
     """Write 100 deployments on 10 clusters, whose pools are half full."""
     clusters = (_cluster(f"c{at}", l4=4, a100=3, h100=3) for at in range(10))
-    project(folder, iter([*clusters, *(_deployment(f"d{at}", gpus=1 + at % 4, replicas=2) for at in range(100))]))
+    project(
+        folder, iter([*clusters, *(_deployment(f"d{at}", gpus=1 + at % 4, replicas=2) for at in range(100))])
+    )
 
 
 CASES = (

@@ -63,7 +63,6 @@ from inferfleet.fleet.advice.misplaced import placement_problems
 from inferfleet.fleet.advice.runners_up import RunnersUp
 from inferfleet.fleet.advice.seen import remarks
 from inferfleet.fleet.advice.unplanned import unplanned
-from inferfleet.fleet.advice.ways import AllWays
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes, shared
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
@@ -128,7 +127,6 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     # Why replicas of another revision left is told where there is no other reason.
     left |= {old: placing.left[now] for old, now in retained.revised.items() if now in placing.left}
     why = Why(documents, ledger, suitability, candidates)
-    fixes = Fixes(task, ledger, retained)
     return Plan(
         placements=tuple(shared(placements, _least(documents))),
         endpoints=reachable,
@@ -151,8 +149,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             if change.before > change.after and change.spot in left
         },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
-        fixes=fixes,
-        ways=AllWays(task, ledger, fixes),
+        fixes=Fixes(task, ledger, retained),
         runners_up=RunnersUp(
             ledger,
             candidates,

@@ -68,7 +68,8 @@ class Selected:
         asked = namespace, selector.model_dump_json()
         if asked not in self._found:
             labelled = [
-                self._labelled.get((namespace, key, value), []) for key, value in selector.match_labels.items()
+                self._labelled.get((namespace, key, value), [])
+                for key, value in selector.match_labels.items()
             ]
             tried = min(labelled or [self._near.get(namespace, [])], key=len)
             take(_EACH_SELECTOR * (1 + len(tried)), "matching endpoints")
@@ -142,9 +143,7 @@ def route_problems(
         yield from _without_endpoints(service, selected, clusters=clusters)
 
 
-def _by_cluster(
-    service: ModelService, selected: Selected
-) -> dict[str, list[tuple[int, list[Endpoint]]]]:
+def _by_cluster(service: ModelService, selected: Selected) -> dict[str, list[tuple[int, list[Endpoint]]]]:
     """Return the endpoints of each entry of a service with its weight, by cluster."""
     found: dict[str, list[tuple[int, list[Endpoint]]]] = {}
     for entry in service.spec.endpoints:

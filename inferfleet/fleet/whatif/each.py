@@ -87,7 +87,7 @@ def consequence(documents: Documents, standing: Lock, demands: Demands, loss: Lo
             missing.deployment,
             missing.running,
             left[missing.deployment],
-            fix_step(after.fixes.get(missing.deployment), missing.reasons, after.ways[missing.deployment]),
+            fix_step(after.fixes.get(missing.deployment), missing.reasons),
         )
         for missing in after.unplaced
         if missing.running

@@ -85,7 +85,7 @@ def test_what_each_loss_does_is_what_abandoning_the_cluster_then_does(
                 gone.deployment,
                 gone.running,
                 left[gone.deployment],
-                fix_step(done.fixes[gone.deployment], gone.reasons, done.ways[gone.deployment]),
+                fix_step(done.fixes[gone.deployment], gone.reasons),
             )
             for gone in done.unplaced
             if gone.running
