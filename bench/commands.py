@@ -1,8 +1,8 @@
-"""Prints what commands take on large stacks, in CPU seconds: `python bench/commands.py [NAME ...] [--tries 3]`.
+"""Prints what commands take on large stacks, in CPU seconds: `python bench/commands.py`.
 
-Each command runs in a process of its own, several times, and the least is told: user and system time, with the
-start of Python. The stacks are written into a temporary folder. Last comes how `validate` grows from 100 to
-1,000 deployments with as many services.
+Each command runs in a process of its own, several times, and the least is told: user and system time, with
+the start of Python. The stacks are written into a temporary folder. Last comes how `validate` grows from 100
+to 1,000 deployments with as many services.
 """
 
 import argparse

@@ -21,7 +21,7 @@ from inferfleet.plugins.loading.candidates import (
 from inferfleet.plugins.loading.importing import Refusal, imported
 from inferfleet.plugins.loading.quiet import output_caught
 from inferfleet.plugins.loading.slow import told_when_slow
-from inferfleet.plugins.registry import Registry, builtin
+from inferfleet.plugins.registry import MODULES, Registry, builtin
 
 # Set to BUILT_IN where documents are read that nobody has reviewed: the allow-list is among them.
 BUILT_IN_ONLY, BUILT_IN = "INFERFLEET_PLUGINS", "built-in"
@@ -92,7 +92,7 @@ def found_plugins(
     Installed packages are looked through only where a plugin is allowed, or `wanted` and nowhere else (None:
     always). No module is imported that the settings do not name, and none at all without `outside`.
     """
-    registry = builtin()
+    registry = builtin(wanted)
     candidates = list(in_folder(root)) if root else []
     known = {*registry.names, *(candidate.name for candidate in candidates)}
     if settings.allowed_plugins or wanted is None or wanted - known:
@@ -142,7 +142,7 @@ def _loaded(
     if not outside:
         step = f"Unset {BUILT_IN_ONLY}, or name documents by path to check them without the stack's plugins"
         return refused(f"is not imported, because of {BUILT_IN_ONLY}={BUILT_IN}", step)
-    if allowed.name in builtin().names:
+    if allowed.name in MODULES:
         return refused("comes with inferfleet and is always allowed", "Remove it from the list")
     matching = [candidate for candidate in candidates if candidate.name == allowed.name]
     if not matching and root and leads_outside(root):
