@@ -39,6 +39,7 @@ from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
+from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import picker
 
 
@@ -128,11 +129,14 @@ def picker_problems(
     there: defaultdict[tuple[str, str], list[Pods]] = defaultdict(list)
     for spot, of in made.items():
         there[spot.deployment, spot.cluster].extend(of)
+    used_on: defaultdict[str, dict[str, Profile]] = defaultdict(dict)
+    for (_, where), row in sorted(rows.items()):
+        used_on[where][row.name] = row
     sound = set()
     for name, cluster in sorted(documents.clusters.items()):
         usual = picker(cluster.spec.serving.profile, disaggregated=False)
         # Pickers of deployments with prefill apart may have other flags than the usual ones.
-        used = {row.name: row for (_, where), row in sorted(rows.items()) if where == name}
+        used = used_on[name]
         problems = [
             problem
             for row in (usual, *(row for row in used.values() if row is not usual))
