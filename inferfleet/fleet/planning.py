@@ -56,7 +56,7 @@ from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.serving.scaling import ReplicaRange
-from inferfleet.api.problems import in_reading_order
+from inferfleet.api.problems import Problem, in_reading_order
 from inferfleet.api.work import take
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.misplaced import placement_problems
@@ -169,11 +169,22 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *in_other_regions(documents),
                 *remarks(documents, lock.seen),
                 *unplanned(documents),
+                *_exchange_ended(placing.exchange_ended),
             ]
         ),
         lock=new,
         demands=demands,
     )
+
+
+def _exchange_ended(ended: bool) -> Iterator[Problem]:
+    if ended:
+        yield Problem(
+            "moves among new replicas were tried as often as one plan may: with more of them some may have a "
+            "place that lack one, or all may cost less",
+            "Nothing has to be done; update in several steps, or use several stacks, to have more tried",
+            severity="notice",
+        )
 
 
 def rolls(documents: Documents, changed: Iterable[Change], ledger: Ledger) -> Iterator[Roll]:

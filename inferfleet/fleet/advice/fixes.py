@@ -199,9 +199,9 @@ class Fixes(Mapping[str, Fix | None]):
         parts: dict[str, Part] = {}
         for spot, replicas in self._leaving():
             part = parts.setdefault(spot.deployment, Part((-_LARGEST, 0)))
-            growing.ledger.add(spot, -replicas)
+            growing.add(spot, -replicas)
             if not growing.place(spot.deployment, replicas, part):
-                growing.ledger.add(spot, replicas)
+                growing.add(spot, replicas)
         order = {name: (-wanted(name).priority, wanted(name).total) for name in self._missing}
         for name in sorted(self._missing, key=lambda name: (order[name], wanted(name).scarcity)):
             part = parts.setdefault(name, Part(order[name]))

@@ -26,7 +26,8 @@ class Placing:
     `valid` deployments may move and grow; all others may only shrink. `added` and `moved` are replicas that
     came with a merge of branches (`policy/yielding.py`). `ran` counts those that ran by deployment, with
     those of abandoned clusters: up to so many get a place before any that are new. `left` has why replicas
-    left a spot, also of those that were new.
+    left a spot, also of those that were new, and `exchange_ended` whether moves among new ones were tried as
+    often as a plan may.
     """
 
     def __init__(
@@ -47,8 +48,8 @@ class Placing:
         self._targets = targets
         self._ran = ran
         self.left: dict[Spot, str] = {}
+        self.exchange_ended = False
         self._halves: list[str] = []
-        self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
         self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
         self._yielding = Yielding(ledger, candidates, self._valid, added=added or {}, moved=moved or {})
 
@@ -69,7 +70,6 @@ class Placing:
         self._ledger.rooms.pack_anew()
         while self._step():
             self._ledger.rooms.pack_anew()
-            self._without_room.clear()
 
     def _settle(self) -> bool:
         """Move replicas from where they must not be, or have no room. Return True when any left."""
@@ -205,6 +205,7 @@ class Placing:
         # On the nodes that are in use already, each costs nothing more.
         if self._candidates.objective != "pack":
             exchange.cheapen()
+        self.exchange_ended = self.exchange_ended or exchange.ended
         return added
 
     def _missing(self, wanted: Mapping[str, int]) -> Counter[str]:
@@ -267,11 +268,4 @@ class Placing:
 
     def _place_for(self, deployment: str) -> Spot | None:
         """Return where one more replica has room, or None."""
-        # Only where something left since can there be room where there was none.
-        known = self._without_room.get(deployment) == self._ledger.removals
-        if known or not self._candidates.affordable(deployment):
-            return None
-        spot = self._candidates.best(deployment) or self._candidates.best(deployment, thorough=True)
-        if spot is None:
-            self._without_room[deployment] = self._ledger.removals
-        return spot
+        return self._candidates.room_for(deployment) if self._candidates.affordable(deployment) else None

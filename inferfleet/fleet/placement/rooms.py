@@ -236,6 +236,7 @@ class Rooms:
         self.of_offer: dict[str, list[Room]] = {}
         self._index: dict[str, dict[int, list[int]]] = {}
         self._stale: set[int] = set()
+        self.changes = 0  # how often pools grew, or were packed anew
         for name in sorted(clusters):
             for pool in sorted(documents.clusters[name].spec.node_pools, key=attrgetter("name")):
                 if empty := nodes[pool.class_name]:
@@ -259,12 +260,14 @@ class Rooms:
         self.by_key[pool].size += nodes
         self.by_key[pool].forget()
         self._stale.add(self.by_key[pool].number)
+        self.changes += 1
 
     def pack_anew(self) -> None:
         """Let every pool be packed from the beginning, whatever was added in which order."""
         for room in self.all:
             room.forget()
             self._stale.add(room.number)
+        self.changes += 1
 
     def with_free(self, bought: str, asked: int) -> Iterator[Room]:
         """Yield pools of an offer with a node that has so much free, those with the least first."""

@@ -112,9 +112,7 @@ def test_where_a_quota_refuses_no_nodes_help_and_it_is_said() -> None:
     assert [reason.short for reason in missing.reasons] == [
         "refused by quota q (8 of 8 GPUs used, a replica needs 4)"
     ]
-    assert fix_step(None, missing.reasons) == (
-        "Raise its priority or its quota, or lower replicas of others: these take what is added"
-    )
+    assert fix_step(None, missing.reasons) == "Raise spec.gpus of Quota ml/q"
 
 
 def test_a_fix_leaves_pools_alone_that_the_deployment_is_not_open_to() -> None:
