@@ -54,8 +54,18 @@ def _served(number: int, clusters: int) -> Iterator[str]:
 
 
 def crowded(folder: Path) -> None:
-    """Write 1,200 deployments for one pool that has room for 80 of them."""
-    project(folder, iter([_cluster("c0", a100=10), *(_deployment(f"d{at}") for at in range(1200))]))
+    """Write 1,200 deployments of several sizes for one pool that has room for a few of them."""
+    random = Random(1)
+    deployments = (
+        _deployment(
+            f"d{at}",
+            gpus=random.choice((1, 1, 2, 4, 8)),
+            cpu=random.randint(2, 20),
+            replicas=random.choice((1, 2, 3)),
+        )
+        for at in range(1200)
+    )
+    project(folder, iter([_cluster("c0", a100=10), *deployments]))
 
 
 def wide(folder: Path) -> None:

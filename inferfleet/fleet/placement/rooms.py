@@ -89,6 +89,17 @@ class Room:
         """Let the pool be packed from the beginning when it is looked at next."""
         self._set(None)
 
+    def grow(self, nodes: int) -> None:
+        """Give the pool more nodes, or take empty ones; without so many it is packed from the beginning."""
+        self.size += nodes
+        free = dict(self._free or {})
+        empty = free.get(self.node, 0) + nodes
+        if self._free is None or self._left or empty < 0:
+            self._set(None)
+            return
+        free.pop(self.node, None)
+        self._set(free | ({self.node: empty} if empty else {}))
+
     def _set(self, free: Free | None) -> None:
         self._free = free
         self._refused.clear()
@@ -256,9 +267,8 @@ class Rooms:
         self._stale.add(room.number)
 
     def grow(self, pool: PoolKey, nodes: int) -> None:
-        """Give a pool more nodes, or take some with a negative number, and pack it from the beginning."""
-        self.by_key[pool].size += nodes
-        self.by_key[pool].forget()
+        """Give a pool more nodes, or take some with a negative number."""
+        self.by_key[pool].grow(nodes)
         self._stale.add(self.by_key[pool].number)
         self.changes += 1
 
