@@ -68,8 +68,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 )
 # The one module that knows the sandbox, and the one module of it that is known.
 SANDBOX_VERB = ("inferfleet.cli.main", "sandbox.verbs.sandbox")
-# Imports a module by a name from a table. The table is in the same file, so its names are seen all the same.
-IMPORTS_FROM_A_TABLE = "inferfleet.cli.main"
+# Import modules by names from a table. The table is in the same file, so its names are seen all the same.
+IMPORTS_FROM_A_TABLE = ("inferfleet.cli.main", "inferfleet.plugins.registry")
 
 # Modules of other people that every room may import: they compute, and ask neither the system nor the
 # network. `pathlib` is among them because a path is a value; TOUCHES has its methods that touch files.
@@ -118,8 +118,9 @@ OUTSIDE = {
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2", "semver"},
     "inferfleet.policy": {"cel_expr_python", "google.protobuf"},
-    # The line of a plugin that raised, what its functions take, and what it says, not other threads.
-    "inferfleet.plugins": {"inspect", "logging", "sys", "threading", "traceback", "warnings"},
+    # Built-in plugins by a table; the line of a plugin that raised, what its functions take, what it says,
+    # not other threads.
+    "inferfleet.plugins": {"importlib", "inspect", "logging", "sys", "threading", "traceback", "warnings"},
     # The only room that imports and runs code of others.
     "inferfleet.plugins.loading": {"importlib", "os", "sys"},
     "inferfleet.reach": {

@@ -132,7 +132,7 @@ def breaches(path: Path, source: str) -> list[str]:
     for target in imports(source):
         other = room(target)
         if target == "?":
-            if module != IMPORTS_FROM_A_TABLE:
+            if module not in IMPORTS_FROM_A_TABLE:
                 forbidden.append(f"{path} imports by a name that it works out: write the name there")
         elif target.startswith("."):
             forbidden.append(f"{path} imports {target}: write imports from the root")

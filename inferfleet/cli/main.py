@@ -6,31 +6,44 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import shown
 from inferfleet.cli.exit_codes import HELP, ExitCode
 
-# Verb to module. A verb's module holds a function of its name, or a typer app of its own called `app`.
+# Verb to module, with what the list of verbs says: the begin of the verb's own help. A verb's module holds a
+# function of its name, or a typer app of its own called `app`.
 VERBS = {
-    "new": "inferfleet.cli.verbs.new",
-    "validate": "inferfleet.cli.verbs.validate",
-    "plan": "inferfleet.cli.verbs.plan",
-    "digest": "inferfleet.cli.verbs.digest",
-    "render": "inferfleet.cli.verbs.render",
-    "explain": "inferfleet.cli.verbs.explain",
-    "status": "inferfleet.cli.verbs.status",
-    "chat": "inferfleet.cli.verbs.clusters.chat",
-    "report": "inferfleet.cli.verbs.report",
-    "doctor": "inferfleet.cli.verbs.doctor",
-    "capacity": "inferfleet.cli.verbs.clusters.capacity",
-    "recover": "inferfleet.cli.verbs.recover",
-    "classes": "inferfleet.cli.verbs.classes",
-    "plugins": "inferfleet.cli.verbs.plugins",
-    "schema": "inferfleet.cli.verbs.schema",
-    "sandbox": "sandbox.verbs.sandbox",
+    "new": ("inferfleet.cli.verbs.new", "Write a project"),
+    "validate": ("inferfleet.cli.verbs.validate", "Check documents, classes, settings, lock and policies"),
+    "plan": (
+        "inferfleet.cli.verbs.plan",
+        "Show placements, what moves against placement.lock, and replicas without a place",
+    ),
+    "digest": (
+        "inferfleet.cli.verbs.digest",
+        "Show what changes for people between a commit and the working tree",
+    ),
+    "render": ("inferfleet.cli.verbs.render", "Print every Kubernetes object that should exist"),
+    "explain": (
+        "inferfleet.cli.verbs.explain",
+        "Explain a deployment: its shape, why it is placed there and not elsewhere",
+    ),
+    "status": ("inferfleet.cli.verbs.status", "Show what serves and what does not, and why"),
+    "chat": ("inferfleet.cli.verbs.clusters.chat", "Ask a model of the stack one question"),
+    "report": ("inferfleet.cli.verbs.report", "Write one picture of the fleet as an HTML file"),
+    "doctor": ("inferfleet.cli.verbs.doctor", "Look whether an update has what it needs, and change nothing"),
+    "capacity": (
+        "inferfleet.cli.verbs.clusters.capacity",
+        "Ask clusters, and Google about quotas and reservations, what there is for each pool",
+    ),
+    "recover": ("inferfleet.cli.verbs.recover", "Find what a killed update left behind, and fix it"),
+    "classes": ("inferfleet.cli.verbs.classes", "List the classes of the catalogue and the stack"),
+    "plugins": ("inferfleet.cli.verbs.plugins", "List the plugins that chains may name"),
+    "schema": ("inferfleet.cli.verbs.schema", "Print the JSON Schema of all documents"),
+    "sandbox": ("sandbox.verbs.sandbox", "A whole fleet on this machine"),
 }
 
 
@@ -40,6 +53,8 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 class Verbs(TyperGroup):
     """Imports a verb only when it is called, so that `plan` does not wait for what `sandbox` imports."""
+
+    _listing = False
 
     def main(
         self,
@@ -65,11 +80,21 @@ class Verbs(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the verbs without importing them, which takes a second of CPU."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in VERBS:
             return None
+        if self._listing:
+            return TyperCommand(cmd_name, help=f"{VERBS[cmd_name][1]}.")
         try:
-            module = importlib.import_module(VERBS[cmd_name])
+            module = importlib.import_module(VERBS[cmd_name][0])
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         except ModuleNotFoundError as missing:
@@ -83,7 +108,7 @@ def _not_installed(package: str) -> Any:
     """Return a verb in place of `sandbox`, which says what is missing: its packages are an extra."""
 
     def sandbox() -> None:
-        """A whole fleet on this machine (its packages are not installed: inferfleet[sandbox])."""
+        """A whole fleet on this machine."""
         from inferfleet.cli.report import reporting
 
         with reporting():

@@ -1,8 +1,10 @@
 """desired(documents, lock): plan, pods and manifests, or every problem of them."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
+from typing import TypeVar
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
@@ -28,7 +30,7 @@ from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
-from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
@@ -42,6 +44,7 @@ from inferfleet.profiles.table import picker
 _DECIDED, _MADE = 1_000, 300
 # The Secrets that the pods of a spot read.
 Reads = dict[Spot, list[Reference]]
+_Thing = TypeVar("_Thing")
 
 
 def desired(documents: Documents, lock: Lock, *, registry: Registry | None = None) -> Desired:
@@ -143,19 +146,46 @@ def _clusters(
     cloud: Cloud,
 ) -> tuple[DesiredCluster, ...]:
     reads = {spot: _reads(spot, of) for spot, of in templates.items()}
+    read_on = _by_cluster((spot.cluster, ref) for spot, of in reads.items() for ref in of)
+    services_on = _by_cluster((route.cluster, route) for route in planned.services)
+    placements_on = _by_cluster((placement.spot.cluster, placement) for placement in planned.placements)
+    keys_on = _by_cluster(
+        chain(
+            ((endpoint.cluster, endpoint.deployment) for endpoint in planned.endpoints),
+            ((route.cluster, route.service) for route in planned.services),
+        )
+    )
     sites = {name: Site(name, cloud.clusters.get(name)) for name in sorted(documents.clusters)}
-    shared = {name: _shared(documents, planned, site, reads) for name, site in sites.items()}
+    shared = {
+        name: serving_stack(
+            site,
+            namespaces={key.partition("/")[0] for key in keys_on[name]},
+            secrets=held(documents, read_on[name]),
+            serving=documents.clusters[name].spec.serving,
+            stack=documents.settings.stack,
+            pod_security=documents.settings.pod_security,
+        )
+        for name, site in sites.items()
+    }
     endpoints = _endpoints(documents, planned, templates, sites=sites, shared=shared)
     placed = _replicas(
         documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads, endpoints=endpoints
     )
+    placed_on = _by_cluster((made.spot.cluster, made) for made in placed)
     clusters = []
     for name, site in sites.items():
         gateway = documents.clusters[name].spec.serving.gateway
-        here = [made for made in placed if made.spot.cluster == name]
+        here = placed_on[name]
         registered = _registered(documents, name, lock)
         components, served = (
-            _on_cluster(documents, planned, site, shared=shared[name], placed=here, endpoints=endpoints[name])
+            _on_cluster(
+                documents,
+                services_on[name],
+                site,
+                shared=shared[name],
+                placed=here,
+                endpoints=endpoints[name],
+            )
             if registered
             else ((), {})
         )
@@ -166,12 +196,12 @@ def _clusters(
                 gateway_class=gateway.class_name,
                 gateway_provider=gateway.provider,
                 gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
-                secrets_needed=needed(documents, _on(name, reads)),
+                secrets_needed=needed(documents, read_on[name]),
                 gateway=shared[name].gateway if registered else None,
                 workloads={made.spot: made.keys for made in here},
                 scheduler_needs=scheduler_needs(documents, [made.spot for made in here]),
                 served=served,
-                pools=declared_pools(documents, name, planned),
+                pools=declared_pools(documents, name, placements_on[name]),
             )
         )
     revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}
@@ -206,9 +236,17 @@ def _endpoints(
     return made
 
 
+def _by_cluster(things: Iterable[tuple[str, _Thing]]) -> defaultdict[str, list[_Thing]]:
+    """Return things by the cluster that each is of."""
+    found: defaultdict[str, list[_Thing]] = defaultdict(list)
+    for cluster, thing in things:
+        found[cluster].append(thing)
+    return found
+
+
 def _on_cluster(
     documents: Documents,
-    planned: Plan,
+    routes: Iterable[ServiceRoute],
     site: Site,
     *,
     shared: ServingStack,
@@ -222,8 +260,7 @@ def _on_cluster(
             route,
             model_service(documents, route, site=site, profile=table, shared=shared, endpoints=endpoints),
         )
-        for route in planned.services
-        if route.cluster == site.cluster
+        for route in routes
     ]
     components = (
         shared.component,
@@ -240,12 +277,13 @@ def _registered(documents: Documents, cluster: str, lock: Lock) -> bool:
     There are none on an abandoned cluster, nor on a lost one that the lock does not know.
     """
     state = documents.clusters[cluster].spec.state
-    known = (
+    if state != "lost":
+        return state != "abandoned"
+    return (
         cluster in lock.clusters
         or any(spot.cluster == cluster for spot in lock.placements)
         or any(cluster in clusters for clusters in lock.services.values())
     )
-    return state != "abandoned" and (state != "lost" or known)
 
 
 def _replicas(
@@ -282,23 +320,5 @@ def _replicas(
     return placed
 
 
-def _shared(documents: Documents, planned: Plan, site: Site, reads: Reads) -> ServingStack:
-    keys = [endpoint.deployment for endpoint in planned.endpoints if endpoint.cluster == site.cluster]
-    keys += [route.service for route in planned.services if route.cluster == site.cluster]
-    return serving_stack(
-        site,
-        namespaces={key.partition("/")[0] for key in keys},
-        secrets=held(documents, _on(site.cluster, reads)),
-        serving=documents.clusters[site.cluster].spec.serving,
-        stack=documents.settings.stack,
-        pod_security=documents.settings.pod_security,
-    )
-
-
 def _reads(spot: Spot, of: tuple[Pods, ...]) -> list[Reference]:
     return [ref for pods in of for ref in references(spot.namespace, pods.outcome.template)]
-
-
-def _on(cluster: str, reads: Reads) -> list[Reference]:
-    """Return what all pods of a cluster read."""
-    return [ref for spot, of in reads.items() if spot.cluster == cluster for ref in of]

@@ -4,18 +4,22 @@ Problems name their field; who asks adds the lines (`Documents.located`).
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, shown
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.short import MOST, NO_WAYS, fix_step, in_short
+from inferfleet.fleet.advice.short import MOST, fix_step, in_short, told
 from inferfleet.fleet.advice.unreached import unreached
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
 from inferfleet.fleet.lock.lock import Lock, matches
+from inferfleet.fleet.placement.sizes import counted
 from inferfleet.fleet.spot import Spot
+
+# Deployments that one message names.
+_NAMED = 8
 
 
 def refusals(
@@ -27,11 +31,8 @@ def refusals(
     """
     errors = list(lock_refusals(desired, lock)) if locked else []
     if not preview:
-        errors += [
-            unplaced_problem(unplaced, desired.plan, documents)
-            for unplaced in desired.plan.unplaced
-            if refuses(documents, unplaced)
-        ]
+        refused = [unplaced for unplaced in desired.plan.unplaced if refuses(documents, unplaced)]
+        errors += unplaced_problems(refused, desired.plan, documents)
     return tuple(errors)
 
 
@@ -49,10 +50,10 @@ def announcements(
 ) -> tuple[Problem, ...]:
     """Return the warnings that reviewers should read before the update runs."""
     warnings = list(desired.warnings)
+    allowed = [unplaced for unplaced in desired.plan.unplaced if preview or not refuses(documents, unplaced)]
     warnings += [
-        replace(unplaced_problem(unplaced, desired.plan, documents), severity="warning")
-        for unplaced in desired.plan.unplaced
-        if preview or not refuses(documents, unplaced)
+        replace(problem, severity="warning")
+        for problem in unplaced_problems(allowed, desired.plan, documents)
     ]
     warnings += unreached(documents, desired.plan, lock)
     warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
@@ -162,6 +163,21 @@ def _why(roll: Roll) -> str:
     return "prefill and decode exchange something else"
 
 
+def unplaced_problems(every: Sequence[Unplaced], plan: Plan, documents: Documents) -> Iterator[Problem]:
+    """Yield a problem for each of the first deployments without a place, and one that counts all others."""
+    first, others = told(every)
+    for unplaced in first:
+        yield unplaced_problem(unplaced, plan, documents)
+    if others:
+        replicas = sum(unplaced.replicas for unplaced in others)
+        names = listing([unplaced.deployment for unplaced in others], _NAMED)
+        yield Problem(
+            f"{counted(len(others), 'more deployment')} without a place for {counted(replicas, 'replica')}: "
+            f"{names}",
+            "Run `inferfleet explain NAME`, which says why and what would place them",
+        )
+
+
 def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Problem:
     """Return the problem of replicas without a place: the reasons in short, and what would place them.
 
@@ -174,7 +190,7 @@ def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Pr
     if unplaced.running:
         what += f"; {unplaced.running} of them {'runs' if unplaced.running == 1 else 'run'} now"
         what += f" and would end, on {_ending(unplaced, plan)}"
-    step = fix_step(plan.fixes.get(key), unplaced.reasons, plan.ways.get(key, NO_WAYS))
+    step = fix_step(plan.fixes.get(key), unplaced.reasons)
     if refuses(documents, unplaced):
         step += ", lower replicas, or write unplaced: Warn to let updates go on without them"
     else:

@@ -212,19 +212,6 @@ def _shared(one: Spot, other: Spot) -> int:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What would place replicas of a deployment without nodes that cost anything.
-
-    After the `moves` so many are `placed`. `steps` are changes of documents that a fix does not make, each a
-    clause such as `raise spec.gpus of Quota ml/q ...`.
-    """
-
-    moves: tuple[Move, ...] = ()
-    placed: int = 0
-    steps: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Roll:
     """Replicas on a spot whose revision takes the place of others: a new set of pods for an old one.
 
@@ -262,8 +249,8 @@ class Plan:
 
     `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
     other clusters and pools, and `left` why some that ran had to leave a spot. `fixes` are what would place
-    all replicas of each deployment that lacks a place, None where no nodes do, `ways` what does so without
-    nodes, and `runners_up` the next best spots. These and the reasons are worked out when they are asked for.
+    all replicas of each deployment that lacks a place, None where no nodes do, and `runners_up` the
+    next best spots. These and the reasons are worked out when they are asked for.
     `rolls` are of deployments whose revision changes. `problems` have all severities and name fields without
     lines: `Documents.located` adds these.
     """
@@ -277,7 +264,6 @@ class Plan:
     left: Mapping[Spot, str] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     fixes: Mapping[str, Fix | None] = field(default_factory=dict)
-    ways: Mapping[str, Ways] = field(default_factory=dict)
     runners_up: Mapping[Spot, RunnerUp | None] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)

@@ -15,6 +15,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.api.kinds.serving.route import PATH_LIMIT, RouteForm
 from inferfleet.api.problems import Problem
+from inferfleet.api.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.profiles.engines import engine
@@ -96,36 +97,49 @@ def path_problems(
                 yield _unread(documents, taker, cluster)
             if len(taker.requests.paths) > PATH_LIMIT:
                 yield _too_many(taker, cluster)
-        for taker in there:
-            for other in there:
-                clash = (taker.kind, taker.key, other.key)
-                same = None if other is taker or clash in told else _same(taker.requests, other.requests)
-                if same:
-                    told.add(clash)
-                    yield _taken(documents, taker, other, same, cluster)
+        yield from _clashes(documents, there, cluster, told)
 
 
-def _same(one: Requests, other: Requests) -> str | None:
-    """Return requests that both take, in words, where a gateway could not tell which is meant."""
-    if _headers(one) != _headers(other):
-        return None
-    hosts = sorted(
-        {host.lower() for host in one.hostnames or ("",)} & {*map(str.lower, other.hostnames or ("",))}
+def _clashes(
+    documents: Documents, takers: list[_Taker], cluster: str, told: set[tuple[str, str, str]]
+) -> Iterator[Problem]:
+    """Yield an error at each one on a cluster that takes requests of others, with the first of these.
+
+    They are found by their requests, so that those which share none are not compared.
+    """
+    by_request: dict[tuple[object, ...], list[int]] = {}
+    for index, taker in enumerate(takers):
+        for request in _each(taker.requests):
+            by_request.setdefault(request, []).append(index)
+    first: dict[int, int] = {}
+    for alike in by_request.values():
+        take(len(alike), "comparing paths")
+        for index in alike if len(alike) > 1 else ():
+            position = alike[alike[0] == index]
+            first[index] = min(position, first.get(index, position))
+    for index, position in sorted(first.items()):
+        taker, other = takers[index], takers[position]
+        clash = (taker.kind, taker.key, other.key)
+        if clash not in told:
+            told.add(clash)
+            yield _taken(documents, taker, other, _same(taker.requests, other.requests), cluster)
+
+
+def _each(requests: Requests) -> Iterator[tuple[object, ...]]:
+    """Yield what a gateway tells requests apart by: path, host and headers."""
+    headers = frozenset((name.lower(), value) for name, value in requests.headers)
+    for host in {host.lower() for host in requests.hostnames or ("",)}:
+        for path in set(requests.paths):
+            yield f"{requests.prefix}{path}", host, headers
+
+
+def _same(one: Requests, other: Requests) -> str:
+    """Return the first request that both take, in words."""
+    path, host, _ = min(
+        {*_each(one)} & {*_each(other)}, key=lambda request: (str(request[1]), str(request[0]))
     )
-    paths = sorted(_full(one) & _full(other))
-    if not hosts or not paths:
-        return None
-    host = f" for host {hosts[0]}" if hosts[0] else ""
     headers = "".join(f" with {name}: {value}" for name, value in one.headers)
-    return f"{paths[0]}{host}{headers}"
-
-
-def _headers(requests: Requests) -> set[tuple[str, str]]:
-    return {(name.lower(), value) for name, value in requests.headers}
-
-
-def _full(requests: Requests) -> set[str]:
-    return {f"{requests.prefix}{path}" for path in requests.paths}
+    return f"{path}{f' for host {host}' if host else ''}{headers}"
 
 
 def _taken(documents: Documents, taker: _Taker, other: _Taker, same: str, cluster: str) -> Problem:

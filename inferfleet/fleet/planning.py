@@ -55,14 +55,13 @@ from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.serving.scaling import ReplicaRange
-from inferfleet.api.problems import in_reading_order
+from inferfleet.api.problems import Problem, in_reading_order
 from inferfleet.api.work import take
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.misplaced import placement_problems
 from inferfleet.fleet.advice.runners_up import RunnersUp
 from inferfleet.fleet.advice.seen import remarks
 from inferfleet.fleet.advice.unplanned import unplanned
-from inferfleet.fleet.advice.ways import AllWays
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes, shared
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
@@ -78,7 +77,7 @@ from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.fleet.traffic import endpoints, route_problems, routes
+from inferfleet.fleet.traffic import Selected, endpoints, route_problems, routes
 
 # Steps of work that a plan takes for each deployment and cluster, besides the pools that it tries.
 _STEPS = 20
@@ -120,7 +119,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     replicas = {**retained.fixed, **task.placed(ledger)}
     placements = tuple(Placement(spot, number) for spot, number in sorted(replicas.items()))
     reachable = endpoints(documents, placements)
-    services = routes(documents, reachable, lock)
+    selected = Selected(documents, reachable)
+    services = routes(documents, selected, lock)
     new = Lock(
         stack=documents.settings.stack,
         clusters=_clusters(documents, lock),
@@ -137,7 +137,6 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     # Why replicas of another revision left is told where there is no other reason.
     left |= {old: placing.left[now] for old, now in retained.revised.items() if now in placing.left}
     why = Why(documents, ledger, suitability, candidates)
-    fixes = Fixes(task, ledger, retained)
     return Plan(
         placements=tuple(shared(placements, _least(documents))),
         endpoints=reachable,
@@ -160,8 +159,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             if change.before > change.after and change.spot in left
         },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
-        fixes=fixes,
-        ways=AllWays(task, ledger, fixes),
+        fixes=Fixes(task, ledger, retained),
         runners_up=RunnersUp(
             ledger,
             candidates,
@@ -175,17 +173,28 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *placement_problems(task, ledger, checked=checked, why=why),
                 *unkept(documents, candidates, valid),
                 *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
-                *route_problems(documents, reachable, services, lock),
+                *route_problems(documents, selected, services, lock),
                 *path_problems(documents, reachable, services),
                 *unpriced(documents),
                 *in_other_regions(documents),
                 *remarks(documents, lock.seen),
                 *unplanned(documents),
+                *_exchange_ended(placing.exchange_ended),
             ]
         ),
         lock=new,
         demands=demands,
     )
+
+
+def _exchange_ended(ended: bool) -> Iterator[Problem]:
+    if ended:
+        yield Problem(
+            "moves among new replicas were tried as often as one plan may: with more of them some may have a "
+            "place that lack one, or all may cost less",
+            "Nothing has to be done; update in several steps, or use several stacks, to have more tried",
+            severity="notice",
+        )
 
 
 def rolls(documents: Documents, changed: Iterable[Change], ledger: Ledger) -> Iterator[Roll]:

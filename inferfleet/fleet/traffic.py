@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.problems import Problem
 from inferfleet.api.work import take
@@ -21,8 +22,8 @@ BACKEND_LIMIT = 16
 # The time limit of requests in routes. Envoy Gateway ends requests after 15 s and the charts after 5 minutes;
 # long generations stream for longer.
 REQUEST_SECONDS = 3600
-# Steps for a selector, and for a service, on one deployment.
-_EACH_SELECTOR, _EACH_SERVICE = 4, 20
+# Steps for a selector on one endpoint, and for an endpoint behind a service.
+_EACH_SELECTOR, _EACH_ENDPOINT = 4, 20
 # Deployments whose labels are told where a selector matches none.
 _NAMED = 8
 
@@ -48,49 +49,111 @@ def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[
     )
 
 
-def routes(documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock) -> tuple[ServiceRoute, ...]:
+class Selected:
+    """The endpoints that selectors of services match, by an index of their labels, and each selector once."""
+
+    def __init__(self, documents: Documents, endpoints: tuple[Endpoint, ...]) -> None:
+        self._documents = documents
+        self._near: dict[str, list[Endpoint]] = {}
+        self._labelled: dict[tuple[str, str, str], list[Endpoint]] = {}
+        self._found: dict[tuple[str, str], list[Endpoint]] = {}
+        for endpoint in endpoints:
+            namespace = endpoint.deployment.partition("/")[0]
+            self._near.setdefault(namespace, []).append(endpoint)
+            for key, value in endpoint.labels.items():
+                self._labelled.setdefault((namespace, key, value), []).append(endpoint)
+
+    def of(self, namespace: str, selector: LabelSelector) -> list[Endpoint]:
+        """Return the endpoints of a namespace that a selector matches, in their order."""
+        asked = namespace, selector.model_dump_json()
+        if asked not in self._found:
+            labelled = [
+                self._labelled.get((namespace, key, value), [])
+                for key, value in selector.match_labels.items()
+            ]
+            tried = min(labelled or [self._near.get(namespace, [])], key=len)
+            take(_EACH_SELECTOR * (1 + len(tried)), "matching endpoints")
+            self._found[asked] = [endpoint for endpoint in tried if selector.matches(endpoint.labels)]
+        return self._found[asked]
+
+    def could_match(self, near: list[str], selector: LabelSelector) -> bool:
+        """Return whether a selector matches one of these deployments on whichever cluster it ran.
+
+        Of labels those alone count that the selector names, so deployments and clusters that have the same of
+        these are tried once.
+        """
+        keys = {*selector.match_labels, *(condition.key for condition in selector.match_expressions)}
+        clusters, deployments = self._documents.clusters, self._documents.deployments
+        take(_EACH_SELECTOR * (len(near) + len(clusters)), "matching endpoints")
+        of_clusters = {
+            (_named(keys, document.metadata.labels), name if names.CLUSTER in keys else "")
+            for name, document in clusters.items()
+        }
+        of_deployments = {
+            (_named(keys, deployments[name].metadata.labels), name if names.DEPLOYMENT in keys else near[0])
+            for name in near
+        }
+        take(_EACH_SELECTOR * len(of_clusters) * len(of_deployments), "matching endpoints")
+        return any(
+            selector.matches({**dict(shared), **dict(own), **names.endpoint_labels(deployment, cluster)})
+            for shared, cluster in of_clusters
+            for own, deployment in of_deployments
+        )
+
+
+def _named(keys: set[str], labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, labels[key]) for key in sorted(keys) if key in labels)
+
+
+def routes(documents: Documents, selected: Selected, lock: Lock) -> tuple[ServiceRoute, ...]:
     """Return the route of every service on every cluster with an endpoint of it, by service and cluster.
 
     A lost cluster has exactly the services that the lock has there.
     """
-    services, deployments = documents.services.values(), len(documents.deployments)
-    selectors = sum(len(service.spec.endpoints) for service in services)
-    take(deployments * (_EACH_SELECTOR * selectors + _EACH_SERVICE * len(services)), "matching endpoints")
     all_routes: list[ServiceRoute] = []
     for key, service in sorted(documents.services.items()):
-        near: dict[str, list[Endpoint]] = {}
-        for endpoint in _near(service, endpoints):
-            near.setdefault(endpoint.cluster, []).append(endpoint)
-        for cluster, document in sorted(documents.clusters.items()):
-            backends = _backends(service, near.get(cluster, []))
-            if backends and (document.spec.state != "lost" or cluster in lock.services.get(key, ())):
-                all_routes.append(ServiceRoute(key, cluster, backends, root=service.spec.route.path == "/"))
+        locked = lock.services.get(key, ())
+        for cluster, entries in sorted(_by_cluster(service, selected).items()):
+            if documents.clusters[cluster].spec.state != "lost" or cluster in locked:
+                root = service.spec.route.path == "/"
+                all_routes.append(ServiceRoute(key, cluster, _backends(entries), root=root))
     return tuple(all_routes)
 
 
 def route_problems(
-    documents: Documents, endpoints: tuple[Endpoint, ...], routes: tuple[ServiceRoute, ...], lock: Lock
+    documents: Documents, selected: Selected, routes: tuple[ServiceRoute, ...], lock: Lock
 ) -> Iterator[Problem]:
     """Yield errors (a selector that can match nothing, a route with too many backends) and warnings (a
     selector that matches nothing yet).
     """
+    by_service: dict[str, list[ServiceRoute]] = {}
+    for route in routes:
+        by_service.setdefault(route.service, []).append(route)
     for key, service in sorted(documents.services.items()):
-        clusters = [route.cluster for route in routes if route.service == key]
-        for cluster, document in sorted(documents.clusters.items()):
-            locked = cluster in lock.services.get(key, ())
-            if locked and document.spec.state == "lost" and cluster not in clusters:
+        of_service = by_service.get(key, [])
+        clusters = [route.cluster for route in of_service]
+        for cluster in sorted(lock.services.get(key, ())):
+            document = documents.clusters.get(cluster)
+            if document and document.spec.state == "lost" and cluster not in clusters:
                 yield _route_without_endpoints(key, cluster)
-        for route in routes:
-            if route.service == key and documents.clusters[route.cluster].spec.state != "lost":
+        for route in of_service:
+            if documents.clusters[route.cluster].spec.state != "lost":
                 yield from _too_many(route)
-        yield from _matching_nothing(documents, key)
-        yield from _without_endpoints(key, service, near=_near(service, endpoints), clusters=clusters)
+        yield from _matching_nothing(documents, service, selected)
+        yield from _without_endpoints(service, selected, clusters=clusters)
 
 
-def _near(service: ModelService, endpoints: tuple[Endpoint, ...]) -> list[Endpoint]:
-    """Return the endpoints in the service's namespace."""
-    namespace = f"{service.metadata.namespace}/"
-    return [endpoint for endpoint in endpoints if endpoint.deployment.startswith(namespace)]
+def _by_cluster(service: ModelService, selected: Selected) -> dict[str, list[tuple[int, list[Endpoint]]]]:
+    """Return the endpoints of each entry of a service with its weight, by cluster."""
+    found: dict[str, list[tuple[int, list[Endpoint]]]] = {}
+    for entry in service.spec.endpoints:
+        of_entry: dict[str, list[Endpoint]] = {}
+        for endpoint in selected.of(service.metadata.namespace, entry.selector):
+            of_entry.setdefault(endpoint.cluster, []).append(endpoint)
+        for cluster, matched in of_entry.items():
+            take(_EACH_ENDPOINT * len(matched), "sharing traffic")
+            found.setdefault(cluster, []).append((entry.weight, matched))
+    return found
 
 
 def shares(entries: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
@@ -128,43 +191,33 @@ def _labels(documents: Documents, deployment: str, cluster: str) -> dict[str, st
     }
 
 
-def _backends(service: ModelService, endpoints: list[Endpoint]) -> tuple[Backend, ...]:
-    entries = [
-        (
-            entry.weight,
-            {
-                endpoint.deployment: endpoint.replicas
-                for endpoint in endpoints
-                if entry.selector.matches(endpoint.labels)
-            },
-        )
-        for entry in service.spec.endpoints
-    ]
-    matched = [(weight, replicas) for weight, replicas in entries if replicas]
-    revisions = {endpoint.deployment: endpoint.revision for endpoint in endpoints}
-    weights = shares(matched) if matched else {}
+def _backends(entries: list[tuple[int, list[Endpoint]]]) -> tuple[Backend, ...]:
+    """Return the backends of a service on one cluster, of entries with at least one endpoint each."""
+    revisions = {endpoint.deployment: endpoint.revision for _, matched in entries for endpoint in matched}
+    weights = shares(
+        [
+            (weight, {endpoint.deployment: endpoint.replicas for endpoint in matched})
+            for weight, matched in entries
+        ]
+    )
     return tuple(Backend(name, weight, revisions[name]) for name, weight in weights.items())
 
 
-def _matching_nothing(documents: Documents, key: str) -> Iterator[Problem]:
+def _matching_nothing(documents: Documents, service: ModelService, selected: Selected) -> Iterator[Problem]:
     """Yield a problem for each selector that matches no endpoint, on whichever clusters replicas run."""
-    service = documents.services[key]
     namespace = service.metadata.namespace
-    near = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
     for index, entry in enumerate(service.spec.endpoints):
-        # One after the other: most selectors match the first deployments that they are tried on.
-        if documents.clusters and not any(
-            entry.selector.matches(_labels(documents, name, cluster))
-            for name in near
-            for cluster in documents.clusters
-        ):
+        if not documents.clusters or selected.of(namespace, entry.selector):
+            continue
+        near = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
+        if not selected.could_match(near, entry.selector):
             labels = str(entry.selector) or "no labels"
             yield Problem(
                 f"selector {labels} matches no deployment of namespace {namespace}",
                 _labels_to_use(documents, near),
                 f"spec.endpoints[{index}].selector",
                 kind="ModelService",
-                key=key,
+                key=service.metadata.key,
             )
 
 
@@ -177,9 +230,10 @@ def _labels_to_use(documents: Documents, near: list[str]) -> str:
 
 
 def _without_endpoints(
-    key: str, service: ModelService, *, near: list[Endpoint], clusters: list[str]
+    service: ModelService, selected: Selected, *, clusters: list[str]
 ) -> Iterator[Problem]:
     """Yield a problem for a service without a route, or for selectors that lack an endpoint on a cluster."""
+    key = service.metadata.key
     if not clusters:
         yield Problem(
             f"service {key} has no endpoint on any cluster, so it gets no route",
@@ -190,7 +244,7 @@ def _without_endpoints(
         )
         return
     for index, entry in enumerate(service.spec.endpoints):
-        reached = {endpoint.cluster for endpoint in near if entry.selector.matches(endpoint.labels)}
+        reached = {endpoint.cluster for endpoint in selected.of(service.metadata.namespace, entry.selector)}
         missing = [cluster for cluster in clusters if cluster not in reached]
         if missing:
             on = f"on cluster {', '.join(missing)}" if reached else "on any cluster"

@@ -25,7 +25,7 @@ from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import one_of, shown
 from inferfleet.plugins.calling import HEED, call, shortened, text_of
 from inferfleet.plugins.contract import Plugin, PluginError
-from inferfleet.plugins.registry import Registry, builtin, mistakes_of
+from inferfleet.plugins.registry import MODULES, Registry, builtin, mistakes_of
 
 FOLDER = "plugins"
 GROUP = "inferfleet.plugins"
@@ -125,7 +125,7 @@ def found_plugins(
     Installed packages are looked through only where a plugin is allowed, or `wanted` and nowhere else (None:
     always). No module is imported that the settings do not name, and none at all without `outside`.
     """
-    registry = builtin()
+    registry = builtin(wanted)
     candidates = list(_in_folder(root)) if root else []
     known = {*registry.names, *(candidate.name for candidate in candidates)}
     if settings.allowed_plugins or wanted is None or wanted - known:
@@ -218,7 +218,7 @@ def _loaded(
     if not outside:
         step = f"Unset {BUILT_IN_ONLY}, or name documents by path to check them without the stack's plugins"
         return refused(f"is not imported, because of {BUILT_IN_ONLY}={BUILT_IN}", step)
-    if allowed.name in builtin().names:
+    if allowed.name in MODULES:
         return refused("comes with inferfleet and is always allowed", "Remove it from the list")
     matching = [candidate for candidate in candidates if candidate.name == allowed.name]
     if not matching:

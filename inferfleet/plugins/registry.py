@@ -6,33 +6,35 @@ allow.
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, is_typeddict
 
 from pydantic import BaseModel
 
 from inferfleet.api.problems import Problem
-from inferfleet.plugins.builtin import (
-    accelerator,
-    demo_pod_tweaks,
-    entry_address_file,
-    group_env,
-    hugepages,
-    istio,
-    json_patch,
-    lws_standard_labels,
-    prometheus,
-    restricted,
-    scheduler,
-    topology_spread,
-    tracing,
-)
-from inferfleet.plugins.builtin.model_cache import plugin as model_cache
-from inferfleet.plugins.builtin.network_fabric import plugin as network_fabric
 from inferfleet.plugins.contract import Plugin
 
+# The built-in plugins by name, with their modules.
+MODULES = {
+    "accelerator": "inferfleet.plugins.builtin.accelerator",
+    "demo-pod-tweaks": "inferfleet.plugins.builtin.demo_pod_tweaks",
+    "entry-address-file": "inferfleet.plugins.builtin.entry_address_file",
+    "group-env": "inferfleet.plugins.builtin.group_env",
+    "hugepages": "inferfleet.plugins.builtin.hugepages",
+    "istio": "inferfleet.plugins.builtin.istio",
+    "json-patch": "inferfleet.plugins.builtin.json_patch",
+    "lws-standard-labels": "inferfleet.plugins.builtin.lws_standard_labels",
+    "model-cache": "inferfleet.plugins.builtin.model_cache.plugin",
+    "network-fabric": "inferfleet.plugins.builtin.network_fabric.plugin",
+    "prometheus": "inferfleet.plugins.builtin.prometheus",
+    "restricted": "inferfleet.plugins.builtin.restricted",
+    "scheduler": "inferfleet.plugins.builtin.scheduler",
+    "topology-spread": "inferfleet.plugins.builtin.topology_spread",
+    "tracing": "inferfleet.plugins.builtin.tracing",
+}
 # A plugin's name becomes part of the names of its companion objects.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VERSION = re.compile(r"[0-9A-Za-z]([-+._0-9A-Za-z]{0,62}[0-9A-Za-z])?")
@@ -52,6 +54,7 @@ class Registry:
     `origins` says where plugins come from that are not built in, and `not_allowed` where those are that were
     found and not imported, because the settings do not name them. `unusable` has plugins that the settings
     name and that cannot be used, with the reason. `remarks` are warnings about how plugins were imported.
+    `unused` are built-in ones that were not imported, because no chain names them.
 
     Raises ValueError for a plugin that `mistakes_of` finds something wrong with, and for a name twice.
     """
@@ -61,12 +64,13 @@ class Registry:
     not_allowed: Mapping[str, str] = field(default_factory=dict)
     unusable: Mapping[str, Problem] = field(default_factory=dict)
     remarks: tuple[Problem, ...] = ()
+    unused: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for plugin in self.plugins:
             for mistake in mistakes_of(plugin):
                 raise ValueError(mistake)
-        names = [plugin.name for plugin in self.plugins]
+        names = [*(plugin.name for plugin in self.plugins), *self.unused]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"plugin {name} is registered already; give one of the two another name")
@@ -81,7 +85,7 @@ class Registry:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(sorted(plugin.name for plugin in self.plugins))
+        return tuple(sorted([*(plugin.name for plugin in self.plugins), *self.unused]))
 
     def origin(self, name: str) -> str:
         """Return where a registered plugin comes from: `built in`, or a file or package."""
@@ -157,23 +161,8 @@ def _types(annotation: Any) -> Iterator[Any]:
         yield from _types(inner)
 
 
-def builtin() -> Registry:
-    """Return the plugins that come with inferfleet."""
-    modules = (
-        accelerator,
-        demo_pod_tweaks,
-        entry_address_file,
-        group_env,
-        hugepages,
-        istio,
-        json_patch,
-        lws_standard_labels,
-        model_cache,
-        network_fabric,
-        prometheus,
-        restricted,
-        scheduler,
-        topology_spread,
-        tracing,
-    )
-    return Registry(tuple(module.PLUGIN for module in modules))
+def builtin(wanted: Collection[str] | None = None) -> Registry:
+    """Return the plugins that come with inferfleet. Of these only the `wanted` are imported (None: all)."""
+    imported = [name for name in MODULES if wanted is None or name in wanted]
+    plugins = (import_module(MODULES[name]).PLUGIN for name in imported)
+    return Registry(tuple(plugins), unused=tuple(name for name in MODULES if name not in imported))

@@ -4,12 +4,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_project import Project
+from typer.main import get_command
 
 from inferfleet.api.loading.schema import json_schema
-from inferfleet.plugins.registry import builtin
+from inferfleet.cli.main import VERBS, app
+from inferfleet.plugins.registry import MODULES, builtin
 
 
 def test_schema_is_the_schema_of_the_documents(project: Project) -> None:
@@ -72,3 +75,24 @@ def test_verbs_other_than_sandbox_need_neither_pulumi_nor_a_kubernetes_client(pr
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (ran.stderr, json.loads(ran.stdout)) == ("", [])
+
+
+def test_the_list_of_verbs_imports_none_and_says_what_the_help_of_each_begins_with() -> None:
+    program = "import sys; from inferfleet.cli.main import main\ntry: main()\nfinally: print(*sys.modules)"
+    listed = subprocess.run(
+        [sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True
+    )
+    modules = listed.stdout.splitlines()[-1].split()
+    assert [name for name in modules if name.startswith(("inferfleet.cli.verbs.", "pydantic"))] == []
+    group: Any = get_command(app)
+    for name, (_, summary) in VERBS.items():
+        said = " ".join(group.get_command(None, name).help.split())
+        assert said.startswith(summary), name
+
+
+def test_a_stack_that_names_no_plugin_imports_none() -> None:
+    assert builtin(()).names == builtin().names
+    assert builtin(["istio"]).plugins == tuple(
+        plugin for plugin in builtin().plugins if plugin.name == "istio"
+    )
+    assert list(MODULES) == [plugin.name for plugin in builtin().plugins]

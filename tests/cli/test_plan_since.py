@@ -89,7 +89,6 @@ def test_a_base_without_the_stack_is_told(committed: Project) -> None:
     "words",
     [
         ("stacks/prod",),
-        ("--rebalance",),
         ("--n-minus-one",),
         ("--without", "cluster=east"),
         ("--set", "ModelDeployment/ml/qwen.spec.replicas=2"),

@@ -263,3 +263,17 @@ def test_a_message_has_at_most_600_characters_whatever_the_fleet() -> None:
         )
         [problem] = _refused(stack(*clusters, *gone, wide), known)
         assert len(str(problem)) <= 600 + len("spec.replicas: ")
+
+
+def test_of_many_deployments_without_a_place_20_are_told_and_first_those_that_would_end() -> None:
+    names = [f"d{number:02}" for number in range(25)]
+    both = cluster("east"), cluster("west", state="abandoned")
+    wanted = (deployment(name, priority=-int(name == "d24")) for name in names)
+    documents = stack(*both, deployment("full", 8), *wanted, unplaced="error")
+    running = lock({"full east/l4": 8, "d24 west/l4": 1}, uids=EAST_UID)
+    *told, rest = _refused(documents, running)
+    assert [problem.key for problem in told] == [f"ml/{name}" for name in (*names[:19], "d24")]
+    assert rest == Problem(
+        "5 more deployments without a place for 5 replicas: ml/d19, ml/d20, ml/d21, ml/d22, ml/d23",
+        "Run `inferfleet explain NAME`, which says why and what would place them",
+    )

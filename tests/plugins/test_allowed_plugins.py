@@ -13,7 +13,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.settings import AllowedPlugin, Settings
 from inferfleet.plugins.loading import found_plugins, installed, registered
-from inferfleet.plugins.registry import Registry, builtin
+from inferfleet.plugins.registry import MODULES, Registry, builtin
 
 ROOT = Path(__file__).parent.parent.parent
 GOOD = '''\
@@ -45,7 +45,7 @@ def settings(*allowed: tuple[str, str | None], plugins: tuple[str, ...] = ()) ->
 
 
 def found(project: OnDisk, *allowed: tuple[str, str | None]) -> Registry:
-    return found_plugins(settings(*allowed), project.root, wanted=frozenset())
+    return found_plugins(settings(*allowed), project.root, wanted=frozenset(MODULES))
 
 
 def refused(project: OnDisk, *allowed: tuple[str, str | None]) -> list[str]:
@@ -71,7 +71,7 @@ def test_a_module_that_is_named_comes_in_and_one_that_is_not_is_never_run(
 def test_the_default_allows_nothing(project: OnDisk) -> None:
     in_folder(project, "my_plugin", "raise SystemExit")
     assert found(project) == Registry(builtin().plugins, not_allowed={"my-plugin": "plugins/my_plugin.py"})
-    assert found_plugins(settings(), None, wanted=frozenset()) == builtin()
+    assert found_plugins(settings(), None, wanted=frozenset()) == builtin(())
 
 
 def test_a_package_of_another_version_than_the_allowed_one_is_not_imported(

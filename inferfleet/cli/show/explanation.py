@@ -15,8 +15,8 @@ from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired, ReadyHook
 from inferfleet.digest.texts import command_text
 from inferfleet.fleet import names
-from inferfleet.fleet.advice.short import NO_WAYS, by_cluster, fix_lines
-from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced, Ways
+from inferfleet.fleet.advice.short import by_cluster, fix_lines
+from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced
 from inferfleet.fleet.engines.worker import WorkerPod
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.sizes import cores, gib, needed
@@ -81,7 +81,6 @@ class Explanation:
     reasons: tuple[Reason, ...]
     unplaced: Unplaced | None
     fix: Fix | None
-    ways: Ways
     services: tuple[str, ...]
     edited: tuple[tuple[str, tuple[PoolKey, ...], Demand], ...]
 
@@ -108,7 +107,6 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
         reasons=plan.reasons.get(key, ()),
         unplaced=next((missing for missing in plan.unplaced if missing.deployment == key), None),
         fix=plan.fixes.get(key),
-        ways=plan.ways.get(key, NO_WAYS),
         services=tuple(
             sorted(
                 {
@@ -209,7 +207,7 @@ def show(explained: Explanation) -> None:
         title = f"{explained.unplaced.replicas} without a place"
         print_table(title, ("cluster", "pool", "why not"), reason_rows(explained.unplaced.reasons))
         print_line(by_cluster(explained.unplaced.reasons))
-        for line in fix_lines(explained.fix, explained.unplaced.reasons, explained.ways):
+        for line in fix_lines(explained.fix, explained.unplaced.reasons):
             print_line(line)
     print_line()
     if explained.document.spec.route.enabled:

@@ -56,9 +56,7 @@ def as_values(explained: Explanation) -> dict[str, Any]:
         "elsewhere": reason_values(explained.reasons),
         "unplaced": explained.unplaced.replicas if explained.unplaced else 0,
         "whyUnplaced": explained.unplaced
-        and unplaced_values(
-            explained.unplaced, explained.fix, explained.ways, most=len(explained.unplaced.reasons)
-        ),
+        and unplaced_values(explained.unplaced, explained.fix, most=len(explained.unplaced.reasons)),
         "services": list(explained.services),
     }
 

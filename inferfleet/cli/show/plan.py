@@ -9,8 +9,8 @@ from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.changed import change_lines, roll_line
 from inferfleet.fleet.advice.exposed import Exposed, OnePicker
-from inferfleet.fleet.advice.short import NO_WAYS, fix_step, groups, in_short
-from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced, Ways
+from inferfleet.fleet.advice.short import fix_step, groups, in_short, told
+from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
 from inferfleet.fleet.placement.sizes import counted
 from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
@@ -73,10 +73,14 @@ def show(desired: Desired, *, remembered: bool) -> None:
     if plan.unplaced:
         print_line()
         print_line("without a place (inferfleet explain says why of each pool)")
-    for missing in plan.unplaced:
+    first, others = told(plan.unplaced)
+    for missing in first:
         running = f" ({missing.running} of them running now)" if missing.running else ""
         what = f"{missing.deployment}: {counted(missing.replicas, 'replica')}{running}"
         print_line(f"  {what}, {in_short(missing.reasons)}")
+    if others:
+        replicas = counted(sum(missing.replicas for missing in others), "replica")
+        print_line(f"  and {counted(len(others), 'more deployment')}: {replicas}")
 
 
 def show_exposed(alone: Iterable[Exposed], picker: OnePicker | None) -> None:
@@ -159,6 +163,7 @@ def reason_values(reasons: Iterable[Reason]) -> list[dict[str, str | None]]:
 def as_values(desired: Desired) -> dict[str, Any]:
     """Return the same facts as values for JSON."""
     plan = desired.plan
+    first, others = told(plan.unplaced)
     return {
         "stack": desired.stack,
         "placements": [
@@ -215,21 +220,27 @@ def as_values(desired: Desired) -> dict[str, Any]:
             for change in desired.cloud_changes
         ],
         "unplaced": [
-            {
-                "deployment": missing.deployment,
-                "replicas": missing.replicas,
-                **unplaced_values(
-                    missing, plan.fixes.get(missing.deployment), plan.ways.get(missing.deployment, NO_WAYS)
-                ),
-            }
-            for missing in plan.unplaced
+            *(
+                {
+                    "deployment": missing.deployment,
+                    "replicas": missing.replicas,
+                    **unplaced_values(missing, plan.fixes.get(missing.deployment)),
+                }
+                for missing in first
+            ),
+            *(
+                {
+                    "deployment": missing.deployment,
+                    "replicas": missing.replicas,
+                    "running": missing.running,
+                }
+                for missing in others
+            ),
         ],
     }
 
 
-def unplaced_values(
-    missing: Unplaced, fix: Fix | None, ways: Ways, most: int = MOST_REASONS
-) -> dict[str, Any]:
+def unplaced_values(missing: Unplaced, fix: Fix | None, most: int = MOST_REASONS) -> dict[str, Any]:
     """Return how many of the replicas run now, why they have no place, in short and pool by pool, and what
     would place them.
     """
@@ -251,17 +262,7 @@ def unplaced_values(
             "pools": [node_values(more) | {"priceRegion": more.price_region or None} for more in fix.pools],
             "others": list(fix.first),
         },
-        "moves": [
-            {
-                "replicas": move.replicas,
-                "from": spot_values(move.before),
-                "to": spot_values(move.after),
-            }
-            for move in ways.moves
-        ],
-        "placedByMoves": ways.placed,
-        "nextStep": fix_step(fix, missing.reasons, ways),
-        "changes": list(ways.steps),
+        "nextStep": fix_step(fix, missing.reasons),
     }
 
 

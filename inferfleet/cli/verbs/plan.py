@@ -18,26 +18,16 @@ from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.losses import loss_values, show_losses
 from inferfleet.cli.show.plan import as_values, exposed_values, show, show_exposed
 from inferfleet.cli.show.rolling import WITHOUT_BASE, rolling_values, show_rolling
-from inferfleet.cli.show.savings import saving_values, show_savings
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
 from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.exposed import exposed, one_picker
-from inferfleet.fleet.advice.rebalance import moved, savings, since
 from inferfleet.fleet.lock.lock import matches, text
 from inferfleet.fleet.whatif.each import n_minus_one as after_each_loss
 
 Write = Annotated[bool, typer.Option("--write", help="Write placement.lock.")]
 Locked = Annotated[bool, typer.Option("--locked", help="Fail when placement.lock does not match.")]
-Rebalance = Annotated[
-    bool,
-    typer.Option(
-        "--rebalance",
-        help="Propose moves of replicas that make room for others, or save money or whole nodes; --write "
-        "puts them into the lock.",
-    ),
-]
 Yield = Annotated[
     list[str] | None,
     typer.Option(
@@ -56,7 +46,6 @@ Base = Annotated[
         show_default=False,
     ),
 ]
-MaxMoves = Annotated[int, typer.Option("--max-moves", min=1, max=1000, help="Most moves of --rebalance.")]
 
 
 def plan(
@@ -65,8 +54,6 @@ def plan(
     write: Write = False,
     locked: Locked = False,
     yield_: Yield = None,
-    rebalance: Rebalance = False,
-    max_moves: MaxMoves = 10,
     without: Without = None,
     set_: Set = None,
     n_minus_one: NMinusOne = False,
@@ -77,27 +64,20 @@ def plan(
 
     With --write the lock is updated, and the UIDs of existing clusters that answer are recorded. With
     --yield replicas of the deployments that it names leave pools that do not hold what the lock has on them.
-    With --rebalance the plan has moves that no update makes by itself, because they stop replicas that run;
-    with --base the pods and endpoint pickers that roll, of which placement.lock knows nothing.
+    With --base it has the pods and endpoint pickers that roll, of which placement.lock knows nothing.
 
     With --without and --set the plan is that of a fleet that lost something, and of other documents; files
     stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
     """
     lost, edits = losses_asked(without or ()), edits_asked(set_ or ())
     with reporting(as_json=as_json) as report:
-        _check_options(
-            named_by_path=bool(paths),
-            write=write,
-            locked=locked,
-            yielding=bool(yield_),
-            rebalance=rebalance,
-        )
-        if (lost or edits or n_minus_one) and (write or locked or rebalance):
-            given = "--write" if write else "--locked" if locked else "--rebalance"
+        _check_options(named_by_path=bool(paths), write=write, locked=locked, yielding=bool(yield_))
+        if (lost or edits or n_minus_one) and (write or locked):
+            given = "--write" if write else "--locked"
             what = "--without, --set and --n-minus-one ask what would be"
             raise typer.BadParameter(what, param_hint=given)
-        if base is not None and (paths or lost or edits or n_minus_one or rebalance or yield_):
-            options = "--without, --set, --n-minus-one, --rebalance and --yield"
+        if base is not None and (paths or lost or edits or n_minus_one or yield_):
+            options = "--without, --set, --n-minus-one and --yield"
             given = "paths of documents" if paths else options
             what = f"an update from a commit to the stack as it is written is planned, and not to {given}"
             raise typer.BadParameter(what, param_hint="--base")
@@ -106,18 +86,10 @@ def plan(
         report.documents = documents
         report.problems += source.notices
         desired = source.desired()
-        moves = savings(documents, desired.plan, max_moves, lock.seen) if rebalance else ()
-        if moves:
-            first = desired.plan
-            placements = moved(dict(first.lock.placements), moves)
-            with_moves = replace(lock, placements=placements)
-            desired = replace(source, lock=with_moves).desired()
-            desired = replace(desired, plan=since(lock, first, desired.plan))
         alone = exposed(documents, desired.plan.placements)
         picker = one_picker(documents, desired.plan.placements)
-        report.values |= as_values(desired) | exposed_values(alone, picker)
-        if rebalance:
-            report.values["rebalance"] = [saving_values(move) for move in moves]
+        if as_json:
+            report.values |= as_values(desired) | exposed_values(alone, picker)
         if lost or edits:
             report.values["asIf"] = {
                 "without": [{"kind": loss.kind, "name": loss.name} for loss in lost],
@@ -138,8 +110,6 @@ def plan(
                 print_line(f"as if {edit.written}")
             show(desired, remembered=source.files is not None)
             show_exposed(alone, picker)
-        if rebalance and not as_json:
-            show_savings(moves)
         if n_minus_one and not as_json:
             show_losses(after_losses)
         if base is not None:
@@ -194,25 +164,15 @@ def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> 
         show_rolling(differences, before.commit)
 
 
-def _check_options(
-    *, named_by_path: bool, write: bool, locked: bool, yielding: bool, rebalance: bool
-) -> None:
+def _check_options(*, named_by_path: bool, write: bool, locked: bool, yielding: bool) -> None:
     if yielding and locked:
         raise typer.BadParameter("--yield and --locked contradict each other", param_hint="--yield")
-    if rebalance and locked:
-        raise typer.BadParameter("--rebalance and --locked contradict each other", param_hint="--rebalance")
     if write and locked:
         raise typer.BadParameter("--write and --locked contradict each other", param_hint="--write")
-    if named_by_path and (write or locked or yielding or rebalance):
+    if named_by_path and (write or locked or yielding):
         raise typer.BadParameter(
             "documents named by path have no placement.lock; name a --stack",
-            param_hint="--write"
-            if write
-            else "--locked"
-            if locked
-            else "--yield"
-            if yielding
-            else "--rebalance",
+            param_hint="--write" if write else "--locked" if locked else "--yield",
         )
 
 

@@ -1,12 +1,12 @@
 """What the documents say of the nodes of existing clusters, for whoever looks at the nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
@@ -41,8 +41,12 @@ class DeclaredPool:
         return f"spec.nodePools[{self.place}].{field}"
 
 
-def declared_pools(documents: Documents, cluster: str, planned: Plan) -> tuple[DeclaredPool, ...]:
-    """Return the pools of an existing cluster; those of one that the stack creates are Google's to make."""
+def declared_pools(
+    documents: Documents, cluster: str, placements: Collection[Placement]
+) -> tuple[DeclaredPool, ...]:
+    """Return the pools of an existing cluster with what is placed on it; those of one that the stack creates
+    are Google's to make.
+    """
     spec = documents.clusters[cluster].spec
     if spec.cluster.existing is None:
         return ()
@@ -59,8 +63,8 @@ def declared_pools(documents: Documents, cluster: str, planned: Plan) -> tuple[D
                 (pool.min_node_count or 0) if pool.autoscaled else pool.size,
                 sum(
                     placement.replicas
-                    for placement in planned.placements
-                    if placement.spot.cluster == cluster and pool.name in dict(placement.spot.pools).values()
+                    for placement in placements
+                    if pool.name in dict(placement.spot.pools).values()
                 ),
                 device.driver if device else "",
                 device.count if device else 0,

@@ -17,8 +17,9 @@ quota, however many are tried, there is no fix either.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from inferfleet.fleet.advice.growing import Growing, Part
 from inferfleet.fleet.decisions import Fix, MoreNodes
@@ -38,11 +39,23 @@ _LARGEST = 10**9
 _SURE, _PER_REPLICA = 20_000, (30, 80)
 
 
+# Deployments, and the nodes of all of them.
+_Served = tuple[tuple[str, ...], Counter[PoolKey]]
+
+
+class _Kind(NamedTuple):
+    """Where a deployment may run: clusters, pools that are closed to it, and offers of its roles."""
+
+    clusters: frozenset[str]
+    closed: frozenset[PoolKey]
+    offers: frozenset[str]
+
+
 class Fixes(Mapping[str, Fix | None]):
     """The fix of each deployment that lacks a place, None where no number of nodes helps.
 
-    All are worked out together when the first is asked for. No pool grows over the nodes that quotas and
-    reservations were seen to allow.
+    All are worked out together when the first is asked for; whose nodes come with one, once for all that are
+    served alike. No pool grows over the nodes that quotas and reservations were seen to allow.
     """
 
     def __init__(self, task: Task, ledger: Ledger, retained: Retained) -> None:
@@ -51,6 +64,7 @@ class Fixes(Mapping[str, Fix | None]):
         self._clusters = len(ledger.rooms.on_cluster)
         self._retained = retained
         lacking = {name: task.targets[name] - ledger.total(name) for name in sorted(task.valid)}
+        self._known: dict[tuple[frozenset[PoolKey], tuple[int, int]], _Served] = {}
         self._left = [_SURE, _SURE]  # from the plan, and from the lock
         self._missing = {name: number for name, number in lacking.items() if number > 0}
 
@@ -110,28 +124,34 @@ class Fixes(Mapping[str, Fix | None]):
         """Return the nodes of a deployment with those of others that could take them: of those that are
         served before it, then of all that are no less important, then some more.
         """
-        rank, size = self._parts[deployment].order
+        part = self._parts[deployment]
+        rank, size = part.order
         tries = []
         for last in ((rank, size), (rank, _LARGEST)):
-            first = self._others(deployment, last)
-            nodes = Counter(self._parts[deployment].nodes)
-            for other in first:
-                nodes.update(self._parts[other].nodes)
-            tries.append((nodes, first))
+            served, nodes = self._served(frozenset(part.used), last)
+            tries.append((nodes, tuple(name for name in served if name != deployment)))
         nodes, first = tries[-1]
         return [*tries, *((nodes + Counter(dict.fromkeys(nodes, more)), first) for more in _MORE)]
 
-    def _others(self, deployment: str, last: tuple[int, int]) -> tuple[str, ...]:
-        """Return who could take the nodes, or those of one that could, up to a place in the order."""
-        first: set[str] = set()
-        pools = list(self._parts[deployment].used)
-        for pool in pools:
-            for other in self._takers(pool):
-                part = self._parts[other]
-                if other not in first and other != deployment and part.placed and part.order <= last:
-                    first.add(other)
-                    pools += part.used.difference(pools)
-        return tuple(sorted(first))
+    def _served(self, used: frozenset[PoolKey], last: tuple[int, int]) -> _Served:
+        """Return who could take nodes of these pools, or of those that one of them uses, up to a place in the
+        order, and the nodes of all of them.
+        """
+        if (used, last) not in self._known:
+            pools, kinds, names = [*used], set[_Kind](), set[str]()
+            for pool in pools:
+                for kind in self._takers(pool) - kinds:
+                    kinds.add(kind)
+                    for name in self._kinds[kind]:
+                        part = self._parts[name]
+                        if part.placed and part.order <= last:
+                            names.add(name)
+                            pools += part.used.difference(pools)
+            nodes = Counter[PoolKey]()
+            for name in names:
+                nodes.update(self._parts[name].nodes)
+            self._known[used, last] = tuple(sorted(names)), nodes
+        return self._known[used, last]
 
     def _places(
         self, deployment: str, nodes: Mapping[PoolKey, int], start: Mapping[Spot, int]
@@ -178,9 +198,9 @@ class Fixes(Mapping[str, Fix | None]):
         parts: dict[str, Part] = {}
         for spot, replicas in self._leaving():
             part = parts.setdefault(spot.deployment, Part((-_LARGEST, 0)))
-            growing.ledger.add(spot, -replicas)
+            growing.add(spot, -replicas)
             if not growing.place(spot.deployment, replicas, part):
-                growing.ledger.add(spot, replicas)
+                growing.add(spot, replicas)
         order = {name: (-wanted(name).priority, wanted(name).total) for name in self._missing}
         for name in sorted(self._missing, key=lambda name: (order[name], wanted(name).scarcity)):
             part = parts.setdefault(name, Part(order[name]))
@@ -197,14 +217,24 @@ class Fixes(Mapping[str, Fix | None]):
             and objection.consequence > Consequence.CORDON
         ]
 
-    def _takers(self, pool: PoolKey) -> Iterable[str]:
-        """Return the deployments with a part that could come to a pool."""
-        offer = self._growing.ledger.rooms.by_key[pool].offer
+    @cached_property
+    def _kinds(self) -> dict[_Kind, list[str]]:
+        """Return the deployments with a part by where they may run."""
+        kinds: dict[_Kind, list[str]] = {}
         for name in self._parts:
             wanted = self._growing.candidates.wanted(name)
-            open_to = pool[0] in wanted.clusters and pool not in wanted.closed
-            if open_to and any(offer in own for own in wanted.offers.values()):
-                yield name
+            offers = frozenset(offer for own in wanted.offers.values() for offer in own)
+            kinds.setdefault(_Kind(wanted.clusters, wanted.closed, offers), []).append(name)
+        return kinds
+
+    def _takers(self, pool: PoolKey) -> set[_Kind]:
+        """Return the kinds of deployments that could come to a pool."""
+        offer = self._growing.ledger.rooms.by_key[pool].offer
+        return {
+            kind
+            for kind in self._kinds
+            if pool[0] in kind.clusters and pool not in kind.closed and offer in kind.offers
+        }
 
     def _more(self, pool: PoolKey, nodes: int) -> MoreNodes:
         cluster, name = pool

@@ -20,6 +20,10 @@ _TRIES = 24
 _MOST_NODES = 15_000
 
 
+# What nodes on a cluster would cost, with their number, and the most nodes by pool.
+_Option = tuple[tuple[int, int], dict[PoolKey, int]]
+
+
 @dataclass
 class Part:
     """What was done for one deployment: nodes by pool, and the pools its replicas came to.
@@ -42,6 +46,8 @@ class Growing:
         self.ledger = ledger
         self.candidates = candidates
         self._most = most
+        self._changes: Counter[str] = Counter()  # of clusters
+        self._known: dict[tuple[int, str, int], tuple[int, _Option | None]] = {}
         by_offer = prices(documents)
         self._price = {
             name: by_offer[name] * (rooms[0].node.gpus or max(1, rooms[0].node.cpu // 1000))
@@ -71,9 +77,9 @@ class Growing:
                     break
         if len(placed) < number:
             for spot in placed:
-                self.ledger.add(spot, -1)
-            for pool, nodes in grown.items():
-                self.ledger.rooms.grow(pool, -nodes)
+                self.add(spot, -1)
+            for pool, nodes in list(grown.items()):
+                self._grow(pool, -nodes, grown)
             return False
         part.nodes.update(+grown)
         part.used |= {(spot.cluster, pool) for spot in placed for _, pool in spot.pools}
@@ -81,34 +87,46 @@ class Growing:
 
     def _grow(self, pool: PoolKey, nodes: int, grown: Counter[PoolKey]) -> None:
         grown[pool] += nodes
+        self._changes[pool[0]] += 1
         self.ledger.rooms.grow(pool, nodes)
+
+    def add(self, spot: Spot, replicas: int) -> None:
+        """Put more replicas on a spot, or take them away with a negative number."""
+        self._changes[spot.cluster] += 1
+        self.ledger.add(spot, replicas)
 
     def _placed(self, deployment: str, number: int) -> list[Spot]:
         """Place up to so many replicas as far as there is room. Return where."""
         placed: list[Spot] = []
         while len(placed) < number:
-            spot = self.candidates.best(deployment) or self.candidates.best(deployment, thorough=True)
+            spot = self.candidates.room_for(deployment)
             if spot is None:
                 break
-            self.ledger.add(spot, 1)
+            self.add(spot, 1)
             placed.append(spot)
         return placed
 
     def _options(self, deployment: str, replicas: int) -> list[dict[PoolKey, int]]:
         """Return nodes by pool that could hold the replicas, one set for each cluster, the cheapest first."""
         wanted = self.candidates.wanted(deployment)
-        there = self.ledger.by_cluster(deployment)
+        there, kind = self.ledger.by_cluster(deployment), self.candidates.kind(deployment)
         options = []
         for cluster in wanted.clusters:
-            found = self._option(wanted, cluster, replicas)
+            found = self._known_option(wanted, kind, cluster, replicas)
             if found is not None:
                 cost, nodes = found
                 options.append((cost, there.get(cluster, 0), cluster, nodes))
         return [nodes for _, _, _, nodes in nsmallest(_TRIES, options, key=lambda option: option[:3])]
 
-    def _option(
-        self, wanted: Wanted, cluster: str, replicas: int
-    ) -> tuple[tuple[int, int], dict[PoolKey, int]] | None:
+    def _known_option(self, wanted: Wanted, kind: int, cluster: str, replicas: int) -> _Option | None:
+        """Return the option of a cluster, worked out once for a kind as long as nothing changes there."""
+        key, changes = (kind, cluster, replicas), self._changes[cluster]
+        known = self._known.get(key)
+        if known is None or known[0] != changes:
+            self._known[key] = known = changes, self._option(wanted, cluster, replicas)
+        return known[1]
+
+    def _option(self, wanted: Wanted, cluster: str, replicas: int) -> _Option | None:
         """Return what nodes on a cluster would cost, with their number, and the most nodes by pool."""
         rooms = self.ledger.rooms.on_cluster.get(cluster, ())
         spots = self.ledger.on_cluster(wanted.deployment, cluster)

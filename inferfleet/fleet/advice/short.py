@@ -5,12 +5,12 @@ A cluster counts once, with the pool that is nearest to taking a replica: `0 of 
 are.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from inferfleet.api.wording import listing, shown
-from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Ways
+from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
 from inferfleet.fleet.placement.reasons import ROOM, listed
 from inferfleet.fleet.placement.sizes import counted
 
@@ -18,7 +18,8 @@ from inferfleet.fleet.placement.sizes import counted
 _IN_FULL, MOST = 200, 600
 # Pools that a next step names, changes of documents, and its characters.
 _POOLS, _STEPS, _STEP = 2, 2, 320
-NO_WAYS = Ways()
+# Deployments whose reasons and fix one report tells: both are worked out for these alone.
+_DEPLOYMENTS = 20
 # Verbs of `Reason.short` where they speak of one cluster.
 _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails"}
 
@@ -39,14 +40,28 @@ class Group:
         return f"{self.clusters:,} {shown(self.short, 95)}"
 
 
-def fix_step(fix: Fix | None, reasons: Iterable[Reason], ways: Ways = NO_WAYS) -> str:
+def told(every: Sequence[Unplaced]) -> tuple[list[Unplaced], list[Unplaced]]:
+    """Return the deployments without a place of which a report says why, and those that it counts: of many,
+    why is told of those whose replicas would end, and then of the first by name.
+    """
+    chosen = {
+        unplaced.deployment
+        for unplaced in sorted(every, key=lambda unplaced: not unplaced.running)[:_DEPLOYMENTS]
+    }
+    return (
+        [unplaced for unplaced in every if unplaced.deployment in chosen],
+        [unplaced for unplaced in every if unplaced.deployment not in chosen],
+    )
+
+
+def fix_step(fix: Fix | None, reasons: Iterable[Reason]) -> str:
     """Return what would place all replicas as a next step: `Add 2 nodes to pool east/h100 (4.1 USD an hour)`.
 
-    What costs no nodes comes first. Of several pools, moves and changes the first are named;
+    What costs no nodes comes first. Of several pools and changes the first are named;
     `inferfleet explain` has all.
     """
     known = tuple(reasons)
-    free = list(_free(fix, known, ways))
+    free = list(_free(fix, known))
     if fix is not None:
         # Nodes would do, so that somebody ends a cordon comes after them.
         ends = [reason.step for reason in known if reason.step and not reason.pool]
@@ -54,7 +69,7 @@ def fix_step(fix: Fix | None, reasons: Iterable[Reason], ways: Ways = NO_WAYS) -
     elif free:
         steps = free[:_STEPS]
     elif any(reason.near >= ROOM for reason in known):
-        steps = ["raise its priority, or lower replicas of others: these take what is added"]
+        steps = ["raise its priority or its quota, or lower replicas of others: these take what is added"]
     else:
         steps = ["add a pool that suits it, or change what it asks for: no active pool does, however large"]
     line = ", or ".join(steps)
@@ -63,26 +78,12 @@ def fix_step(fix: Fix | None, reasons: Iterable[Reason], ways: Ways = NO_WAYS) -
     return line[:1].upper() + line[1:]
 
 
-def _free(fix: Fix | None, reasons: Iterable[Reason], ways: Ways) -> Iterator[str]:
-    """Yield what would place replicas and costs no nodes, what is surest first."""
-    if ways.moves:
-        yield f"run inferfleet plan --rebalance --write, {_moved(ways)}"
-    yield from ways.steps
+def _free(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
+    """Yield what would place replicas and costs no nodes, what is nearest first."""
     known = sorted(reasons, key=lambda reason: (-reason.near, reason))
     # With a fix, nothing that is refused or cordoned elsewhere has to change.
     steps = [reason.step for reason in known if reason.step and (fix is None or reason.near >= ROOM)]
     yield from dict.fromkeys(steps)
-
-
-def _moved(ways: Ways) -> str:
-    """Return in words what moves do: `which moves ml/small from east/h100 to east/l4 and needs no node`."""
-    first = ways.moves[0]
-    number = f"{counted(first.replicas, 'replica')} of " if first.replicas > 1 else ""
-    places = f"from {shown(first.before.place)} to {shown(first.after.place)}"
-    told = f"{number}{shown(first.before.deployment)} {places}"
-    rest = sum(move.replicas for move in ways.moves[1:])
-    more = f" and {rest} more" if rest else ""
-    return f"which moves {told}{more}, places {counted(ways.placed, 'replica')} and needs no node"
 
 
 def _added(fix: Fix) -> str:
@@ -93,16 +94,12 @@ def _added(fix: Fix) -> str:
     return f"add {' and '.join(told)}{others}"
 
 
-def fix_lines(fix: Fix | None, reasons: Iterable[Reason], ways: Ways = NO_WAYS) -> Iterator[str]:
-    """Yield what would place all replicas, with every move, every change of a document, every pool and every
-    other deployment that it is for.
+def fix_lines(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
+    """Yield what would place all replicas, with every change of a document, every pool and every other
+    deployment that it is for.
     """
-    yield f"smallest fix: {fix_step(fix, reasons, ways)}"
-    for move in ways.moves:
-        number = counted(move.replicas, "replica")
-        places = f"{shown(move.before.place)} -> {shown(move.after.place)}"
-        yield f"  {number} of {move.before.deployment}: {places}"
-    for step in list(_free(fix, reasons, ways))[1 if fix else _STEPS :]:
+    yield f"smallest fix: {fix_step(fix, reasons)}"
+    for step in list(_free(fix, reasons))[1 if fix else _STEPS :]:
         yield f"  or {step}"
     if fix is None:
         return

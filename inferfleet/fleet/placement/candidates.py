@@ -49,6 +49,9 @@ class Candidates:
         self.spreading = Spreading(ledger)
         self._order = Order(ledger, suitability, self.spreading)
         self.objective = documents.settings.objective
+        self._without_room: dict[int, tuple[int, int]] = {}
+        self._kind_of: dict[str, int] = {}
+        self._kinds: dict[tuple[object, ...], int] = {}
 
     def wanted(self, deployment: str) -> Wanted:
         """Return where replicas of a deployment may run."""
@@ -74,6 +77,38 @@ class Candidates:
             if spot is not None or most == replicas:
                 return spot
             most = max(replicas, most - max(1, most // 8))
+
+    def room_for(self, deployment: str) -> Spot | None:
+        """Return the best spot for one more replica by a thorough search, or None.
+
+        Where one found none, only what left since, or grew, can have made room for any that asks the same.
+        """
+        kind, state = self.kind(deployment), (self._ledger.removals, self._rooms.changes)
+        if self._without_room.get(kind) == state:
+            return None
+        spot = self.best(deployment) or self.best(deployment, thorough=True)
+        if spot is None:
+            self._without_room[kind] = state
+        return spot
+
+    def kind(self, deployment: str) -> int:
+        """Return the number of what room for a deployment depends on: of one kind all have room, or none.
+        Where its own replicas count too, it is a kind of its own.
+        """
+        if deployment not in self._kind_of:
+            kind = self._depends_on(deployment)
+            self._kind_of[deployment] = self._kinds.setdefault(kind, len(self._kinds))
+        return self._kind_of[deployment]
+
+    def _depends_on(self, deployment: str) -> tuple[object, ...]:
+        wanted, demands = self.wanted(deployment), self._demands
+        role = wanted.roles[0]
+        demand, key = demands.written[deployment, role], (deployment, role)
+        alone = len(wanted.roles) > 1 or wanted.limited or wanted.ordered or self._ledger.quotas is not None
+        if alone or demand.spare or demand.sets > 1 or key in demands.edited or key in demands.spread:
+            return (deployment,)
+        pods = demand.pod, demand.follower, demand.pods, demand.gang
+        return role, wanted.clusters, wanted.closed, *wanted.offers[role], *pods
 
     def _best(
         self, wanted: Wanted, replicas: int, most: int, *, leaving: Spot | None, thorough: bool

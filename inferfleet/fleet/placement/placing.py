@@ -26,7 +26,8 @@ class Placing:
     `valid` deployments may move and grow; all others may only shrink. From pools that do not hold their
     replicas some leave: those of `yielding` deployments, and from pools that are `shrunk` any. `ran` counts
     those that ran by deployment, with those of abandoned clusters: up to so many get a place before any that
-    are new. `left` has why replicas left a spot, also of those that were new.
+    are new. `left` has why replicas left a spot, also of those that were new, and `exchange_ended` whether
+    moves among new ones were tried as often as a plan may.
     """
 
     def __init__(
@@ -49,8 +50,8 @@ class Placing:
         self._shrunk = shrunk
         self._may_yield = yielding
         self.left: dict[Spot, str] = {}
+        self.exchange_ended = False
         self._halves: list[str] = []
-        self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
         self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
 
     def place(self) -> None:
@@ -63,7 +64,6 @@ class Placing:
         self._ledger.rooms.pack_anew()
         while self._step():
             self._ledger.rooms.pack_anew()
-            self._without_room.clear()
 
     def _settle(self) -> bool:
         """Move replicas from where they must not be, or have no room. Return True when any left."""
@@ -234,6 +234,7 @@ class Placing:
         # On the nodes that are in use already, each costs nothing more.
         if self._candidates.objective != "pack":
             exchange.cheapen()
+        self.exchange_ended = self.exchange_ended or exchange.ended
         return added
 
     def _missing(self, wanted: Mapping[str, int]) -> Counter[str]:
@@ -296,11 +297,4 @@ class Placing:
 
     def _place_for(self, deployment: str) -> Spot | None:
         """Return where one more replica has room, or None."""
-        # Only where something left since can there be room where there was none.
-        known = self._without_room.get(deployment) == self._ledger.removals
-        if known or not self._candidates.affordable(deployment):
-            return None
-        spot = self._candidates.best(deployment) or self._candidates.best(deployment, thorough=True)
-        if spot is None:
-            self._without_room[deployment] = self._ledger.removals
-        return spot
+        return self._candidates.room_for(deployment) if self._candidates.affordable(deployment) else None

@@ -89,6 +89,17 @@ class Room:
         """Let the pool be packed from the beginning when it is looked at next."""
         self._set(None)
 
+    def grow(self, nodes: int) -> None:
+        """Give the pool more nodes, or take empty ones; without so many it is packed from the beginning."""
+        self.size += nodes
+        free = dict(self._free or {})
+        empty = free.get(self.node, 0) + nodes
+        if self._free is None or self._left or empty < 0:
+            self._set(None)
+            return
+        free.pop(self.node, None)
+        self._set(free | ({self.node: empty} if empty else {}))
+
     def _set(self, free: Free | None) -> None:
         self._free = free
         self._refused.clear()
@@ -236,6 +247,7 @@ class Rooms:
         self.of_offer: dict[str, list[Room]] = {}
         self._index: dict[str, dict[int, list[int]]] = {}
         self._stale: set[int] = set()
+        self.changes = 0  # how often pools grew, or were packed anew
         for name in sorted(clusters):
             for pool in sorted(documents.clusters[name].spec.node_pools, key=attrgetter("name")):
                 if empty := nodes[pool.class_name]:
@@ -255,16 +267,17 @@ class Rooms:
         self._stale.add(room.number)
 
     def grow(self, pool: PoolKey, nodes: int) -> None:
-        """Give a pool more nodes, or take some with a negative number, and pack it from the beginning."""
-        self.by_key[pool].size += nodes
-        self.by_key[pool].forget()
+        """Give a pool more nodes, or take some with a negative number."""
+        self.by_key[pool].grow(nodes)
         self._stale.add(self.by_key[pool].number)
+        self.changes += 1
 
     def pack_anew(self) -> None:
         """Let every pool be packed from the beginning, whatever was added in which order."""
         for room in self.all:
             room.forget()
             self._stale.add(room.number)
+        self.changes += 1
 
     def with_free(self, bought: str, asked: int) -> Iterator[Room]:
         """Yield pools of an offer with a node that has so much free, those with the least first."""

@@ -170,11 +170,13 @@ def _images(documents: Documents, key: str) -> Iterator[Problem]:
     engines = without_image(document)
     if not engines:
         return
-    selector = document.spec.cluster_selector
-    matched = [
-        cluster for cluster in documents.clusters.values() if selector.matches(cluster.metadata.labels)
-    ]
-    if not matched or not all(lacking_images(document, cluster.spec.serving.images) for cluster in matched):
+    selector, matched = document.spec.cluster_selector, False
+    for cluster in documents.clusters.values():
+        if selector.matches(cluster.metadata.labels):
+            matched = True
+            if not lacking_images(document, cluster.spec.serving.images):
+                return  # of most deployments the first cluster has them
+    if not matched:
         return
     for role in roles_of(document):
         if "image" not in workers_of(document, role).entry_template.engine:

@@ -6,9 +6,11 @@ from enum import IntEnum
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import Taint, Toleration
 from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.work import take
 from inferfleet.fleet.placement.sizes import Misfit, gpus, misfit
-from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, without_image, workers_of
+from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors, Unmet
 from inferfleet.fleet.shapes import (
     Demands,
@@ -42,8 +44,13 @@ class Objection:
     short: str = ""  # said of several clusters or pools, where that differs
 
 
+# What a deployment asks of a whole cluster: its selector, its tolerations, and images of engines.
+_Asked = tuple[object, ...]
+_NO_IMAGES = Images()
+
+
 class Suitability:
-    """Objections by deployment and cluster, and by role and class, each worked out once per plan."""
+    """Objections by what is asked of clusters, and by role and class, each worked out once per plan."""
 
     def __init__(self, documents: Documents, selectors: Selectors, demands: Demands) -> None:
         self._documents = documents
@@ -56,22 +63,31 @@ class Suitability:
             for pool in cluster.spec.node_pools
         }
         self._by_class: dict[tuple[str, str, str], list[Objection]] = {}
-        self._by_selector: dict[tuple[object, ...], frozenset[str]] = {}
+        self._by_selector: dict[_Asked, frozenset[str]] = {}
+        self._asked_of: dict[str, _Asked] = {}
+        self._by_cluster: dict[tuple[_Asked, str], tuple[Objection, ...]] = {}
 
     def clusters(self, deployment: str) -> frozenset[str]:
         """Return the clusters that take replicas of the deployment, as far as they are asked as a whole."""
-        document = self._documents.deployments[deployment]
-        spec, engines = document.spec, without_image(document)
-        asked = (str(spec.cluster_selector), spec.tolerations, engines)
+        asked = self._asked(deployment)
         if asked not in self._by_selector:
+            spec = self._documents.deployments[deployment].spec
+            take(len(self._documents.clusters), f"asking clusters for {deployment}")
             self._by_selector[asked] = frozenset(
                 name
                 for name, cluster in self._documents.clusters.items()
                 if cluster.spec.state == "active"
                 and spec.cluster_selector.matches(cluster.metadata.labels)
-                and not ((cluster.spec.taints or engines) and self.cluster_objections(deployment, name))
+                and not self.cluster_objections(deployment, name)
             )
         return self._by_selector[asked]
+
+    def _asked(self, deployment: str) -> _Asked:
+        if deployment not in self._asked_of:
+            document = self._documents.deployments[deployment]
+            spec, engines = document.spec, lacking_images(document, _NO_IMAGES)
+            self._asked_of[deployment] = (str(spec.cluster_selector), spec.tolerations, engines)
+        return self._asked_of[deployment]
 
     def takes(self, deployment: str, role: str, class_name: str) -> bool:
         """Return whether nodes of the class suit a role, for pods that no plugin edits."""
@@ -96,6 +112,12 @@ class Suitability:
 
     def cluster_objections(self, deployment: str, name: str) -> list[Objection]:
         """Return all that a cluster as a whole has against a deployment, its state first."""
+        key = self._asked(deployment), name
+        if key not in self._by_cluster:
+            self._by_cluster[key] = tuple(self._against(deployment, name))
+        return list(self._by_cluster[key])
+
+    def _against(self, deployment: str, name: str) -> list[Objection]:
         document, cluster = self._documents.deployments[deployment], self._documents.clusters[name]
         spec = document.spec
         state = cluster.spec.state
@@ -148,10 +170,10 @@ class Suitability:
         """Return what a class has against a role, besides the size of its nodes."""
         key = deployment, role, class_name
         if key not in self._by_class:
-            self._by_class[key] = self._asked(deployment, role, self._documents.classes[class_name])
+            self._by_class[key] = self._of_class(deployment, role, self._documents.classes[class_name])
         return self._by_class[key]
 
-    def _asked(self, deployment: str, role: str, inference_class: InferenceClass) -> list[Objection]:
+    def _of_class(self, deployment: str, role: str, inference_class: InferenceClass) -> list[Objection]:
         document, class_name = self._documents.deployments[deployment], inference_class.metadata.name
         empty = self._nodes[class_name]
         if empty is None:

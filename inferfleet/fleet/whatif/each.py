@@ -87,7 +87,7 @@ def consequence(documents: Documents, standing: Lock, demands: Demands, loss: Lo
             missing.deployment,
             missing.running,
             left[missing.deployment],
-            fix_step(after.fixes.get(missing.deployment), missing.reasons, after.ways[missing.deployment]),
+            fix_step(after.fixes.get(missing.deployment), missing.reasons),
         )
         for missing in after.unplaced
         if missing.running
@@ -102,6 +102,8 @@ def _pools(spot: Spot) -> set[PoolKey]:
 def _repair(documents: Documents, lock: Lock, after: Plan) -> tuple[MoreNodes, ...] | None:
     """Return nodes with which no replica that ran lacks a place, None where none were found."""
     wanted = [missing.deployment for missing in after.unplaced if missing.running]
+    if not wanted:
+        return ()
     fixes = [after.fixes.get(deployment) for deployment in wanted]
     parts = [fix.pools for fix in fixes if fix is not None]
     if len(parts) < len(wanted):

@@ -55,10 +55,6 @@ INPUTS: dict[str, tuple[dict[str, str], str]] = {
     "many deployments": ({MODELS: _deployments(4_000, 1)}, "4,000 deployments, more than 1,500"),
     "many replicas": ({MODELS: _deployments(3, 10_000)}, "30,000 replicas together, more than 20,000"),
     "more replicas than a number holds": ({MODELS: _deployments(1, 10**9)}, "at most 10000, not 1000000000"),
-    "deployments times pools": (
-        {MODELS: _deployments(1_000, 1), "stacks/prod/clusters.yaml": _clusters(1_000)},
-        "1,000 deployments with 1,000 replicas on 1,000 node pools are too many",
-    ),
     "many unknown settings": (
         {SETTINGS: "config:\n" + "".join(f"  inferfleet:k{at}: 1\n" for at in range(99_000))},
         "there are 99,000 keys that are no settings",

@@ -112,7 +112,7 @@ def test_where_a_quota_refuses_no_nodes_help_and_it_is_said() -> None:
     assert [reason.short for reason in missing.reasons] == [
         "refused by quota q (8 of 8 GPUs used, a replica needs 4)"
     ]
-    assert fix_step(None, missing.reasons, planned.ways["ml/a"]).startswith("Raise spec.gpus of Quota ml/q")
+    assert fix_step(None, missing.reasons) == "Raise spec.gpus of Quota ml/q"
 
 
 def test_a_fix_leaves_pools_alone_that_the_deployment_is_not_open_to() -> None:
@@ -233,7 +233,6 @@ def test_no_nodes_are_proposed_that_others_take_to_the_last_of_a_quota() -> None
     planned = plan(fleet(east, small, large, quota(gpus=10)), EMPTY)
     assert dict(planned.fixes) == {"ml/large": None, "ml/small": None}
     missing = next(missing for missing in planned.unplaced if missing.deployment == "ml/large")
-    assert fix_step(planned.fixes["ml/large"], missing.reasons, planned.ways["ml/large"]) == (
-        "Raise spec.gpus of Quota ml/q from 10 to 16: 4 used, 1 replica without a place needs 4, others "
-        "without a place 8"
+    assert fix_step(planned.fixes["ml/large"], missing.reasons) == (
+        "Raise its priority or its quota, or lower replicas of others: these take what is added"
     )

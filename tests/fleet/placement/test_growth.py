@@ -1,17 +1,21 @@
 """The work of a plan grows with the fleet, not with its square: counted in calls, alike on every machine."""
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import pytest
-from small_fleet import cluster, deployment, fleet, lock
+from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.fleet import plan
+from inferfleet.fleet.names import DEPLOYMENT
 
 
 def _calls(size: int, spec: dict[str, Any]) -> int:
-    """Return the calls of Python functions in a plan of so many clusters and as many deployments."""
+    """Return the calls of Python functions in a plan of so many clusters, and as many deployments with a
+    service each.
+    """
     clusters = [
         cluster(
             f"c{number:03}",
@@ -21,7 +25,18 @@ def _calls(size: int, spec: dict[str, Any]) -> int:
         for number in range(size)
     ]
     wanted = [deployment(f"d{number:03}", 2, gpus=1 + number % 4, **spec) for number in range(size)]
-    documents, calls = fleet(*clusters, *wanted), 0
+    services = [service(f"s{number:03}", (1, {DEPLOYMENT: f"d{number:03}"})) for number in range(size)]
+    documents = fleet(*clusters, *wanted, *services)
+
+    def planned() -> None:
+        assert plan(documents, lock({})).unplaced == ()
+
+    return _counted(planned)
+
+
+def _counted(work: Callable[[], object]) -> int:
+    """Return the calls of Python functions that some work makes."""
+    calls = 0
 
     def count(frame: FrameType, event: str, arg: object) -> None:
         nonlocal calls
@@ -30,10 +45,9 @@ def _calls(size: int, spec: dict[str, Any]) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        planned = plan(documents, lock({}))
+        work()
     finally:
         sys.setprofile(before)
-    assert planned.unplaced == ()
     return calls
 
 
@@ -56,3 +70,20 @@ def _calls(size: int, spec: dict[str, Any]) -> int:
 def test_twice_the_clusters_and_deployments_take_twice_the_calls(spec: dict[str, Any]) -> None:
     small, large = _calls(60, spec), _calls(120, spec)
     assert large < 2.5 * small
+
+
+def test_twice_the_deployments_without_a_place_on_twice_the_clusters_take_twice_the_calls() -> None:
+    """They ask the same, so that room for them is looked for once, and nodes for them are priced once."""
+
+    def of_full(size: int) -> int:
+        clusters = [cluster(f"c{number:03}", {"a": ("h100", 1)}) for number in range(size)]
+        documents = fleet(*clusters, *(deployment(f"d{number:03}", 3, gpus=8) for number in range(size)))
+
+        def told() -> None:
+            planned = plan(documents, lock({}))
+            assert all(planned.fixes[missing.deployment] for missing in planned.unplaced[:20])
+
+        return _counted(told)
+
+    small, large = of_full(60), of_full(120)
+    assert large < 3 * small

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -16,6 +17,7 @@ from inferfleet.fleet import plan
 from inferfleet.fleet.advice.short import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.whatif import each
 from inferfleet.fleet.whatif.each import Consequence, Lacking, n_minus_one
 from inferfleet.fleet.whatif.losses import Loss, losses, pools_of, without
 
@@ -85,7 +87,7 @@ def test_what_each_loss_does_is_what_abandoning_the_cluster_then_does(
                 gone.deployment,
                 gone.running,
                 left[gone.deployment],
-                fix_step(done.fixes[gone.deployment], gone.reasons, done.ways[gone.deployment]),
+                fix_step(done.fixes[gone.deployment], gone.reasons),
             )
             for gone in done.unplaced
             if gone.running
@@ -212,3 +214,17 @@ def test_what_does_not_exist_cannot_be_lost() -> None:
         "there is no cluster 'eest'. Did you mean east?",
         "there is no pool 'east/l5'. Did you mean east/l4?",
     ]
+
+
+def test_a_loss_that_leaves_all_a_place_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [cluster(name, {"h100": ("h100", 2)}) for name in ("east", "west")]
+    every = fleet(*both, deployment("a", 2))
+    planned, plans = plan(every, lock({})), []
+
+    def noted(*arguments: Any) -> Plan:
+        plans.append(arguments)
+        return plan(*arguments)
+
+    monkeypatch.setattr(each, "plan", noted)
+    found = list(n_minus_one(every, lock({}), planned))
+    assert ([one.lacking for one in found], len(plans)) == ([(), ()], 2)

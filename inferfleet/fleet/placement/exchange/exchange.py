@@ -38,10 +38,14 @@ class Exchange:
         self._left = 0
         self._tries = _TRIES
         self._allowance = _TRIES_OF_ONE
+        self._free_gpus: int | None = None
+        # Whether tries or steps ran out, so that more might have been found.
+        self.ended = False
 
     def note(self, spots: list[Spot]) -> None:
         """Let the replicas that were added to these spots move from now on."""
         self._moves.note(spots)
+        self._free_gpus = None
 
     @property
     def any_new(self) -> bool:
@@ -50,9 +54,10 @@ class Exchange:
 
     def place(self, deployment: str) -> bool:
         """Place one more replica of a deployment, by moves of others if it must. Return False if none do."""
-        free_gpus = sum(free_on(room) for room in self._ledger.rooms.all if room.node.gpus)
-        if self._candidates.wanted(deployment).total > free_gpus:
-            return False  # no move changes how many GPUs are free
+        if self._free_gpus is None:  # no move changes it
+            self._free_gpus = sum(free_on(room) for room in self._ledger.rooms.all if room.node.gpus)
+        if self._candidates.wanted(deployment).total > self._free_gpus:
+            return False
         if not self._candidates.affordable(deployment):
             return False
         start = self._left = min(self._tries, self._allowance)
@@ -62,6 +67,9 @@ class Exchange:
         self._allowance = _TRIES_OF_ONE if placed else max(self._allowance // 2, _LEAST_TRIES_OF_ONE)
         placed = placed or self._chains.place(deployment)
         self._moves.settle()
+        if placed:
+            self._free_gpus = None
+        self.ended = self.ended or (not placed and self._tries <= 0)
         return placed
 
     def cheapen(self) -> None:
@@ -80,6 +88,7 @@ class Exchange:
                     if not moved:
                         break
                     improved = True
+        self.ended = self.ended or tries <= 0
 
     def _saving(self, spot: Spot) -> int:
         """Return what a replica would save on the cheapest class of each role."""

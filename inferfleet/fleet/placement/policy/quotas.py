@@ -27,7 +27,7 @@ _Prices = Mapping[str, Fraction]
 
 class Refusal(NamedTuple):
     """Why a policy keeps a replica from a pool that suits it, for one pool and for several clusters, and what
-    to do about it: "" where that depends on all replicas without a place.
+    to do about it.
     """
 
     why: str
@@ -180,7 +180,7 @@ class Quotas:
                 return Refusal(
                     f"quota {which} of namespace {namespace}{where}: {limit.told_used(used)} used, {needs}",
                     f"refused by quota {which} ({limit.told_used(used)} used, {needs})",
-                    "",
+                    f"raise {limit.name}",
                 )
         return None
 

@@ -10,6 +10,7 @@ from small_fleet import Document, class_, cluster, deployment, fleet, lock, plac
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
+from inferfleet.fleet.placement.exchange import exchange
 
 EMPTY = lock({})
 
@@ -108,3 +109,18 @@ def test_of_replicas_that_take_whole_nodes_as_many_as_possible_have_a_place(ways
     wanted = [deployment(f"d{which}", 1, gpus=8, selector={f"k{which}": "x"}) for which in range(len(ways))]
     planned = plan(fleet(*clusters, *wanted), EMPTY)
     assert sum(placed(planned).values()) == _matched(ways)
+
+
+def test_a_plan_says_when_moves_among_new_replicas_were_tried_as_often_as_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents = fleet(*_by_clusters(["a", "c", "b"]))
+    ended = "moves among new replicas were tried as often as one plan may"
+
+    def told() -> list[str]:
+        return [problem.severity for problem in plan(documents, EMPTY).problems if ended in problem.what]
+
+    assert told() == []
+    monkeypatch.setattr(exchange, "_TRIES", 0)
+    monkeypatch.setattr(exchange, "_STEPS", 0)
+    assert told() == ["notice"]
