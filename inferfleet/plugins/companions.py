@@ -1,9 +1,9 @@
 """Objects that plugins add beside a workload: what they may be, and which of them its pods read.
 
 They are in the workload's namespace and have a name made from its own. What runs pods, what belongs to a
-whole cluster and what holds secrets comes from the stack, where it is planned and checked. Which kinds run
-pods is known of some by name, and else by the containers and accelerators in them; what one only refers to,
-such as a template by its name, nobody sees here.
+whole cluster and what holds secrets comes from the stack, where it is planned and checked. Custom resources
+that run pods are known by the containers and accelerators in them; what one only refers to, such as a
+template by its name or a model by its address, nobody sees here.
 """
 
 import hashlib
@@ -15,20 +15,14 @@ from typing import Any
 
 from inferfleet.api.kinds.text_rules import SUBDOMAIN
 from inferfleet.api.pods.objects import object_mistakes
+from inferfleet.api.pods.schema import is_of_clusters
 from inferfleet.api.pods.template import without_nulls
 from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import listing, named, nearest, path_of, shown
+from inferfleet.api.wording import listing, named, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.plugins.calling import malformed
 from inferfleet.plugins.contract import Companion, PluginCodeError, PodTemplate, Request, is_suffix
 from inferfleet.profiles.devices import ACCELERATOR_DOMAINS
-from inferfleet.profiles.kubernetes import (
-    BUILT_IN,
-    CLUSTER_SCOPED,
-    CUSTOM_THAT_RUN_PODS,
-    GROUPS,
-    RUNS_PODS,
-)
 
 Steps = tuple[str | int, ...]
 
@@ -48,6 +42,12 @@ _BY_CONTENTS = re.compile(r"(?:(?P<suffix>.+)-)?[0-9a-f]{8}")
 _VERSION = re.compile(rf"({SUBDOMAIN.pattern}/)?[a-z][a-z0-9]*")
 _KIND = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _LISTS, _SINGLE = ("containers", "initContainers", "steps"), ("container", "script")
+# Kinds of Kubernetes that run pods, or are some, by group.
+_RUN_PODS = {
+    "": ("Pod", "PodTemplate", "ReplicationController"),
+    "apps": ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
+    "batch": ("CronJob", "Job"),
+}
 _AMOUNTS = ("requests", "limits", "default", "defaultRequest")
 _BEFORE = "Give it without when, so that it is created before: pods start only once it is there"
 _KEY = "Name a key that it has, or write optional: true"
@@ -178,52 +178,31 @@ def _identity(companion: Companion) -> tuple[str, str, str]:
 def _refused(manifest: dict[str, Any], request: Request) -> Iterator[str]:
     """Yield why no plugin may add this object, and what to do instead."""
     version, kind = manifest["apiVersion"], manifest["kind"]
-    known = (version.rpartition("/")[0], kind)
+    group = version.rpartition("/")[0]
     if not _VERSION.fullmatch(version):
         yield f"has the apiVersion {shown(version)!r}, but it must be one such as v1 or example.com/v1"
     elif not _KIND.fullmatch(kind):
         yield f"is of kind {shown(kind)!r}, but a kind has at most 63 letters, digits and '-'"
-    elif known == ("", "Secret"):
+    elif group == "" and kind.lower() == "secret":
         yield (
             "would hold a secret in plain text; set its values with pulumi config set --secret --path "
             "'inferfleet:secrets[...]', and let the pod read them by name"
         )
-    elif known[0] == names.DOMAIN or known[0].endswith(f".{names.DOMAIN}"):
+    elif group == names.DOMAIN or group.endswith(f".{names.DOMAIN}"):
         yield (
             f"is of {shown(version)}, a document of inferfleet, which no cluster knows; write it into a file "
             "of the stack"
         )
-    elif known in RUNS_PODS or known in CUSTOM_THAT_RUN_PODS or any(_containers(manifest)):
+    elif kind in _RUN_PODS.get(group, ()) or any(_containers(manifest)):
         yield (
             "runs pods, which nothing plans; put containers into the template as sidecars, or run it outside "
             "of the stack"
         )
-    elif known in CLUSTER_SCOPED:
+    elif is_of_clusters(group, kind):
         yield "belongs to a whole cluster and not to a namespace; create it outside of the stack"
-    elif (unknown := _unknown(*known)) is not None:
-        yield unknown
     else:
         yield from _takes_devices(manifest, request)
         yield from _sets_replicas(manifest, request)
-
-
-def _unknown(group: str, kind: str) -> str | None:
-    """Return why Kubernetes has no such kind, or None if it has, or if it may be a custom resource.
-
-    Of the groups of those each has a dot.
-    """
-    if (group, kind) in BUILT_IN or ("." in group and group not in GROUPS):
-        return None
-    close = nearest(kind, sorted(name for _, name in BUILT_IN))
-    step = "custom resources are of a group with a dot"
-    if close == "Secret":
-        step = "if a Secret is meant, its values belong into inferfleet:secrets"
-    elif close:
-        groups = sorted(
-            f"group {of}" if of else "the core group (v1)" for of, name in BUILT_IN if name == close
-        )
-        step = f"did you mean {close} of {' or '.join(groups)}?"
-    return f"is of {shown(group or 'v1')}, in which Kubernetes keeps no object of this kind; {step}"
 
 
 def _containers(manifest: dict[str, Any]) -> Iterator[bool]:

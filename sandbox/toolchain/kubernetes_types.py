@@ -3,7 +3,8 @@
     kubectl get --raw /openapi/v2 \\
         | python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods/types.json
 
-It has the types of a pod template and of objects that plugins add beside a workload, without descriptions.
+It has the types of a pod template and of objects that plugins add beside a workload, without descriptions,
+and the kinds that belong to a whole cluster.
 The served document is used and not the one of the release, because enums are in the former alone.
 """
 
@@ -46,6 +47,7 @@ def table(openapi: dict[str, Any]) -> dict[str, Any]:
     return {
         "kubernetes": openapi["info"]["version"].removeprefix("v"),
         "kinds": dict(_kind(definitions[full]) for full in OBJECTS),
+        "cluster": sorted(_of_clusters(openapi["paths"])),
         "types": _types(definitions, (POD, *OBJECTS)),
     }
 
@@ -54,6 +56,24 @@ def _kind(definition: dict[str, Any]) -> tuple[str, str]:
     """Return the kind of an object and its apiVersion."""
     (known,) = definition["x-kubernetes-group-version-kind"]
     return known["kind"], "/".join(filter(None, (known["group"], known["version"])))
+
+
+def _of_clusters(paths: dict[str, Any]) -> set[str]:
+    """Return the kinds, as group/Kind, that are created outside of namespaces. Kinds of Gateway API are among
+    them, those of other projects are not.
+    """
+    created = (
+        value["x-kubernetes-group-version-kind"]
+        for path, operations in paths.items()
+        if "{namespace}" not in path
+        for value in operations.values()
+        if isinstance(value, dict) and value.get("x-kubernetes-action") == "post"
+    )
+    return {
+        f"{known['group']}/{known['kind']}"
+        for known in created
+        if known["group"] == "" or known["group"].endswith(".k8s.io")
+    }
 
 
 def _types(definitions: dict[str, Any], roots: tuple[str, ...]) -> Types:

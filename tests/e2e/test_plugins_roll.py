@@ -9,8 +9,6 @@ import pytest
 from documents import deployment
 from project import Project
 
-from inferfleet.profiles.kubernetes import BUILT_IN, CLUSTER_SCOPED, GROUPS, NOT_STORED
-
 TWEAK = "demo-pod-tweaks"
 SHAPED, OTHER = "Deployment east/ml/shaped-decode-l4", "Deployment east/ml/other-decode-l4"
 PROVENANCE = 'metadata.annotations["inferfleet.dev/plugins"]'
@@ -119,20 +117,6 @@ def test_companions_stand_in_order_and_no_service_is_waited_for(fleet: Project) 
     assert timeline == [f"{word} {step}" for step in steps for word in ("start", "done")]
     # Pulumi would wait for endpoints of a Service for ten minutes.
     assert all(begun.seconds[name] < 300 for name in names)
-
-
-def test_every_kind_of_the_api_server_that_belongs_to_a_whole_cluster_is_known(fleet: Project) -> None:
-    lines = fleet.kubectl("east", "api-resources", "--namespaced=false", "--no-headers").splitlines()
-    served = {(version.rpartition("/")[0], kind) for *_, version, _, kind in (line.split() for line in lines)}
-    assert served - CLUSTER_SCOPED - NOT_STORED == set()
-
-
-def test_every_kind_of_kubernetes_own_groups_is_known(fleet: Project) -> None:
-    lines = fleet.kubectl("east", "api-resources", "--no-headers").splitlines()
-    served = {(version.rpartition("/")[0], kind) for *_, version, _, kind in (line.split() for line in lines)}
-    ours = {(group, kind) for group, kind in served if group in GROUPS}
-    others = {group for group, _ in served} - GROUPS
-    assert (ours - BUILT_IN, {group for group in others if "." not in group}) == (set(), set())
 
 
 def test_what_no_pod_needs_restarts_none(fleet: Project) -> None:

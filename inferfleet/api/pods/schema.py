@@ -49,6 +49,11 @@ def api_version(kind: str) -> str | None:
     return version
 
 
+def is_of_clusters(group: str, kind: str) -> bool:
+    """Return whether objects of a kind of Kubernetes or Gateway API belong to no namespace."""
+    return f"{group}/{kind}" in _table()["cluster"]
+
+
 @cache
 def _table() -> dict[str, Any]:
     text = Path(__file__).with_name("types.json").read_text(encoding="utf-8")
