@@ -232,11 +232,11 @@ def test_namespaces_refuse_privileged_pods_where_the_stack_does(project: Project
     project.write("raw", raw)
     refused = project.up()
     assert refused.code != 0
-    assert "container 'engine' is privileged" in refused.output
+    assert "container engine has privileged: true" in refused.output
     project.configure(locked=False)
     done = project.up()
     assert done.code == 0, done.output
-    assert "container 'engine' is privileged" in done.output
+    assert "container engine has privileged: true" in done.output
     # In place, and before the pods, which are ready when the update ends.
     assert done.operations["Namespace east/ml"] == "update"
     assert project.kubectl("east", *foreign)
