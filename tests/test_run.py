@@ -99,7 +99,8 @@ def test_a_locked_stack_writes_nothing_and_says_that_a_uid_is_missing(project: P
     assert prepared.warnings == (
         Problem(
             "placement.lock does not know the UID of cluster east",
-            "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
+            "Run `inferfleet plan --stack prod --write` where the cluster can be reached, and commit the "
+            "lock",
             where=Where("stacks/prod/clusters.yaml", 1),
             kind="InferenceCluster",
             key="east",
@@ -248,7 +249,9 @@ def test_an_update_moves_nobody_from_a_pool_that_does_not_hold_them(project: Pro
     before = project.files
     (problem,) = project.problems(preview=preview)
     assert "ml/qwen (3 replicas: 3 GPUs); it lost no nodes" in problem.what
-    assert problem.next_step.startswith("Say who may leave it: inferfleet plan --write --yield ml/qwen; or ")
+    assert problem.next_step.startswith(
+        "Say who may leave it: inferfleet plan --stack prod --write --yield ml/qwen; or "
+    )
     assert (project.files, project.clusters.asked) == (before, [])
 
 

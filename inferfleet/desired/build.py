@@ -146,7 +146,7 @@ def _clusters(
     cloud: Cloud,
 ) -> tuple[DesiredCluster, ...]:
     reads = {spot: _reads(spot, of) for spot, of in templates.items()}
-    read_on = _by_cluster((spot.cluster, ref) for spot, of in reads.items() for ref in of)
+    read_on = _by_cluster((spot.cluster, (spot.deployment, ref)) for spot, of in reads.items() for ref in of)
     services_on = _by_cluster((route.cluster, route) for route in planned.services)
     placements_on = _by_cluster((placement.spot.cluster, placement) for placement in planned.placements)
     keys_on = _by_cluster(
@@ -160,7 +160,7 @@ def _clusters(
         name: serving_stack(
             site,
             namespaces={key.partition("/")[0] for key in keys_on[name]},
-            secrets=held(documents, read_on[name]),
+            secrets=held(documents, (ref for _, ref in read_on[name])),
             serving=documents.clusters[name].spec.serving,
             stack=documents.settings.stack,
             pod_security=documents.settings.pod_security,

@@ -75,7 +75,8 @@ def announcements(
         warnings += [
             Problem(
                 f"placement.lock does not know the UID of cluster {name}",
-                "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
+                f"Run `inferfleet plan --stack {documents.settings.stack} --write` where the cluster can be "
+                "reached, and commit the lock",
                 kind="InferenceCluster",
                 key=name,
                 severity="warning",
@@ -251,7 +252,7 @@ def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
     moves = "; ".join(changes) or "clusters or services differ"
     yield Problem(
         f"placement.lock does not match the documents ({moves})",
-        "Run `inferfleet plan --write`, review the lock's diff and commit it, "
+        f"Run `inferfleet plan --stack {desired.stack} --write`, review the lock's diff and commit it, "
         "or set inferfleet:locked to false to let `pulumi up` write it",
     )
 

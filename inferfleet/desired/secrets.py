@@ -134,12 +134,28 @@ def unread(documents: Documents, reads: Mapping[str, Iterable[Reference]]) -> It
             )
 
 
-def needed(documents: Documents, reads: Iterable[Reference]) -> tuple[SecretNeed, ...]:
-    """Return the Secrets that must exist on the cluster, because the stack has no values for them."""
+def needed(documents: Documents, reads: Iterable[tuple[str, Reference]]) -> tuple[SecretNeed, ...]:
+    """Return the Secrets that must exist on the cluster, because the stack has no values for them.
+
+    `reads` have the deployment that reads.
+    """
+    wanted: dict[tuple[str, str], dict[str, Reference]] = {}
     keys: dict[tuple[str, str], set[str]] = {}
-    for ref in reads:
+    for deployment, ref in reads:
         if not ref.optional and f"{ref.namespace}/{ref.name}" not in documents.settings.secrets:
-            keys.setdefault((ref.namespace, ref.name), set()).update([ref.key] if ref.key else [])
-    return tuple(
-        SecretNeed(namespace, name, tuple(sorted(read))) for (namespace, name), read in sorted(keys.items())
-    )
+            secret = (ref.namespace, ref.name)
+            keys.setdefault(secret, set()).update([ref.key] if ref.key else [])
+            wanted.setdefault(secret, {}).setdefault(deployment, ref)
+    needs = []
+    for (namespace, name), readers in sorted(wanted.items()):
+        first = min(readers)
+        needs.append(
+            SecretNeed(
+                namespace,
+                name,
+                keys=tuple(sorted(keys[namespace, name])),
+                deployments=tuple(sorted(readers)),
+                path=_reader(documents.deployments[first], readers[first]),
+            )
+        )
+    return tuple(needs)

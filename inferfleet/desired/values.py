@@ -171,11 +171,15 @@ class Connection:
 
 @dataclass(frozen=True)
 class SecretNeed:
-    """A Secret that pods of `namespace` read (`keys` empty: as a whole) and the stack does not hold."""
+    """A Secret that pods of `deployments` read (`keys` empty: as a whole) and the stack does not hold. `path`
+    is the template of the first of them.
+    """
 
     namespace: str
     name: str
     keys: tuple[str, ...]
+    deployments: tuple[str, ...]
+    path: str
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Names are state: one that changes replaces what runs. Deployments and services c
 
 import hashlib
 
+from inferfleet.api.kinds.base import POOL_LABEL
 from inferfleet.fleet.spot import Spot
 
 SYSTEM_NAMESPACE = "inferfleet-system"
@@ -25,7 +26,7 @@ PLACEMENT = f"{DOMAIN}/placement"
 SERVES = f"{DOMAIN}/serves"
 # Of pods whose prefill and decode are apart: what both exchange, and with whom.
 REVISION = f"{DOMAIN}/revision"
-POOL = f"{DOMAIN}/pool"
+POOL = POOL_LABEL
 SHARES_NODE = f"{DOMAIN}/shares-node"
 ENTRY = f"{DOMAIN}/entry"
 # Annotations: of a workload, which plugins shaped its pods, and between which numbers it is scaled; of its

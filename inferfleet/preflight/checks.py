@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.api.wording import listing
 from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.manifests.worker_set import API_VERSION
@@ -238,11 +239,14 @@ def secrets(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
 
 
 def _secret(cluster: DesiredCluster, need: SecretNeed, what: str) -> Problem:
-    return cluster_problem(
-        cluster.connection.cluster,
-        f"Secret {need.namespace}/{need.name}, which pods on cluster {cluster.connection.cluster!r} read, "
-        f"{what}",
+    readers = listing(need.deployments, most=3)
+    return Problem(
+        f"Secret {need.namespace}/{need.name}, which pods of {readers} on cluster "
+        f"{cluster.connection.cluster!r} read, {what}",
         "Create it there, or let the stack hold it (setting `secrets`)",
+        need.path,
+        kind="ModelDeployment",
+        key=need.deployments[0],
     )
 
 

@@ -86,7 +86,7 @@ def test_a_conflict_is_resolved_by_the_two_commands_that_are_told(repository: Re
     told = re.fullmatch(
         rf"{FILE}:[0-9]+: '<<<<<<< [0-9A-Za-z]+' marks an unresolved merge conflict: two branches changed "
         r"the lock\. Take the lock of BASE, the branch that yours goes to, and write it anew: "
-        r"git (checkout BASE -- .*), then inferfleet (plan --write)\n\n1 problem\n",
+        r"git (checkout BASE -- .*), then inferfleet (plan --stack prod --write)\n\n1 problem\n",
         ran.err,
     )
     assert told, ran.err
@@ -120,8 +120,10 @@ def test_what_branches_overfill_without_a_conflict_moves_as_somebody_says(reposi
         "stacks/prod/clusters.yaml:6: spec.nodePools[0]: pool east/l4 with 2 nodes of 2 GPUs, 16 cores, 64Gi "
         "of memory is too small for the replicas that placement.lock has on it: ml/a (2 replicas: 2 GPUs), "
         "ml/b (1 replica: 1 GPU), ml/c (2 replicas: 2 GPUs); it lost no nodes: pods grew, its class changed, "
-        "or branches were merged, and nobody moves unasked. Say who may leave it: inferfleet plan --write "
-        "--yield NAMESPACE/NAME, which may be repeated; or give it more nodes, or lower replicas"
+        "or branches were merged, and nobody moves unasked. Say who may leave it: inferfleet plan --stack "
+        "prod --write --yield NAMESPACE/NAME, which may be repeated; or give it more nodes, or lower "
+        "replicas; or, where branches were merged, take the lock of the branch that yours went to, and run "
+        "inferfleet plan --stack prod --write"
     )
     for words in ([], ["--write"], ["--locked"]):
         ran = repository.plan(*words)

@@ -13,7 +13,7 @@ from inferfleet.fleet.lock.lock import Lock
 
 EAST_UID = {"east": "uid-east"}
 WRITE = (
-    "Run `inferfleet plan --write`, review the lock's diff and commit it, "
+    "Run `inferfleet plan --stack test --write`, review the lock's diff and commit it, "
     "or set inferfleet:locked to false to let `pulumi up` write it"
 )
 
@@ -207,7 +207,7 @@ def test_a_locked_stack_is_told_which_clusters_its_lock_does_not_know(preview: b
     known = lock({}, uids={**EAST_UID, "west": None})
     missing = Problem(
         "placement.lock does not know the UID of cluster west",
-        "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
+        "Run `inferfleet plan --stack test --write` where the cluster can be reached, and commit the lock",
         kind="InferenceCluster",
         key="west",
         severity="warning",

@@ -25,6 +25,10 @@ def _sidecar(kind: str, **fields: Any) -> dict[str, Any]:
     return {kind: [{"name": "fetch", "image": "fetch:1", **fields}]}
 
 
+def _need(*keys: str, readers: tuple[str, ...] = ("ml/a",)) -> SecretNeed:
+    return SecretNeed("ml", "hf", keys, readers, "spec.workers.template")
+
+
 def _secrets(found: Desired) -> dict[str, list[str]]:
     """The Secrets that are created, by cluster."""
     return {
@@ -65,7 +69,7 @@ def test_a_secret_that_the_stack_does_not_hold_must_be_on_the_cluster(
     engine: dict[str, Any], pod: dict[str, Any], keys: tuple[str, ...]
 ) -> None:
     found = made(cluster("east"), deployment("a", engine=engine, pod=pod))
-    assert found.clusters[0].secrets_needed == (SecretNeed("ml", "hf", keys),)
+    assert found.clusters[0].secrets_needed == (_need(*keys),)
     assert _secrets(found) == {"east": []}
 
 
@@ -134,7 +138,7 @@ def test_a_secret_of_the_same_name_in_another_namespace_is_another_secret() -> N
         secrets={"other/hf": ["token"]},
     )
     assert _secrets(found) == {"east": ["east/other/hf"]}
-    assert found.clusters[0].secrets_needed == (SecretNeed("ml", "hf", ("token",)),)
+    assert found.clusters[0].secrets_needed == (_need("token"),)
 
 
 def test_a_key_that_the_stack_does_not_hold_is_a_problem_with_the_command_that_sets_it() -> None:
@@ -176,13 +180,13 @@ def test_what_several_pods_read_of_one_secret_is_asked_for_together() -> None:
         deployment("a", engine=_env(name="hf", key="token")),
         deployment("b", engine=_env(name="hf", key="mail")),
     )
-    assert found.clusters[0].secrets_needed == (SecretNeed("ml", "hf", ("mail", "token")),)
+    assert found.clusters[0].secrets_needed == (_need("mail", "token", readers=("ml/a", "ml/b")),)
 
 
 def test_a_secret_that_only_a_plugin_asks_for_counts_too() -> None:
     tweak = {"name": "demo-pod-tweaks", "config": {"env": [{"name": "TOKEN", "valueFrom": HF}]}}
     documents = [cluster("east"), deployment("a", plugins=[tweak])]
-    assert made(*documents).clusters[0].secrets_needed == (SecretNeed("ml", "hf", ("token",)),)
+    assert made(*documents).clusters[0].secrets_needed == (_need("token"),)
     assert _secrets(made(*documents, secrets={"ml/hf": ["token"]})) == {"east": ["east/ml/hf"]}
 
 

@@ -17,6 +17,10 @@ EAST = cluster("east", {"l4": ("l4", 1)})  # a node of four GPUs
 WEST = cluster("west", {"l4": ("l4", 2)})
 A, B = deployment("a", 1, gpus=2), deployment("b", 1, gpus=4)
 BOTH = {"a east/l4": 1, "b east/l4": 1}
+MERGED = (
+    "; or, where branches were merged, take the lock of the branch that yours went to, and run inferfleet "
+    "plan --stack test --write"
+)
 TOO_SMALL = "1000Gi of memory is too small for the replicas that placement.lock has on it:"
 SMALL = "pool east/l4 is too small for its pods"
 
@@ -60,8 +64,8 @@ def test_nobody_leaves_another_pool_unasked_though_there_is_room_elsewhere(had: 
             f"pool east/l4 with 1 node of 4 GPUs, 200 cores, {TOO_SMALL} ml/a (1 replica: 2 GPUs), "
             "ml/b (1 replica: 4 GPUs); it lost no nodes: pods grew, its class changed, or branches were "
             "merged, and nobody moves unasked",
-            "Say who may leave it: inferfleet plan --write --yield NAMESPACE/NAME, which may be repeated; or "
-            "give it more nodes, or lower replicas",
+            "Say who may leave it: inferfleet plan --stack test --write --yield NAMESPACE/NAME, which may be "
+            f"repeated; or give it more nodes, or lower replicas{MERGED}",
             "spec.nodePools[0]",
             kind="InferenceCluster",
             key="east",
@@ -94,7 +98,8 @@ def test_pods_that_grew_and_nodes_that_are_less_move_nobody_unasked(documents: D
     assert placed(planned) == before
     assert held in problem.what
     assert problem.next_step == (
-        "Say who may leave it: inferfleet plan --write --yield ml/a; or give it more nodes, or lower replicas"
+        "Say who may leave it: inferfleet plan --stack test --write --yield ml/a; or give it more nodes, or "
+        f"lower replicas{MERGED}"
     )
     yielded = plan(documents, _lock(before, had=1, yielding=("ml/a",)))
     assert (placed(yielded), yielded.problems) == ({"a east/l4": 1, "a west/l4": 1}, ())

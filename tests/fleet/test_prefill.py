@@ -166,8 +166,9 @@ def test_a_pool_that_holds_no_second_set_is_told_at_the_rollout() -> None:
     assert (problem.path, problem.key, problem.next_step) == (
         "spec.rollout",
         "ml/a",
-        "Say who may leave it: inferfleet plan --write --yield ml/a; or give it more nodes, lower replicas, "
-        "or write rollout: DeleteFirst",
+        "Say who may leave it: inferfleet plan --stack test --write --yield ml/a; or give it more nodes, "
+        "lower replicas, or write rollout: DeleteFirst; or, where branches were merged, take the lock of the "
+        "branch that yours went to, and run inferfleet plan --stack test --write",
     )
     assert "the room for 4 more that rollout: Surge of ml/a keeps free" in problem.what
 

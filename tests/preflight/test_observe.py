@@ -47,7 +47,7 @@ def test_a_cluster_where_everything_is_as_it_should_be_only_tells_its_uid(cluste
             thing("HTTPRoute", "coder-svc", "ml"),
             uid="uid-1",
             gateway_class="istio",
-            secrets_needed=(SecretNeed("ml", "hf", ("token",)),),
+            secrets_needed=(SecretNeed("ml", "hf", ("token",), ("ml/a",), "spec"),),
         ),
     )
     assert seen == Observation(uids={"east": "uid-1"})
@@ -192,14 +192,14 @@ def test_what_is_there_costs_one_request_per_kind_and_page(cluster: Start) -> No
 def test_secrets_must_be_there_with_their_keys_and_their_values_are_not_repeated(cluster: Start) -> None:
     fake = cluster(objects=[thing("Secret", "hf", "ml", data={"token": "aHVudGVyMg=="})])
     needs = (
-        SecretNeed("ml", "hf", ("token", "user")),
-        SecretNeed("ml", "pull", ()),
-        SecretNeed("ml", "hf", ()),
+        SecretNeed("ml", "hf", ("token", "user"), ("ml/a", "ml/b"), "spec"),
+        SecretNeed("ml", "pull", (), ("ml/a",), "spec"),
+        SecretNeed("ml", "hf", (), ("ml/a",), "spec"),
     )
     seen = look(fake, east(secrets_needed=needs))
-    assert [problem.what for problem in seen.problems] == [
-        "Secret ml/hf, which pods on cluster 'east' read, has no key user",
-        "Secret ml/pull, which pods on cluster 'east' read, does not exist",
+    assert [(problem.what, problem.key, problem.path) for problem in seen.problems] == [
+        ("Secret ml/hf, which pods of ml/a, ml/b on cluster 'east' read, has no key user", "ml/a", "spec"),
+        ("Secret ml/pull, which pods of ml/a on cluster 'east' read, does not exist", "ml/a", "spec"),
     ]
     assert "aHVudGVyMg" not in repr(seen)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.api.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
+from inferfleet.api.kinds.base import API_VERSION, POOL_LABEL, ClusterMetadata, LabelSelector, Model, Taint
 from inferfleet.api.kinds.gke_cluster import Gke, IpRange
 from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.api.kinds.node_pool import NodePool
@@ -272,6 +272,22 @@ class InferenceClusterSpec(Model):
                     for place in twice
                 )
             )
+        return self
+
+    @model_validator(mode="after")
+    def _nodes_differ(self) -> "InferenceClusterSpec":
+        """Nodes that two pools select would be counted twice, and half of the pods find no room."""
+        selected: dict[tuple[tuple[str, str], ...], str] = {}
+        mistakes = []
+        for place, pool in enumerate(self.node_pools):
+            labels = tuple(sorted((pool.node_selector or {POOL_LABEL: pool.name}).items()))
+            first = selected.setdefault(labels, pool.name)
+            if first != pool.name:
+                what = f"pool {pool.name} selects the same nodes as pool {first}"
+                step = "Make them one pool, or write labels that tell their nodes apart"
+                mistakes.append(Mistake(what, step, ("nodePools", place, "nodeSelector")))
+        if mistakes:
+            raise Mistaken(*mistakes)
         return self
 
 

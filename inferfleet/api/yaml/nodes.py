@@ -17,6 +17,9 @@ from inferfleet.api.yaml.syntax import mistake_of
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+# What git leaves where two branches changed the same lines.
+_CONFLICT = re.compile("^<<<<<<<( .*)?\r?$", re.MULTILINE)
+
 
 @dataclass(slots=True, eq=False)
 class YamlNode:
@@ -39,6 +42,10 @@ def nodes(text: str, budget: Budget) -> Iterator[YamlNode]:
     try:
         yield from _compose(text, budget, numbers)
     except yaml.MarkedYAMLError as error:
+        if conflict := _CONFLICT.search(text):
+            line = text.count("\n", 0, conflict.start()) + 1
+            what = f"{shown(conflict[0].rstrip())} marks an unresolved merge conflict"
+            raise Unreadable(line, what, "Keep one side or both, and remove the lines with marks") from None
         mark = error.problem_mark or error.context_mark
         line = _line(mark, numbers)
         line = min(line, text.rstrip().count("\n") + 1)  # what is missing at the end is reported on the last

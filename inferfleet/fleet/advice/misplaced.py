@@ -88,7 +88,11 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
         what += "unasked"
         named = next(iter(held)) if len(held) == 1 else "NAMESPACE/NAME"
         several = "" if len(held) == 1 else ", which may be repeated"
-        step = f"Say who may leave it: inferfleet plan --write --yield {named}{several}; or {step}"
+        command = f"inferfleet plan --stack {documents.settings.stack} --write"
+        step = (
+            f"Say who may leave it: {command} --yield {named}{several}; or {step}; or, where branches were "
+            f"merged, take the lock of the branch that yours went to, and run {command}"
+        )
     problem = Problem(what, step, f"spec.nodePools[{index}]", kind="InferenceCluster", key=cluster)
     if not of_rollouts:
         return problem

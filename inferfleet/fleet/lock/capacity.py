@@ -82,7 +82,9 @@ def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
     if written is None:
         return {}
     listed, problems = (
-        entries(written, file, kind="capacity lock", verb="capacity") if written.strip() else ([], [])
+        entries(written, file, stack=stack, kind="capacity lock", verb="capacity")
+        if written.strip()
+        else ([], [])
     )
     head = {entry.key for entry in listed if not entry.section}
     lacking = [key for key in ("version", "stack") if key not in head]

@@ -164,7 +164,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
     """
     if text is None:
         return Lock(stack=stack)
-    listed, problems = entries(text, file)
+    listed, problems = entries(text, file, stack=stack)
     if listed:
         problems += _wrong_head([entry for entry in listed if not entry.section], file, stack)
     clusters: dict[str, LockedCluster] = {}

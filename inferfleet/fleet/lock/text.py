@@ -94,12 +94,12 @@ class Entry:
 
 
 def entries(
-    text: str, file: str, *, kind: str = "placement lock", verb: str = "plan"
+    text: str, file: str, *, stack: str, kind: str = "placement lock", verb: str = "plan"
 ) -> tuple[list[Entry], list[Problem]]:
     """Return all entries in the order of the file, without quotes and comments, and the problems. `verb` is
     the one that writes the file.
     """
-    if conflict := _conflict(text, file, verb):
+    if conflict := _conflict(text, file, f"{verb} --stack {stack}"):
         return [], [conflict]
     if not text.strip():
         empty = "the lock is empty, so every running replica would be placed as if it were new"

@@ -159,6 +159,18 @@ CASES = {
         "nodeCount: 3}", "nodeCount: 3}\n    - {name: l4, className: l4, nodeCount: 3}",
         15, "spec.nodePools[1].name", "a second pool is named l4", "Rename one",
     ),
+    "two pools of the same nodes": (
+        "nodeCount: 3}",
+        "nodeCount: 3}\n    - {name: b, className: l4, nodeCount: 3, "
+        "nodeSelector: {inferfleet.dev/pool: l4}}",
+        15, "spec.nodePools[1].nodeSelector", "pool b selects the same nodes as pool l4",
+        "Make them one pool, or write labels that tell their nodes apart",
+    ),
+    "marks of a conflict": (
+        "  replicas: 2", "<<<<<<< HEAD\n  replicas: 2\n=======\n  replicas: 3\n>>>>>>> other",
+        21, "", "<<<<<<< HEAD marks an unresolved merge conflict",
+        "Keep one side or both, and remove the lines with marks",
+    ),
     "taint": (
         "nodeCount: 3}", "nodeCount: 3, taints: [{key: a b, effect: NoSchedule}]}",
         14, "spec.nodePools[0].taints[0].key", "key 'a b' must be a key such as tier or example.com/tier",

@@ -167,7 +167,7 @@ def test_merge_conflict_markers_are_named_and_nothing_else_is() -> None:
     assert str(raised.value) == (
         "placement.lock:11: '<<<<<<< HEAD' marks an unresolved merge conflict: two branches changed the "
         "lock. Take the lock of BASE, the branch that yours goes to, and write it anew: "
-        "git checkout BASE -- placement.lock, then inferfleet plan --write"
+        "git checkout BASE -- placement.lock, then inferfleet plan --stack prod --write"
     )
 
 
