@@ -26,7 +26,7 @@ from inferfleet.profiles.dra import PUBLISHED
 _MAPS = ("attributes", "capacity")
 # A text between one of these and `in` is the whole key, unlike in `"a" + "b" in attributes`.
 _BEFORE_A_WHOLE = frozenset(["&&", "||", "?", ":", "(", "[", ","])
-_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_CLOSING = frozenset(")]}")
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 # What can stand behind a point: no reserved word of https://github.com/google/cel-spec, doc/langdef.md.
 _FIELD = re.compile(
@@ -67,11 +67,11 @@ def claimed(expression: str, inference_class: InferenceClass, *, devices: Set[st
     """
     if isinstance(program(expression), InvalidSelector):
         return Claimed()
-    source = Source(expression)
     asked: dict[str, list[str]] = {}
     left_out: list[tuple[str, str]] = []
-    for part in _conditions(source.tokens):
-        text = expression[part[0].start : part[-1].start + len(part[-1].text)]
+    for condition in Source(expression).conjuncts():
+        part = condition.tokens
+        text = condition.text[part[0].start : part[-1].start + len(part[-1].text)]
         try:
             device, translated = _translated(text, part, inference_class)
             if device not in devices:
@@ -129,22 +129,6 @@ def _held(part: Any) -> Iterator[list[Any]]:
         entries = [entry for entry in part.struct_expr.entries if not entry.optional_entry]
         yield [entry.map_key for entry in entries]
         yield [entry.value for entry in entries]
-
-
-def _conditions(tokens: tuple[Token, ...]) -> Iterator[tuple[Token, ...]]:
-    """Yield the conditions that must all hold. One that offers a choice (`||`, `?:`) stays whole."""
-    cuts, depth = [], 0
-    for at, token in enumerate(tokens):
-        if token.kind != "mark":
-            continue
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
-        if depth == 0 and token.text in ("||", "?"):
-            yield tokens
-            return
-        if depth == 0 and token.text == "&&":
-            cuts.append(at)
-    for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(tokens)], strict=True):
-        yield tokens[start:end]
 
 
 def _translated(text: str, part: tuple[Token, ...], inference_class: InferenceClass) -> tuple[str, str]:

@@ -99,6 +99,32 @@ def test_each_condition_goes_to_the_claim_of_its_device() -> None:
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        f'({HOPPER} && attributes["rdma.example/fast"])',
+        f'(({HOPPER})) && (attributes["rdma.example/fast"] && attributes["dra.net/linkType"] == "x")',
+    ],
+)
+def test_conditions_are_taken_out_of_brackets(written: str) -> None:
+    asked = _claimed(written).conditions
+    assert {device: [text.strip("()") for text in texts] for device, texts in asked.items()} == {
+        "gpu": [HOPPER],
+        "rdma": ['device.attributes["rdma.example"].fast'],
+    }
+
+
+def test_a_choice_keeps_its_brackets_beside_other_conditions() -> None:
+    choice = '(device.driver == "a" || device.driver == "b")'
+    assert _claimed(f"{choice} && {HOPPER}").expression("gpu") == f"{choice} && {HOPPER}"
+
+
+def test_an_optional_field_is_no_choice() -> None:
+    optional = 'device.attributes["gpu.nvidia.com"].?architecture.orValue("") == "Hopper"'
+    written = f'{optional} && attributes["dra.net/linkType"] == "x"'
+    assert _claimed(written).conditions == {"gpu": (optional,)}
+
+
+@pytest.mark.parametrize(
     ("condition", "why"),
     [
         ('attributes["dra.net/linkType"] == "tcpxo"', "it is about device nic, which is not claimed"),
