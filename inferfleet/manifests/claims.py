@@ -23,8 +23,8 @@ from inferfleet.api.pods.texts import DNS_LABEL, SUBDOMAIN
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import shown
 from inferfleet.fleet import names
-from inferfleet.fleet.roles import path_of_role, path_of_selector, selector_of
-from inferfleet.fleet.selectors.claimed import Claimed, claimed, refused
+from inferfleet.fleet.roles import path_of_role, selector_of
+from inferfleet.fleet.selectors.claimed import Claimed, claimed
 from inferfleet.fleet.shapes import Shape, accelerator
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import metadata
@@ -72,7 +72,7 @@ def claims(
     if counts:
         selector = selector_of(deployment, role)
         asked = claimed(selector.cel, inference_class, devices=counts.keys()) if selector else Claimed()
-        problems += _problems(deployment, role, inference_class, counts=counts, asked=asked)
+        problems += _problems(deployment, role, inference_class, counts=counts)
         template = _template(inference_class, counts, asked)
         name = names.by_contents(workload, _digest(template))
         pods.append(PodClaim(DEVICES, name, counts.get(first.name, 0)))
@@ -184,12 +184,7 @@ def _left_out(asked: Claimed) -> dict[str, str] | None:
 
 
 def _problems(
-    deployment: ModelDeployment,
-    role: str,
-    inference_class: InferenceClass,
-    *,
-    counts: dict[str, int],
-    asked: Claimed,
+    deployment: ModelDeployment, role: str, inference_class: InferenceClass, *, counts: dict[str, int]
 ) -> Iterator[Problem]:
     """Yield what the API server or the scheduler would refuse of the claim template."""
     name = inference_class.metadata.name
@@ -203,21 +198,6 @@ def _problems(
             kind="ModelDeployment",
             key=deployment.metadata.key,
         )
-    for device, conditions in asked.conditions.items():
-        # Each by itself, to show the one that is wrong; together they may still be too long or too costly.
-        wrong = [(text, invalid) for text in conditions if (invalid := refused(text))]
-        whole = asked.expression(device)
-        if not wrong and (invalid := refused(whole)):
-            wrong = [(whole, invalid)]
-        for text, invalid in wrong:
-            yield Problem(
-                f"the API server would refuse {shown(text)!r} as a condition of claims for device {device} "
-                f"of class {name}, which allocates by DRA: {invalid.what}",
-                invalid.next_step,
-                path_of_selector(deployment, role),
-                kind="ModelDeployment",
-                key=deployment.metadata.key,
-            )
 
 
 def _names(inference_class: InferenceClass, counts: dict[str, int]) -> Iterator[Problem]:

@@ -63,7 +63,7 @@ class Source:
     def conjuncts(self) -> list["Source"]:
         """Return the conditions that && joins at the top of the expression, the expression alone if none.
 
-        A choice (`||`, `?:`) keeps its brackets, so that && joins the conditions to the same expression again.
+        A choice (`||`, `?:`) keeps its brackets: && joins the conditions to the same expression again.
         """
         tokens = self.tokens
         depth, depths = 0, []
