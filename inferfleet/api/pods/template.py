@@ -1,4 +1,5 @@
-"""The check of pod templates, for documents when they are loaded and for templates after each plugin.
+"""The check of pod templates: of documents when they are loaded, of templates once they are generated, and of
+what a chain of plugins made of them, link by link only where that is wrong.
 
 It holds what a new cluster would refuse only once its nodes are billed: fields, types, enums, required
 fields, quantities and names by `shape`, names that are there twice, and mounts without a volume. Of whatever
