@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.text_rules import SUBDOMAIN
 from inferfleet.api.pods.objects import object_mistakes
 from inferfleet.api.pods.schema import is_of_clusters
 from inferfleet.api.pods.template import without_nulls
+from inferfleet.api.pods.texts import SUBDOMAIN
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import listing, named, path_of, shown
 from inferfleet.fleet import names

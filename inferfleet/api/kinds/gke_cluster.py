@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.gke.maintenance import MaintenancePolicy
-from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
 
