@@ -171,13 +171,17 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
         super().__init__("\n".join(str(problem) for problem in joined(self.problems)))
 
 
+# The way from a value to a part of it: keys of maps and places in lists.
+Steps = tuple[str | int, ...]
+
+
 @dataclass(frozen=True)
 class Mistake:
     """What is wrong with a value, and what to do; `at` leads from the value to the part that is wrong."""
 
     what: str
     next_step: str
-    at: tuple[str | int, ...] = ()
+    at: Steps = ()
 
 
 class Mistaken(ValueError):  # noqa: N818 (the value is)

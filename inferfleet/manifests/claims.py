@@ -11,8 +11,6 @@ A ResourceClaimTemplate cannot be changed, so its name ends in a digest of its c
 new object beside the old, and pods roll from one to the other. A ComputeDomain has nothing that could change.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +72,7 @@ def claims(
         asked = claimed(selector.cel, inference_class, devices=counts.keys()) if selector else Claimed()
         problems += _problems(deployment, role, inference_class, counts=counts)
         template = _template(inference_class, counts, asked)
-        name = names.by_contents(workload, _digest(template))
+        name = names.by_contents(workload, names.digest(template))
         pods.append(PodClaim(DEVICES, name, counts.get(first.name, 0)))
         described = metadata(
             name,
@@ -169,11 +167,6 @@ def _request(device: Device, count: int, expression: str) -> dict[str, Any]:
     if expression:
         exactly["selectors"] = [{"cel": {"expression": expression}}]
     return {"name": device.name, "exactly": exactly}
-
-
-def _digest(template: dict[str, Any]) -> str:
-    text = json.dumps(template, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _left_out(asked: Claimed) -> dict[str, str] | None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.pods.shape import Steps, Walk
-from inferfleet.api.problems import Mistake
+from inferfleet.api.pods.shape import Walk
+from inferfleet.api.problems import Mistake, Steps
 from inferfleet.api.wording import one_of, shown
 
 # Nobody would remove a finalizer of these pods, and names are given to each of them.
