@@ -3,13 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
-
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from typing import TYPE_CHECKING, Any
 
 from inferfleet.api.problems import mistaken
 from inferfleet.api.wording import shown
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN_PATTERN = rf"{_LABEL}(\.{_LABEL})*"
@@ -44,11 +45,14 @@ class Written:
             raise mistaken(f"{self.thing} {shown(value)!r} must be {self.words}", next_step)
         return value
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self.check, handler(source))
+    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        # Whoever checks pods alone does not pay the import.
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self.check, handler(source))
 
     def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+        self, schema: "CoreSchema", handler: "GetJsonSchemaHandler"
     ) -> dict[str, Any]:
         return {**handler(schema), "pattern": f"^({self.pattern})$", "maxLength": self.limit}
 
