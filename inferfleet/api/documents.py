@@ -55,14 +55,11 @@ class Documents:
     def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
         """Return the problems with the line of the field that each names, unless it already has one."""
         return tuple(
-            problem if problem.where or not problem.kind else self._located(problem) for problem in problems
+            problem
+            if problem.where or not problem.kind
+            else replace(problem, where=self.where(problem.kind, problem.key, problem.path))
+            for problem in problems
         )
-
-    def _located(self, problem: Problem) -> Problem:
-        where = self.where(problem.kind, problem.key, problem.path)
-        other = self.where(problem.kind, problem.key, problem.beside) if problem.beside else None
-        what = f"{problem.what} (the other is at {other})" if other else problem.what
-        return replace(problem, where=where, what=what, beside="")
 
     def kubeconfig_path(self, cluster: str) -> Path | None:
         """Return the kubeconfig file of an existing cluster, or None when it is in the configuration."""

@@ -66,10 +66,9 @@ class Problem:
     `what` names the thing, shows its value and states the rule, in one sentence; `next_step` is a sentence
     too, and neither has a full stop. `kind` and `key` name the document (`ModelDeployment`, `ml/qwen3`),
     `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
-    a file, or of no document at all. `beside` is the path of another field that takes part. `where` is the
-    line of the field: `Documents.located` fills it in once, where problems are raised to a person, and adds
-    the line of `beside` to `what`. `about` is the thing as `what` names it, where that is no document: one of
-    its places, a role. As text it is one line that is safe to print.
+    a file, or of no document at all. `where` is the line of the field: `Documents.located` fills it in once,
+    where problems are raised to a person. `about` is the thing as `what` names it, where that is no document:
+    one of its places, a role. As text it is one line that is safe to print.
     """
 
     what: str
@@ -79,7 +78,6 @@ class Problem:
     kind: str = ""
     key: str = ""
     severity: Severity = "error"
-    beside: str = ""
     about: str = ""
 
     @property
@@ -173,13 +171,17 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
         super().__init__("\n".join(str(problem) for problem in joined(self.problems)))
 
 
+# The way from a value to a part of it: keys of maps and places in lists.
+Steps = tuple[str | int, ...]
+
+
 @dataclass(frozen=True)
 class Mistake:
     """What is wrong with a value, and what to do; `at` leads from the value to the part that is wrong."""
 
     what: str
     next_step: str
-    at: tuple[str | int, ...] = ()
+    at: Steps = ()
 
 
 class Mistaken(ValueError):  # noqa: N818 (the value is)

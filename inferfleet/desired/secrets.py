@@ -8,8 +8,8 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.text_rules import SUBDOMAIN
 from inferfleet.api.kinds.workers import POSITIONS
+from inferfleet.api.pods.texts import SUBDOMAIN
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, path_of, shown
 from inferfleet.desired.values import SecretNeed

@@ -4,6 +4,8 @@ Names are state: one that changes replaces what runs. Deployments and services c
 """
 
 import hashlib
+import json
+from typing import Any
 
 from inferfleet.api.kinds.base import POOL_LABEL
 from inferfleet.fleet.spot import Spot
@@ -299,3 +301,12 @@ def _name(key: str) -> str:
 def short_hash(digits: int, *parts: str) -> str:
     """Return so many hexadecimal digits of a hash of parts of names, of this project alone."""
     return hashlib.sha256("/".join((PROJECT, *parts)).encode()).hexdigest()[:digits]
+
+
+def digest(value: Any, digits: int = 8, **how: Any) -> str:
+    """Return so many hexadecimal digits of a hash of a JSON value, the same for another order of keys.
+
+    `how` is what else `json.dumps` is told. Digests are parts of names, and so state.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), **how)
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]

@@ -53,8 +53,7 @@ def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: in
     """
     own = deployment.spec.endpoint_picker.resources
     if own is not None:
-        both = {"requests": dict(own.requests), "limits": dict(own.limits)}
-        return {kind: amounts for kind, amounts in both.items() if amounts}
+        return own.written
     profile = picker_of(deployment, serving)
     flags: Mapping[str, Any] = {
         **profile.flags,

@@ -147,22 +147,11 @@ def running_image(deployment: ModelDeployment, role: str, images: Images) -> str
 
 
 def lacking_images(deployment: ModelDeployment, images: Images) -> tuple[str, ...]:
-    """Return the types of engines that have no image, of their templates or of a cluster with these."""
+    """Return the types of engines that have no image, of their documents or of a cluster with these."""
     engines = {
         engine_of(deployment, role).type
         for role in roles_of(deployment)
         if running_image(deployment, role, images) is None
-    }
-    return tuple(sorted(engines))
-
-
-def without_image(deployment: ModelDeployment) -> tuple[str, ...]:
-    """Return the types of engines whose image has to be that of a cluster: no document names one."""
-    engines = {
-        engine_of(deployment, role).type
-        for role in roles_of(deployment)
-        if "image" not in workers_of(deployment, role).entry_template.engine
-        and declared_image(deployment, role) is None
     }
     return tuple(sorted(engines))
 

@@ -8,7 +8,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.scheduler import Closeness, DeploymentScheduler, SchedulerType, mistakes
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, Steps
 from inferfleet.api.wording import below, one_of
 from inferfleet.fleet.roles import path_of_role, roles_of, workers_of
 from inferfleet.fleet.shapes import node, shape
@@ -96,7 +96,7 @@ def _together(deployment: ModelDeployment, cluster: InferenceCluster) -> Deploym
     return DeploymentScheduler.model_construct(**{**theirs, **written})
 
 
-def _path(at: tuple[str | int, ...]) -> str:
+def _path(at: Steps) -> str:
     path = ON_DEPLOYMENT
     for step in at:
         path = below(path, step)

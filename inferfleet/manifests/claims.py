@@ -11,8 +11,6 @@ A ResourceClaimTemplate cannot be changed, so its name ends in a digest of its c
 new object beside the old, and pods roll from one to the other. A ComputeDomain has nothing that could change.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +21,8 @@ from inferfleet.api.pods.texts import DNS_LABEL, SUBDOMAIN
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import shown
 from inferfleet.fleet import names
-from inferfleet.fleet.roles import path_of_role, path_of_selector, selector_of
-from inferfleet.fleet.selectors.claimed import Claimed, claimed, refused
+from inferfleet.fleet.roles import path_of_role, selector_of
+from inferfleet.fleet.selectors.claimed import Claimed, claimed
 from inferfleet.fleet.shapes import Shape, accelerator
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import metadata
@@ -72,9 +70,9 @@ def claims(
     if counts:
         selector = selector_of(deployment, role)
         asked = claimed(selector.cel, inference_class, devices=counts.keys()) if selector else Claimed()
-        problems += _problems(deployment, role, inference_class, counts=counts, asked=asked)
+        problems += _problems(deployment, role, inference_class, counts=counts)
         template = _template(inference_class, counts, asked)
-        name = names.by_contents(workload, _digest(template))
+        name = names.by_contents(workload, names.digest(template))
         pods.append(PodClaim(DEVICES, name, counts.get(first.name, 0)))
         described = metadata(
             name,
@@ -171,11 +169,6 @@ def _request(device: Device, count: int, expression: str) -> dict[str, Any]:
     return {"name": device.name, "exactly": exactly}
 
 
-def _digest(template: dict[str, Any]) -> str:
-    text = json.dumps(template, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
 def _left_out(asked: Claimed) -> dict[str, str] | None:
     """Return the annotation that says which conditions of the selector the claim does without."""
     if not asked.left_out:
@@ -184,12 +177,7 @@ def _left_out(asked: Claimed) -> dict[str, str] | None:
 
 
 def _problems(
-    deployment: ModelDeployment,
-    role: str,
-    inference_class: InferenceClass,
-    *,
-    counts: dict[str, int],
-    asked: Claimed,
+    deployment: ModelDeployment, role: str, inference_class: InferenceClass, *, counts: dict[str, int]
 ) -> Iterator[Problem]:
     """Yield what the API server or the scheduler would refuse of the claim template."""
     name = inference_class.metadata.name
@@ -203,21 +191,6 @@ def _problems(
             kind="ModelDeployment",
             key=deployment.metadata.key,
         )
-    for device, conditions in asked.conditions.items():
-        # Each by itself, to show the one that is wrong; together they may still be too long or too costly.
-        wrong = [(text, invalid) for text in conditions if (invalid := refused(text))]
-        whole = asked.expression(device)
-        if not wrong and (invalid := refused(whole)):
-            wrong = [(whole, invalid)]
-        for text, invalid in wrong:
-            yield Problem(
-                f"the API server would refuse {shown(text)!r} as a condition of claims for device {device} "
-                f"of class {name}, which allocates by DRA: {invalid.what}",
-                invalid.next_step,
-                path_of_selector(deployment, role),
-                kind="ModelDeployment",
-                key=deployment.metadata.key,
-            )
 
 
 def _names(inference_class: InferenceClass, counts: dict[str, int]) -> Iterator[Problem]:

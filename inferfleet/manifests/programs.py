@@ -28,12 +28,6 @@ def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistak
                 yield Mistake(what, step, (kind, name))
 
 
-def resources_of(own: ResourceRequirements) -> dict[str, Any]:
-    """Return what a document says of a container's resources, as Kubernetes takes it."""
-    both = {"requests": dict(own.requests), "limits": dict(own.limits)}
-    return {kind: amounts for kind, amounts in both.items() if amounts}
-
-
 def tracing_variables(tracing: Tracing, service: str) -> list[dict[str, Any]]:
     """Return the variables by which a program sends its traces; it has NAMESPACE and POD_NAME besides."""
     pairs = "k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE_NAME),k8s.pod.name=$(POD_NAME)"

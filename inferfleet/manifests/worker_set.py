@@ -4,7 +4,6 @@ Sources: kubernetes-sigs/lws v0.9.0, api/leaderworkerset/v1/leaderworkerset_type
 """
 
 import copy
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -80,8 +79,7 @@ def awaited(manifest: dict[str, Any]) -> dict[str, Any]:
     if names.REPLICAS in manifest["metadata"].get("annotations", {}):
         # Another number of replicas is none of an update, so there is nothing to wait for.
         spec = {field: value for field, value in spec.items() if field != "replicas"}
-    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    written = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    written = names.digest(spec, _DIGITS)
     path = f"{{.metadata.annotations['{names.SPEC}']}}"
     waits = json.dumps(["condition=Available", f"jsonpath={path}={written}"], separators=(",", ":"))
     annotations = {**manifest["metadata"].get("annotations", {}), names.SPEC: written, WAIT_FOR: waits}

@@ -3,8 +3,8 @@
 The plugins that come with inferfleet import nothing else of it either.
 """
 
-from inferfleet.api.kinds.text_rules import Written
 from inferfleet.api.pods.security import security_mistakes
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.plugins.contract import (
     ClassFacts,

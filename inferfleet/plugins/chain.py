@@ -10,8 +10,6 @@ checked. Only where that finds anything does it run again, with every check afte
 which of them it was; what they return then is left out.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -22,6 +20,7 @@ from pydantic import BaseModel, create_model
 from inferfleet.api.loading.validation import validated
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import one_of
+from inferfleet.fleet import names
 from inferfleet.plugins.calling import (
     Finding,
     Refusing,
@@ -436,8 +435,7 @@ def fingerprint(config: BaseModel) -> str:
     is the same.
     """
     said = config.model_dump(by_alias=True, exclude_defaults=True)
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"), default=_in_json)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return names.digest(said, default=_in_json)
 
 
 def _in_json(value: Any) -> Any:

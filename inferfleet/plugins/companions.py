@@ -6,25 +6,21 @@ that run pods are known by the containers and accelerators in them; what one onl
 template by its name or a model by its address, nobody sees here.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.text_rules import SUBDOMAIN
 from inferfleet.api.pods.objects import object_mistakes
 from inferfleet.api.pods.schema import is_of_clusters
 from inferfleet.api.pods.template import without_nulls
-from inferfleet.api.problems import Mistake
+from inferfleet.api.pods.texts import SUBDOMAIN
+from inferfleet.api.problems import Mistake, Steps
 from inferfleet.api.wording import listing, named, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.plugins.calling import malformed
 from inferfleet.plugins.contract import Companion, PluginCodeError, PodTemplate, Request, is_suffix
 from inferfleet.profiles.devices import ACCELERATOR_DOMAINS
-
-Steps = tuple[str | int, ...]
 
 # The engine takes these from annotations, and `waitFor` alone is about the object itself.
 _OF_ENGINE, _WAIT_FOR = "pulumi.com/", "pulumi.com/waitFor"
@@ -358,8 +354,7 @@ def _fingerprint(companion: Companion) -> str:
     if companion.manifest["kind"] == "ServiceAccount":
         # Clouds give pods their identity by annotations of their account, when they are created.
         kept["annotations"] = companion.manifest["metadata"].get("annotations", {})
-    text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return names.digest(kept)
 
 
 def _claimed(template: PodTemplate) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,5 @@
 """What a plugin is: a function of a pod template and a request, with a config model of its own."""
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -191,8 +189,7 @@ def is_suffix(text: str) -> bool:
 def _hash(contents: Any) -> str:
     """Return 8 hex digits of a JSON value, the same for another order of keys."""
     try:
-        text = json.dumps(contents, sort_keys=True, allow_nan=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:8]
+        return names.digest(contents, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         # Without the value, which a message must not repeat.
         raise PluginCodeError(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, model_validator
 
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.kinds.text_rules import SUBDOMAIN, Written
+from inferfleet.api.pods.texts import SUBDOMAIN, Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.plugins.contract import Config, PodTemplate
 from inferfleet.plugins.put import put_field

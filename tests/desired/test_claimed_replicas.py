@@ -77,14 +77,6 @@ def test_one_more_than_fits_is_unplaced() -> None:
     assert unplaced.replicas == 1
 
 
-def test_a_condition_that_no_claim_may_have_is_an_error_of_the_document() -> None:
-    cel = 'capacity["gpu.nvidia.com/memory"].compareTo(quantity("1Gi")) >= 0 && ["a"].join("") == "a"'
-    with pytest.raises(InvalidDocuments) as raised:
-        _made(cluster("east"), deployment("a", nodeSelector={"cel": cel}))
-    (problem,) = raised.value.problems
-    assert (problem.kind, problem.key, problem.path) == ("ModelDeployment", "ml/a", "spec.nodeSelector.cel")
-
-
 def test_a_mistake_in_a_selector_is_told_once_for_replicas_that_run() -> None:
     east = Spot("ml/a", "east", (("decode", "l4"),))
     running = Lock(stack="test", clusters={"east": LockedCluster("Existing", None)}, placements={east: 1})

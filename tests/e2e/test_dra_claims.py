@@ -12,7 +12,6 @@ from sandboxes import running
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.selectors.claimed import claimed as claimed_of
-from inferfleet.fleet.selectors.claimed import refused
 
 STACK = "dra"
 TABLE = ROOT / "tests" / "fleet" / "selectors" / "kubernetes" / "results.jsonl"
@@ -176,12 +175,12 @@ def test_the_api_server_takes_every_object_of_claims(fleet: Project) -> None:
 
 
 def test_the_api_server_takes_every_condition_that_claims_ask(fleet: Project) -> None:
-    """Of all expressions that are known of Kubernetes, each as far as claims may ask it."""
+    """Of all expressions that Kubernetes is known to take, each as far as claims may ask it."""
     asked = {
         expression
         for row in map(json.loads, TABLE.read_text().splitlines())
+        if row["result"] not in ("refused", "too costly")
         for expression in conditions(row["expression"])
-        if refused(expression) is None
     }
     assert len(asked) > 80
     templates = []
@@ -215,17 +214,6 @@ def again(item: dict[str, Any]) -> dict[str, Any]:
     """The same object by another name, as somebody would create it."""
     metadata = {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]}
     return {**item, "metadata": {**metadata, "name": f"{metadata['name']}-again"}}
-
-
-def test_a_condition_that_the_api_server_refuses_is_refused_before(fleet: Project) -> None:
-    cel = 'device.driver.split(".").join(".") == "gpu.nvidia.com"'
-    fleet.write("models", deployment("ones", nodeSelector={"cel": cel}))
-    said = fleet.cli("validate", "--stack", STACK)
-    assert said.returncode == 1
-    assert (
-        "Kubernetes cannot bound what join costs here, and takes it in no claim" in said.stdout + said.stderr
-    )
-    fleet.write("models", *models())
 
 
 def test_a_node_gives_its_one_channel_to_one_pod_of_a_compute_domain(fleet: Project) -> None:

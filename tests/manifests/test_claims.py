@@ -175,30 +175,19 @@ def test_each_role_claims_for_itself(deployment: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "shape", "selector", "said"),
+    ("kind", "shape", "said"),
     [
         pytest.param(
             _class({**GPU, "count": 32}, {**RDMA, "count": 16}),
             Shape(1, 32),
-            None,
             "spec.workers.topology: each pod claims 48 devices of class h100 (32 gpu and 16 rdma); a claim "
             "gets "
             "32. Make the topology smaller, or let devices of the class be claim: Synthetic",
             id="more devices than a claim gets",
         ),
         pytest.param(
-            _class(GPU),
-            Shape(1, 1),
-            f'{HOPPER} && device.driver.split(".").join("") == "a"',
-            'spec.nodeSelector.cel: the API server would refuse \'device.driver.split(".").join("") == "a"\' '
-            "as a condition of claims for device gpu of class h100, which allocates by DRA: Kubernetes "
-            "cannot bound what join costs here, and takes it in no claim. Write the condition without it",
-            id="CEL that the API server refuses",
-        ),
-        pytest.param(
             _class({**GPU, "name": "GPU"}),
             Shape(1, 1),
-            None,
             "spec.devices[0].name: name 'GPU' of a device that pods claim must be at most 63 lowercase "
             "letters, "
             "digits and '-', with a letter or digit at both ends. Write it like gpu",
@@ -207,7 +196,6 @@ def test_each_role_claims_for_itself(deployment: Make) -> None:
         pytest.param(
             _class({**GPU, "deviceClassName": "gpu_nvidia"}),
             Shape(1, 1),
-            None,
             "spec.devices[0].deviceClassName: deviceClassName 'gpu_nvidia' of a device that pods claim "
             "must be at "
             "most 253 lowercase letters, digits, '-' and '.', with a letter or digit at both ends. Write "
@@ -218,7 +206,6 @@ def test_each_role_claims_for_itself(deployment: Make) -> None:
         pytest.param(
             _class(GPU, IMEX),
             Shape(2, 4),
-            None,
             "spec.workers.topology: each pod has 4 of the 8 GPUs of a node of class h100; a node has one "
             "IMEX "
             "channel, so no other worker of several pods could have the rest. Choose a topology whose pods "
@@ -229,10 +216,9 @@ def test_each_role_claims_for_itself(deployment: Make) -> None:
     ],
 )
 def test_what_nobody_would_allocate_is_told(
-    deployment: Make, spot: Spot, kind: InferenceClass, shape: Shape, selector: str | None, said: str
+    deployment: Make, spot: Spot, kind: InferenceClass, shape: Shape, said: str
 ) -> None:
-    spec = {"nodeSelector": {"cel": selector}} if selector else {}
-    made = _claims(deployment(**spec), spot, kind, shape)
+    made = _claims(deployment(), spot, kind, shape)
     assert [str(problem) for problem in made.problems] == [said]
 
 

@@ -16,7 +16,8 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from inferfleet.api.kinds.quantity import parse_duration, parse_quantity
-from inferfleet.api.kinds.text_rules import LABEL_KEY, LABEL_VALUE, Dns1035, InEditors, label_mistakes
+from inferfleet.api.kinds.text_rules import Dns1035, InEditors, label_mistakes
+from inferfleet.api.pods.texts import LABEL_KEY, LABEL_VALUE
 from inferfleet.api.problems import Mistaken, mistaken
 
 API_VERSION: Literal["inferfleet.dev/v1alpha1"] = "inferfleet.dev/v1alpha1"

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.gke.maintenance import MaintenancePolicy
-from inferfleet.api.kinds.text_rules import Written
-from inferfleet.api.problems import Mistake, Mistaken, mistaken
+from inferfleet.api.pods.texts import Written
+from inferfleet.api.problems import Mistake, Mistaken, Steps, mistaken
 from inferfleet.api.wording import shown
 
 ReleaseChannel = Literal["RAPID", "REGULAR", "STABLE", "EXTENDED"]
@@ -73,7 +73,7 @@ def _cloud_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
-def zone_mistakes(zones: tuple[str, ...], region: str, at: tuple[str | int, ...]) -> list[Mistake]:
+def zone_mistakes(zones: tuple[str, ...], region: str, at: Steps) -> list[Mistake]:
     """Return a mistake for each zone of another region or named twice; `at` is the path of the list."""
     mistakes = []
     for place, zone in enumerate(zones):

@@ -8,7 +8,7 @@ from inferfleet.api.kinds.base import API_VERSION, ClassMetadata, Model, Quantit
 from inferfleet.api.kinds.gke.recipe import GkeProvisioning
 from inferfleet.api.kinds.node_size import Node
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import mistaken
 from inferfleet.profiles.devices import is_network
 from inferfleet.profiles.dra import CHANNEL_DRIVER

@@ -21,8 +21,9 @@ from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.serving.route import RouteForm
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, Replicas, Scaling, scaling_mistakes
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
-from inferfleet.api.kinds.text_rules import IMAGE, SUBDOMAIN, Args, Dns1035, OrText
+from inferfleet.api.kinds.text_rules import IMAGE, Args, Dns1035, OrText
 from inferfleet.api.kinds.workers import NodeSelector, Workers
+from inferfleet.api.pods.texts import SUBDOMAIN
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
 
@@ -209,7 +210,7 @@ def _role_names(roles: dict[str, "Role"]) -> dict[str, "Role"]:
             what = f"the name {name} of a role is taken: it is that of {_TAKEN[name]}"
             mistakes.append(Mistake(what, "Choose another name", (name,)))
         elif not _ROLE.allows(name):
-            mistakes.append(Mistake(f"the role {shown(name)!r} must be {_ROLE.rule}", "Change it", (name,)))
+            mistakes.append(Mistake(f"the role {shown(name)!r} must be {_ROLE.words}", "Change it", (name,)))
     if mistakes:
         raise Mistaken(*mistakes)
     return roles

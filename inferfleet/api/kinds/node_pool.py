@@ -17,7 +17,7 @@ from inferfleet.api.kinds.base import (
 )
 from inferfleet.api.kinds.gke.upgrades import UpgradeSettings
 from inferfleet.api.kinds.gke_cluster import PROJECT, ZONE, zone_mistakes
-from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import Mistake, mistaken
 
 CapacityModel = Literal["OnDemand", "Spot", "FlexStart", "Queued", "Reservation"]

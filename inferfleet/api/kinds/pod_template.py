@@ -78,3 +78,9 @@ class ResourceRequirements(Model):
     """
     limits: dict[str, Quantity] = {}
     """Amounts the container may use at most, by resource name. Default: none."""
+
+    @property
+    def written(self) -> dict[str, dict[str, str]]:
+        """Return the amounts as a container has them, without what is empty."""
+        both = {"requests": dict(self.requests), "limits": dict(self.limits)}
+        return {kind: amounts for kind, amounts in both.items() if amounts}

@@ -6,7 +6,8 @@ from pydantic import AfterValidator, Field
 
 from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.kinds.text_rules import InEditors, Written
+from inferfleet.api.kinds.text_rules import InEditors
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import Mistake, Mistaken
 
 Objective = Literal["balance", "cost", "pack"]

@@ -1,7 +1,7 @@
 """Loading: files and folders to Documents, or every problem in them at once."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -20,13 +20,15 @@ from inferfleet.api.loading.edits import Edit, astray, edited
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
 from inferfleet.api.loading.references import dangling
-from inferfleet.api.loading.size import oversize
 from inferfleet.api.loading.stack_files import CATALOGUE
 from inferfleet.api.loading.validation import MOST_PROBLEMS, validated_but_for_links
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
 from inferfleet.api.work import take
 from inferfleet.api.yaml.budget import Budget
 
+# What a stack may have; what it takes together is counted (`api/work.py`).
+MAX_DEPLOYMENTS = 1_500
+MAX_REPLICAS = 20_000
 _CHAIN = ("spec", "plugins")
 NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
 # What holds for all stacks may be in the folder with their policies: anything else would be in each of them.
@@ -97,7 +99,7 @@ def load(
     if errors := of_severity(problems, "error"):
         raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
     documents = collection.documents(settings or Settings(stack="unnamed"))
-    if too_large := list(oversize(documents)):
+    if too_large := list(_oversize(documents)):
         raise InvalidDocuments(too_large)
     return replace(documents, notices=of_severity(problems, "warning", "notice"))
 
@@ -163,3 +165,15 @@ def _key(kind: str, data: Any) -> str | None:
     if kind not in NAMESPACED:
         return str(metadata["name"])
     return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
+
+
+def _oversize(documents: Documents) -> Iterator[Problem]:
+    """Yield a problem for each limit that the documents of a stack exceed together."""
+    deployments = len(documents.deployments)
+    replicas = sum(deployment.spec.wanted for deployment in documents.deployments.values())
+    if deployments > MAX_DEPLOYMENTS:
+        what = f"the stack has {deployments:,} deployments, more than {MAX_DEPLOYMENTS:,}"
+        yield Problem(what, "Use several stacks")
+    if replicas > MAX_REPLICAS:
+        what = f"the deployments of the stack want {replicas:,} replicas together, more than {MAX_REPLICAS:,}"
+        yield Problem(what, "Lower spec.replicas, or use several stacks")

@@ -1,7 +1,6 @@
 """Which kind a document is, and of which system where it is none of ours."""
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -11,39 +10,14 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import named, nearest, one_of, shown
 from inferfleet.api.yaml.text import Flaw
 
-# Systems by the end of their API group, with what is written here in place of some of their kinds.
-_SYSTEMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "modelplane.ai": (
-        "Modelplane",
-        {kind: kind for kind in ("InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService")},
-    ),
-    "otterscale.io": ("OtterScale", {"ModelService": "ModelDeployment"}),
-    "serving.volcano.sh": (
-        "Kthena",
-        dict.fromkeys(("ModelBooster", "ModelServing"), "ModelDeployment")
-        | dict.fromkeys(("ModelRoute", "ModelServer"), "ModelService"),
-    ),
-    "kserve.io": (
-        "KServe",
-        dict.fromkeys(("InferenceService", "LLMInferenceService"), "ModelDeployment"),
-    ),
-    "llm-d.ai": ("llm-d", {}),
-    "leaderworkerset.x-k8s.io": ("LeaderWorkerSet", {"LeaderWorkerSet": "ModelDeployment"}),
-    "inference.networking.k8s.io": ("the Gateway API's inference extension", {}),
-    "inference.networking.x-k8s.io": ("the Gateway API's inference extension", {}),
-    "gateway.networking.k8s.io": (
-        "the Gateway API",
-        {"Gateway": "InferenceCluster", "HTTPRoute": "ModelService", "GRPCRoute": "ModelService"},
-    ),
-    "aibrix.ai": ("AIBrix", {}),
-    "kaito.sh": ("KAITO", {"Workspace": "ModelDeployment"}),
-    "nvidia.com": ("NVIDIA", {"DynamoGraphDeployment": "ModelDeployment"}),
-    "ray.io": ("Ray", dict.fromkeys(("RayCluster", "RayService"), "ModelDeployment")),
+# Systems that people come from, by the end of their API groups. Others are named by their group.
+_SYSTEMS = {
+    "modelplane.ai": "Modelplane",
+    "otterscale.io": "OtterScale",
+    "serving.volcano.sh": "Kthena",
+    "kserve.io": "KServe",
+    "llm-d.ai": "llm-d",
 }
-_KUBERNETES = dict.fromkeys(
-    ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Pod", "Job", "PodTemplate"), "ModelDeployment"
-) | dict.fromkeys(("Service", "Ingress", "EndpointSlice", "Endpoints"), "ModelService")
-_KUBERNETES_GROUPS = re.compile(r"v[0-9][a-z0-9]*|(apps|batch|autoscaling|policy|[a-z.-]*\.k8s\.io)/.*")
 _SECRET = (
     "Remove it, and set the values: "
     """pulumi config set --secret --path 'inferfleet:secrets["NAMESPACE/NAME"].KEY'"""
@@ -81,27 +55,15 @@ def _foreign(version: Any, kind: Any, kinds: Collection[str]) -> Problem | None:
     """Return the problem of a document of another system, None for what may be meant as one of ours."""
     if not isinstance(version, str) or not isinstance(kind, str) or not kind or version == API_VERSION:
         return None
-    group = version.partition("/")[0]
-    system, ours = next((of for end, of in _SYSTEMS.items() if f".{group}".endswith(f".{end}")), ("", {}))
+    group, of_group, _ = version.partition("/")
+    system = next((system for end, system in _SYSTEMS.items() if f".{group}".endswith(f".{end}")), "")
     if not system:
-        if kind in kinds:
+        ours = kind in kinds or nearest(version, [API_VERSION]) is not None
+        if ours or not (of_group or version == "v1"):
             return None
-        if _KUBERNETES_GROUPS.fullmatch(version):
-            system, ours = "Kubernetes", _KUBERNETES
-        elif "/" in version and nearest(kind, kinds) is None and nearest(version, [API_VERSION]) is None:
-            system = shown(group)
-        else:
-            return None
-    what = f"{shown(kind)} is a kind of {system}, which inferfleet does not read"
-    if (version, kind) == ("v1", "Secret"):
-        return Problem(what, _SECRET, "kind")
-    if kind in ours:
-        return Problem(what, f"Write {_with_article(ours[kind])} of inferfleet in its place", "kind")
-    return Problem(what, "Keep it out of this folder: inferfleet offers nothing in its place", "kind")
-
-
-def _with_article(kind: str) -> str:
-    return f"an {kind}" if kind.startswith("I") else f"a {kind}"
+        system = shown(group) if of_group else "Kubernetes"
+    step = _SECRET if (version, kind) == ("v1", "Secret") else "Keep it out of this folder"
+    return Problem(f"{shown(kind)} is a kind of {system}, which inferfleet does not read", step, "kind")
 
 
 def _no_document(data: dict[str, Any]) -> Problem | None:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from inferfleet.api.problems import Mistake
+from inferfleet.api.problems import Mistake, Steps
 from inferfleet.api.wording import named, shown
 from inferfleet.profiles import pod_security as allowed
 
 Level = Literal["baseline", "restricted"]
-Steps = tuple[str | int, ...]
 # Takes the value of a field, and returns what of it is forbidden, in words, or "".
 _Forbids = Callable[[Any], str]
 

@@ -13,10 +13,8 @@ from typing import Any
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.pods import schema
 from inferfleet.api.pods.texts import MAPS, TEXTS
-from inferfleet.api.problems import Mistake, Mistaken
+from inferfleet.api.problems import Mistake, Mistaken, Steps
 from inferfleet.api.wording import named, nearest, one_of, shown
-
-Steps = tuple[str | int, ...]
 
 _WORDS = {
     "IntOrString": "an integer or a string",

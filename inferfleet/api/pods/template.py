@@ -1,4 +1,5 @@
-"""The check of pod templates, for documents when they are loaded and for templates after each plugin.
+"""The check of pod templates: of documents when they are loaded, of templates once they are generated, and of
+what a chain of plugins made of them, link by link only where that is wrong.
 
 It holds what a new cluster would refuse only once its nodes are billed: fields, types, enums, required
 fields, quantities and names by `shape`, names that are there twice, and mounts without a volume. Of whatever
@@ -9,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.pods.shape import Steps, Walk
-from inferfleet.api.problems import Mistake
+from inferfleet.api.pods.shape import Walk
+from inferfleet.api.problems import Mistake, Steps
 from inferfleet.api.wording import one_of, shown
 
 # Nobody would remove a finalizer of these pods, and names are given to each of them.

@@ -2,7 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from inferfleet.api.problems import mistaken
+from inferfleet.api.wording import shown
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN_PATTERN = rf"{_LABEL}(\.{_LABEL})*"
@@ -11,38 +19,64 @@ _BOTH_ENDS = "with a letter or digit at both ends"
 
 
 @dataclass(frozen=True)
-class Text:
-    """A rule for a text: the pattern and length of those that are right, and in words what they must be."""
+class Written:
+    """A rule for a text: the pattern and length of those that are right, and in words what they must be. As
+    metadata of a field it checks the field's value.
+
+    Messages quote it: "name 'X' must be <words>", with the name of the field, or with `thing`.
+    """
 
     pattern: str
-    limit: int
     words: str
+    limit: int = 253
+    suggest: bool = False  # a value of lowercase letters, digits and '-' is likely what is meant
+    thing: str = "{field}"  # what the value is, where fields are named after what it is for
 
     def allows(self, text: str) -> bool:
         """Return whether the text follows the rule."""
         return len(text) <= self.limit and re.fullmatch(self.pattern, text) is not None
 
+    def check(self, value: str) -> str:
+        """Return the value. Raises Mistaken when it does not match or is longer than the limit."""
+        if not self.allows(value):
+            close = re.sub(r"[^a-z0-9]+", "-", value[:300].lower()).strip("-")
+            named = self.suggest and len(close) <= self.limit and re.fullmatch(self.pattern, close)
+            next_step = f"Write it like {close}" if named else "Change it"
+            raise mistaken(f"{self.thing} {shown(value)!r} must be {self.words}", next_step)
+        return value
 
-DNS_LABEL = Text(_LABEL, 63, f"at most 63 lowercase letters, digits and '-', {_BOTH_ENDS}")
-SUBDOMAIN = Text(SUBDOMAIN_PATTERN, 253, f"at most 253 lowercase letters, digits, '-' and '.', {_BOTH_ENDS}")
-LABEL_KEY = Text(
+    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        # Whoever checks pods alone does not pay the import.
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: "CoreSchema", handler: "GetJsonSchemaHandler"
+    ) -> dict[str, Any]:
+        return {**handler(schema), "pattern": f"^({self.pattern})$", "maxLength": self.limit}
+
+
+DNS_LABEL = Written(_LABEL, f"at most 63 lowercase letters, digits and '-', {_BOTH_ENDS}", 63)
+SUBDOMAIN = Written(SUBDOMAIN_PATTERN, f"at most 253 lowercase letters, digits, '-' and '.', {_BOTH_ENDS}")
+LABEL_KEY = Written(
     rf"((?=[^/]{{1,253}}/){SUBDOMAIN_PATTERN}/)?{_WORD}",
-    317,
     "a key such as tier or example.com/tier, with at most 63 characters after the '/'",
+    317,
 )
-LABEL_VALUE = Text(f"({_WORD})?", 63, f"at most 63 letters, digits, '-', '_' and '.', {_BOTH_ENDS}")
+LABEL_VALUE = Written(f"({_WORD})?", f"at most 63 letters, digits, '-', '_' and '.', {_BOTH_ENDS}", 63)
 # The prefix may have capitals.
-ANNOTATION_KEY = Text(f"(?i:{LABEL_KEY.pattern})", LABEL_KEY.limit, LABEL_KEY.words)
-PORT_NAME = Text(
+ANNOTATION_KEY = replace(LABEL_KEY, pattern=f"(?i:{LABEL_KEY.pattern})")
+PORT_NAME = Written(
     r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*",
-    15,
     "at most 15 lowercase letters, digits and '-', with at least one letter",
+    15,
 )
-ENV_NAME = Text("[ -<>-~]+", 2**20, "printable ASCII characters other than '='")
+ENV_NAME = Written("[ -<>-~]+", "printable ASCII characters other than '='", 2**20)
 
 # By definition: what the text of a field, or of each entry of a list, must be. "" counts as absent where the
 # field is not required.
-TEXTS: Mapping[tuple[str, str], Text] = {
+TEXTS: Mapping[tuple[str, str], Written] = {
     ("Container", "name"): DNS_LABEL,
     ("ContainerPort", "name"): PORT_NAME,
     ("EnvVar", "name"): ENV_NAME,
@@ -66,7 +100,7 @@ TEXTS: Mapping[tuple[str, str], Text] = {
     ("Volume", "name"): DNS_LABEL,
 }
 # The same for the keys and values of maps.
-MAPS: Mapping[tuple[str, str], tuple[Text, Text | None]] = {
+MAPS: Mapping[tuple[str, str], tuple[Written, Written | None]] = {
     ("LabelSelector", "matchLabels"): (LABEL_KEY, LABEL_VALUE),
     ("ObjectMeta", "annotations"): (ANNOTATION_KEY, None),
     ("ObjectMeta", "labels"): (LABEL_KEY, LABEL_VALUE),

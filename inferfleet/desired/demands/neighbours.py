@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, Steps
 from inferfleet.desired.demands.siblings import counted, of_document, of_plugin
 from inferfleet.desired.pods import Pods
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.parts import Contradiction, Steps
+from inferfleet.manifests.pod.parts import Contradiction
 from inferfleet.manifests.pod.siblings import node_ports, node_terms, selects
 from inferfleet.plugins.calling import Finding
 

@@ -90,15 +90,7 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
     Args alone are those of the image's own program, which is of the declared type.
     """
     words = [*command, *args]
-    place = script_at(words)
-    if place is not None:
-        if "exec " not in words[place]:
-            yield _differs(
-                "the engine is started by a shell without exec, which may keep SIGTERM from it, so that "
-                "requests in hand are cut",
-                "Write exec before the program",
-                "warning",
-            )
+    if script_at(words) is not None:
         return
     kind = pod.engine.type
     known = _FLAGS.get(kind)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import LabelSelector
+from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.placement.policy.kept import Impossible
 from inferfleet.fleet.placement.sizes import gpus
@@ -16,8 +17,8 @@ from inferfleet.fleet.roles import (
     path_of_role,
     path_of_selector,
     roles_of,
+    running_image,
     selector_of,
-    without_image,
     workers_of,
 )
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
@@ -167,7 +168,7 @@ def _clusters(documents: Documents, key: str, selected: _Selected) -> Iterator[P
 def _images(documents: Documents, key: str) -> Iterator[Problem]:
     """Yield engines whose templates name no image, where no cluster that is selected has one either."""
     document = documents.deployments[key]
-    engines = without_image(document)
+    engines = lacking_images(document, Images())
     if not engines:
         return
     selector, matched = document.spec.cluster_selector, False
@@ -179,7 +180,7 @@ def _images(documents: Documents, key: str) -> Iterator[Problem]:
     if not matched:
         return
     for role in roles_of(document):
-        if "image" not in workers_of(document, role).entry_template.engine:
+        if running_image(document, role, Images()) is None:
             kind = engine_of(document, role).type
             yield Problem(
                 "the engine has no image, and no cluster that clusterSelector matches has those of "

@@ -9,14 +9,11 @@ on the class, and the pod is held on the nodes of that class by its node selecto
 """
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
 
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.wording import shown
-from inferfleet.fleet.selectors.amounts import SPOKEN
 from inferfleet.fleet.selectors.cel import program
 from inferfleet.fleet.selectors.devices import qualified
 from inferfleet.fleet.selectors.source import InvalidSelector, Source, Token
@@ -26,7 +23,7 @@ from inferfleet.profiles.dra import PUBLISHED
 _MAPS = ("attributes", "capacity")
 # A text between one of these and `in` is the whole key, unlike in `"a" + "b" in attributes`.
 _BEFORE_A_WHOLE = frozenset(["&&", "||", "?", ":", "(", "[", ","])
-_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_CLOSING = frozenset(")]}")
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 # What can stand behind a point: no reserved word of https://github.com/google/cel-spec, doc/langdef.md.
 _FIELD = re.compile(
@@ -37,11 +34,9 @@ _FIELD = re.compile(
 _PLAIN = re.compile(r"\"[^\"\\]*\"|'[^'\"\\]*'")
 # Functions whose arguments the API server checks when it takes an expression, and the library here when it
 # evaluates one: times that are none, formats that do not fit. No device has any of these.
-UNSURE = frozenset({"duration", "flatten", "format", "timestamp"})
+_UNSURE = frozenset({"duration", "flatten", "format", "timestamp"})
 # They are computed in advance where they are called with a text.
 _CONVERSIONS = frozenset({"bool", "double", "int", "uint"})
-# What the API server of Kubernetes 1.36.2 refuses as too complex whatever it is called with.
-_ENDLESS = frozenset({"join", "type"})
 
 
 @dataclass(frozen=True)
@@ -67,11 +62,11 @@ def claimed(expression: str, inference_class: InferenceClass, *, devices: Set[st
     """
     if isinstance(program(expression), InvalidSelector):
         return Claimed()
-    source = Source(expression)
     asked: dict[str, list[str]] = {}
     left_out: list[tuple[str, str]] = []
-    for part in _conditions(source.tokens):
-        text = expression[part[0].start : part[-1].start + len(part[-1].text)]
+    for condition in Source(expression).conjuncts():
+        part = condition.tokens
+        text = condition.text[part[0].start : part[-1].start + len(part[-1].text)]
         try:
             device, translated = _translated(text, part, inference_class)
             if device not in devices:
@@ -81,70 +76,6 @@ def claimed(expression: str, inference_class: InferenceClass, *, devices: Set[st
         else:
             asked.setdefault(device, []).append(translated)
     return Claimed({device: tuple(texts) for device, texts in asked.items()}, tuple(left_out))
-
-
-@lru_cache(maxsize=256)
-def refused(expression: str) -> InvalidSelector | None:
-    """Return why the API server would not take the condition of a claim, None if it does.
-
-    It would say so itself, but of a cluster that is new only after its nodes are billed.
-    """
-    compiled = program(expression)
-    return compiled if isinstance(compiled, InvalidSelector) else _refused(expression, compiled.checked)
-
-
-def _refused(expression: str, checked: bytes) -> InvalidSelector | None:
-    """Return what Kubernetes does not take of an expression, or what has a cost that it takes for endless."""
-    from inferfleet.fleet.selectors.tree import Tree, every, parts
-
-    source = Source(expression)
-    tree = Tree(checked)
-    for part in every(tree):
-        if any(len({tree.type_of(each).partition("(")[0] for each in held}) > 1 for held in _held(part)):
-            what = "Kubernetes takes no list or map with values of several kinds"
-            return source.invalid(what, "Write dyn(...) around each of them", tree.place(part))
-        if part.HasField("comprehension_expr"):
-            over = part.comprehension_expr.iter_range
-            if tree.type_of(over) == "dyn":
-                what = "Kubernetes takes an attribute for one value, and goes through no items of it"
-                return source.invalid(what, "Compare it with ==", tree.place(over))
-        if not part.HasField("call_expr"):
-            continue
-        name = part.call_expr.function
-        kinds = {tree.type_of(inner) for inner in parts(part)}
-        # Of these it bounds the values where they are compared with ==, and not with !=.
-        unsized = name == "_!=_" and kinds <= SPOKEN.keys()
-        if name in _ENDLESS or unsized or (name in ("_==_", "_!=_") and kinds == {"optional_type"}):
-            what = f"Kubernetes cannot bound what {name.strip('_')} costs here, and takes it in no claim"
-            step = "Write !(... == ...)" if unsized else "Write the condition without it"
-            return source.invalid(what, step, tree.place(part))
-    return None
-
-
-def _held(part: Any) -> Iterator[list[Any]]:
-    """Yield the items of a list, and the keys and the values of a map, that are written out."""
-    if part.HasField("list_expr") and not part.list_expr.optional_indices:
-        yield list(part.list_expr.elements)
-    elif part.HasField("struct_expr"):
-        entries = [entry for entry in part.struct_expr.entries if not entry.optional_entry]
-        yield [entry.map_key for entry in entries]
-        yield [entry.value for entry in entries]
-
-
-def _conditions(tokens: tuple[Token, ...]) -> Iterator[tuple[Token, ...]]:
-    """Yield the conditions that must all hold. One that offers a choice (`||`, `?:`) stays whole."""
-    cuts, depth = [], 0
-    for at, token in enumerate(tokens):
-        if token.kind != "mark":
-            continue
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
-        if depth == 0 and token.text in ("||", "?"):
-            yield tokens
-            return
-        if depth == 0 and token.text == "&&":
-            cuts.append(at)
-    for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(tokens)], strict=True):
-        yield tokens[start:end]
 
 
 def _translated(text: str, part: tuple[Token, ...], inference_class: InferenceClass) -> tuple[str, str]:
@@ -159,7 +90,7 @@ def _translated(text: str, part: tuple[Token, ...], inference_class: InferenceCl
         of_text = token.text in _CONVERSIONS and [after.kind for after in part[at + 1 : at + 3]][1:] == [
             "text"
         ]
-        if follows == "(" and (token.text in UNSURE or of_text):
+        if follows == "(" and (token.text in _UNSURE or of_text):
             raise _Left(f"it calls {token.text}, whose arguments only the API server checks")
         if token.kind != "name" or _is_field(part, at):
             continue

@@ -22,21 +22,12 @@ MAX_BYTES = 10 * 1024
 _DOMAINS = ("device.attributes", "device.capacity")
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?=\n \||\nERROR: |\s\[[A-Z_]+\]\Z|\Z)", re.DOTALL)
 _UNKNOWN = re.compile(r"(?:undeclared reference to|undefined field) '\.?([\w.]+)'")
-_ORDERED = re.compile(r"'_([<>]=?)_' applied to '\(.*(Quantity|Semver)")
 # Codes of errors, packages of types, and what the grammar would take in place of what stands there, which is
 # all that a condition can begin with.
 _BESIDE = re.compile(
     r"\A[A-Z_]+: |\s\[[A-Z_]+\]\Z|\b(google\.protobuf|kubernetes)\.(?=[A-Z])| \(in container ''\)"
     r"| expecting .*",
     re.DOTALL,
-)
-_EXAMPLES = {"Quantity": 'quantity("75Gi")', "Semver": 'semver("9.0.0")'}
-# What Kubernetes has besides, of which no other name is meant.
-_NOT_OFFERED = frozenset(
-    {
-        *("ip", "isIP", "cidr", "isCIDR", "url", "isURL", "format", "device"),
-        *("min", "max", "sum", "isSorted", "includes"),
-    }
 )
 _TOO_DEEP = ("the expression is nested too deeply", "Use fewer brackets, or shorter chains")
 
@@ -159,13 +150,7 @@ def _refused(said: str, source: Source, names: Iterable[str], guide: str) -> Inv
     if unknown := _UNKNOWN.search(text):
         known = {word for name in names for word in name.split(".")}
         word = next((word for word in unknown[1].split(".") if word not in known), unknown[1])
-        if word in _NOT_OFFERED:
-            step = f"That is not offered; {guide} says what is"
-        elif close := nearest(word, known):
+        if word not in known and (close := nearest(word, known)):
             step = f"Did you mean {close}?"
         at = next((token.start for token in source.tokens if token.text == word), at)
-    elif compared := _ORDERED.search(text):
-        step = f"Write .compareTo({_EXAMPLES[compared[2]]}) {compared[1]} 0"
-    elif "(int, double)" in text or "(double, int)" in text:
-        step = "Write both numbers with a point, such as 3.0, or both without"
     return source.invalid(text, step, at)

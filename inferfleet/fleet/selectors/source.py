@@ -61,7 +61,10 @@ class Source:
         return self._starts[min(max(line, 1), len(self._starts)) - 1] + max(column, 1) - 1
 
     def conjuncts(self) -> list["Source"]:
-        """Return the conditions that && joins at the top of the expression, the expression alone if none."""
+        """Return the conditions that && joins at the top of the expression, the expression alone if none.
+
+        A choice (`||`, `?:`) keeps its brackets: && joins the conditions to the same expression again.
+        """
         tokens = self.tokens
         depth, depths = 0, []
         for token in tokens:
@@ -69,7 +72,8 @@ class Source:
             depths.append(depth)
             depth += token.kind == "mark" and token.text in _CLOSING
         if tokens[0].text == "(" and 0 not in depths[1:-1] and tokens[-1].text == ")":
-            return Source(self.text[tokens[0].start + 1 : tokens[-1].start]).conjuncts()
+            inside = Source(self.text[tokens[0].start + 1 : tokens[-1].start]).conjuncts()
+            return inside if len(inside) > 1 else [self]
         signs = [
             token
             for before, token, level in zip((None, *tokens), tokens, depths, strict=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import Mistake, Problem, Severity
+from inferfleet.api.problems import Mistake, Problem, Severity, Steps
 from inferfleet.api.wording import one_of, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import connector, is_disaggregated
@@ -114,7 +114,7 @@ def check_leader(
 
 
 def _problem(
-    deployment: ModelDeployment, below: tuple[str | int, ...], mistake: Mistake, severity: Severity = "error"
+    deployment: ModelDeployment, below: Steps, mistake: Mistake, severity: Severity = "error"
 ) -> Problem:
     return Problem(
         mistake.what,

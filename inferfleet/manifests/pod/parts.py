@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.problems import Steps
 
-Steps = tuple[str | int, ...]
 Spec = Mapping[str, Any]
 
 

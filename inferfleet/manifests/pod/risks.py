@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.api.problems import Steps
 from inferfleet.api.wording import path_of, shown
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.plain_secrets import in_arguments, in_variable
 from inferfleet.plugins.diff import place as place_of
 
-Steps = tuple[str | int, ...]
 # The API server refuses allowPrivilegeEscalation: false beside it (ValidateSecurityContext in Kubernetes'
 # pkg/apis/core/validation/validation.go).
 _ADMIN = frozenset(("SYS_ADMIN", "CAP_SYS_ADMIN"))

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.api.problems import Steps
 from inferfleet.fleet.names import LWS_GROUP_KEY
-from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
+from inferfleet.manifests.pod.parts import Contradiction, Spec, containers
 
 NODE = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -6,13 +6,13 @@ from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
+from inferfleet.api.problems import Steps
 from inferfleet.api.wording import path_of
 from inferfleet.desired.values import KubeObject
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import path_of_role, template_path, workers_of
 from inferfleet.manifests.picker.objects import deployment_of
 
-Steps = tuple[str | int, ...]
 # A step is a key after a dot, or in brackets a number, a key, or the name that an entry has.
 _STEP = re.compile(r'\.?([^.\[\]]+)|\[(\d+)\]|\[name="([^"]*)"\]|\[([^\]]*)\]')
 _TEMPLATES: tuple[tuple[Steps, Position], ...] = (

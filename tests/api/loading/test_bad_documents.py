@@ -173,7 +173,8 @@ CASES = {
     ),
     "taint": (
         "nodeCount: 3}", "nodeCount: 3, taints: [{key: a b, effect: NoSchedule}]}",
-        14, "spec.nodePools[0].taints[0].key", "key 'a b' must be a key such as tier or example.com/tier",
+        14, "spec.nodePools[0].taints[0].key", "key 'a b' must be a key such as tier or example.com/tier, "
+        "with at most 63 characters after the '/'",
         "Change it",
     ),
     "source without its block": (

@@ -15,7 +15,8 @@ CASES = {
     "name of a queue": (
         "serving: {", "serving: {scheduler: {type: Kueue, queue: Team A}, ",
         15, "spec.serving.scheduler.queue",
-        "queue 'Team A' must be a name of lowercase letters, digits, '-' and '.', at most 63 characters",
+        "queue 'Team A' must be at most 63 lowercase letters, digits, '-' and '.', with a letter or digit at "
+        "both ends",
         "Change it",
     ),
     "tier for a level": (
@@ -27,7 +28,8 @@ CASES = {
     "level that is no key": (
         "serving: {", "serving: {scheduler: {type: Kueue, queue: a, topology: {required: a b}}, ",
         15, "spec.serving.scheduler.topology.required",
-        "required 'a b' must be a key such as tier or example.com/tier",
+        "required 'a b' must be a key such as tier or example.com/tier, with at most 63 characters after the "
+        "'/'",
         "Write it like cloud.google.com/gce-topology-block",
     ),
     "tier below the lowest": (

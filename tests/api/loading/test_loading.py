@@ -122,16 +122,6 @@ def test_folders_are_read_to_the_bottom_without_hidden_and_foreign_files(tmp_pat
     assert list(load([tmp_path], catalogue=None).classes) == ["l4"]
 
 
-def test_a_problem_of_two_fields_names_both_lines(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(L4)
-    documents = load([tmp_path], catalogue=None, base=tmp_path)
-    problem = Problem("a is b", "Do it", "spec", kind="InferenceClass", key="l4", beside="metadata.name")
-    assert [str(found) for found in documents.located([problem])] == [
-        f"{documents.where('InferenceClass', 'l4', 'spec')}: spec: a is b (the other is at "
-        f"{documents.where('InferenceClass', 'l4', 'metadata.name')}). Do it"
-    ]
-
-
 def test_an_empty_folder_is_fine(tmp_path: Path) -> None:
     assert load([tmp_path], catalogue=None) == Documents(Settings(stack="unnamed"))
 

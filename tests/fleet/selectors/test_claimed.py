@@ -7,7 +7,7 @@ import pytest
 
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.selectors.claimed import UNSURE, Claimed, claimed, refused
+from inferfleet.fleet.selectors.claimed import Claimed, claimed
 
 TABLE = Path(__file__).parent / "kubernetes" / "results.jsonl"
 ROWS = [json.loads(line) for line in TABLE.read_text().splitlines()]
@@ -99,6 +99,32 @@ def test_each_condition_goes_to_the_claim_of_its_device() -> None:
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        f'({HOPPER} && attributes["rdma.example/fast"])',
+        f'(({HOPPER})) && (attributes["rdma.example/fast"] && attributes["dra.net/linkType"] == "x")',
+    ],
+)
+def test_conditions_are_taken_out_of_brackets(written: str) -> None:
+    asked = _claimed(written).conditions
+    assert {device: [text.strip("()") for text in texts] for device, texts in asked.items()} == {
+        "gpu": [HOPPER],
+        "rdma": ['device.attributes["rdma.example"].fast'],
+    }
+
+
+def test_a_choice_keeps_its_brackets_beside_other_conditions() -> None:
+    choice = '(device.driver == "a" || device.driver == "b")'
+    assert _claimed(f"{choice} && {HOPPER}").expression("gpu") == f"{choice} && {HOPPER}"
+
+
+def test_an_optional_field_is_no_choice() -> None:
+    optional = 'device.attributes["gpu.nvidia.com"].?architecture.orValue("") == "Hopper"'
+    written = f'{optional} && attributes["dra.net/linkType"] == "x"'
+    assert _claimed(written).conditions == {"gpu": (optional,)}
+
+
+@pytest.mark.parametrize(
     ("condition", "why"),
     [
         ('attributes["dra.net/linkType"] == "tcpxo"', "it is about device nic, which is not claimed"),
@@ -171,47 +197,3 @@ def test_every_condition_that_is_asked_is_one_of_kubernetes() -> None:
         for asked in map(asked_of_all.expression, asked_of_all.conditions):
             Selectors().check(asked)
             assert "attributes[" not in asked.replace("device.attributes[", "")
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["expression"])
-def test_what_kubernetes_refuses_is_refused(row: dict[str, object]) -> None:
-    expression = str(row["expression"])
-    # Conditions with format or flatten are in no claim.
-    if row["result"] in ("refused", "too costly") and not any(f".{name}(" in expression for name in UNSURE):
-        assert refused(expression) is not None
-
-
-@pytest.mark.parametrize(
-    ("expression", "what"),
-    [
-        (
-            'device.driver.split(".").join("") == "a"',
-            "Kubernetes cannot bound what join costs here, and takes it in no claim",
-        ),
-        (
-            'device.capacity["gpu.nvidia.com"].memory != quantity("1Gi")',
-            "Kubernetes cannot bound what != costs here, and takes it in no claim",
-        ),
-        (
-            'device.attributes["gpu.nvidia.com"].?a == device.attributes["gpu.nvidia.com"].?b',
-            "Kubernetes cannot bound what == costs here, and takes it in no claim",
-        ),
-        ("type(1) == int", "Kubernetes cannot bound what type costs here, and takes it in no claim"),
-        ('[1, "a"] == [1, "a"]', "Kubernetes takes no list or map with values of several kinds"),
-        (
-            'device.capacity["gpu.nvidia.com"].memory >= 75',
-            "found no matching overload for '_>=_' applied to '(Quantity, int)'",
-        ),
-    ],
-)
-def test_a_refused_condition_says_by_which_rule(expression: str, what: str) -> None:
-    invalid = refused(expression)
-    assert invalid is not None
-    assert invalid.what == what
-
-
-@pytest.mark.parametrize(
-    "expression", [HOPPER, "[1, 2].exists(x, x == 1)", '"abc".indexOf("b") == 1', "[1] == [dyn(1)]"]
-)
-def test_what_kubernetes_takes_is_taken(expression: str) -> None:
-    assert refused(expression) is None

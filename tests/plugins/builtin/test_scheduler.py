@@ -114,8 +114,8 @@ def test_pods_go_through_the_queue_of_one_system(
         ({"system": "Kueue"}, "system Kueue needs a queue"),
         ({"system": "KAI"}, "system KAI needs a queue"),
         ({"system": "KAI", "queue": "a", "group": "g"}, "group g is a PodGroup of Volcano"),
-        ({"schedulerName": "My Scheduler"}, "'My Scheduler' must be a name of lowercase letters, digits"),
-        ({"priorityClassName": "a..b"}, "'a..b' must be a name of lowercase letters, digits"),
+        ({"schedulerName": "My Scheduler"}, "'My Scheduler' must be at most 253 lowercase letters, digits"),
+        ({"priorityClassName": "a..b"}, "'a..b' must be at most 253 lowercase letters, digits"),
     ],
 )
 def test_configs_that_mean_nothing_are_refused(config: dict[str, Any], said: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import Model
-from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 Scope = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]

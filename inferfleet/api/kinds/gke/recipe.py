@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from inferfleet.api.kinds.base import Model
-from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.pods.texts import Written
 
 GpuDirect = Literal["None", "TCPX", "TCPXO", "RDMA"]
 NetworkProfile = Literal["None", "Auto"]

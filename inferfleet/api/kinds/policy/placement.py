@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from inferfleet.api.kinds.base import LabelSelector, Model, PoolName
 from inferfleet.api.kinds.node_pool import CapacityModel
-from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import mistaken
 
 # Nodes that stay until somebody takes them away. Spot nodes are reclaimed at any time, and nodes of the

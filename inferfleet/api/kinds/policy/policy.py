@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from inferfleet.api.kinds.base import API_VERSION, Labels, Metadata, Model
-from inferfleet.api.kinds.text_rules import Dns1035, Written
+from inferfleet.api.kinds.text_rules import Dns1035
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import mistaken
 
 Each = Literal["fleet", "team", "model", "placement", "image", "plugin", "cluster", "pool", "loss"]

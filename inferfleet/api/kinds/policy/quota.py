@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import API_VERSION, Model, NamespacedMetadata
-from inferfleet.api.kinds.text_rules import InEditors, Written
+from inferfleet.api.kinds.text_rules import InEditors
+from inferfleet.api.pods.texts import Written
 from inferfleet.api.problems import Mistake, Mistaken
 
 

@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 
 from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.serving.route import HeaderName
-from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035
+from inferfleet.api.kinds.text_rules import Dns1035
+from inferfleet.api.pods.texts import SUBDOMAIN
 from inferfleet.api.problems import mistaken
 
 

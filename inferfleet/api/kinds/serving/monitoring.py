@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, model_validator
 
 from inferfleet.api.kinds.base import Duration, Model
-from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035, Written, label_mistakes
+from inferfleet.api.kinds.text_rules import Dns1035, label_mistakes
+from inferfleet.api.pods.texts import SUBDOMAIN, Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 

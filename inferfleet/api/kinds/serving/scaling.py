@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from inferfleet.api.kinds.base import Model, Quantity
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import Mistake, Mistaken, mistaken
+from inferfleet.api.problems import Mistake, Mistaken, Steps, mistaken
 from inferfleet.api.wording import shown
 
 _MOST = 10_000
@@ -138,7 +138,7 @@ _INSTEAD = {
     "gang": f"Remove scheduler.gang, or {_FIXED}",
     "onDemandReplicas": f"Write capacityModels: [OnDemand] or another deployment for them, or {_FIXED}",
 }
-_AT: dict[str, tuple[str | int, ...]] = {
+_AT: dict[str, Steps] = {
     "prefill": ("prefill",),
     "roles": ("roles",),
     "count": ("workers", "count"),

@@ -12,13 +12,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import Model
-from inferfleet.api.kinds.text_rules import LABEL_KEY, SUBDOMAIN
+from inferfleet.api.pods.texts import LABEL_KEY, SUBDOMAIN
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
 
 SchedulerType = Literal["None", "Volcano", "KAI", "Kueue"]
 # A queue is an object of Kubernetes, and a label of workloads has its name.
-QueueName = Annotated[str, replace(SUBDOMAIN, rule=f"{SUBDOMAIN.rule}, at most 63 characters", limit=63)]
+QueueName = Annotated[str, replace(SUBDOMAIN, words=SUBDOMAIN.words.replace("253", "63"), limit=63)]
 
 
 # Tiers count the levels of switches, of which networks have few; more digits are none of a CRD's int32.
@@ -32,7 +32,7 @@ def _level(level: int | str) -> int | str:
         raise mistaken(f"tier {shown(str(level))} is above the highest, {_HIGHEST_TIER}", "Write less")
     if isinstance(level, str) and not LABEL_KEY.allows(level):
         next_step = "Write it like cloud.google.com/gce-topology-block"
-        raise mistaken(f"{{field}} {shown(level)!r} must be {LABEL_KEY.rule}", next_step)
+        raise mistaken(f"{{field}} {shown(level)!r} must be {LABEL_KEY.words}", next_step)
     return level
 
 

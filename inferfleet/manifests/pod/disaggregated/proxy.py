@@ -12,7 +12,7 @@ from inferfleet.api.kinds.serving.prefill import RoutingProxy
 from inferfleet.fleet.engines.ports import engine_ports, serving_ports
 from inferfleet.fleet.roles import connector, picker_of
 from inferfleet.manifests.pod.stand import Stand
-from inferfleet.manifests.programs import resources_of, text, tracing_variables, variable_of_pod
+from inferfleet.manifests.programs import text, tracing_variables, variable_of_pod
 from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT, SGLANG_PROXY_PORT
 from inferfleet.profiles.profile import ProxyTable
 from inferfleet.profiles.proxy import HEALTH_PATH
@@ -73,7 +73,7 @@ def routing_proxy(stand: Stand) -> dict[str, Any]:
             "periodSeconds": 1,
             "failureThreshold": _STARTUP_SECONDS,
         },
-        **({"resources": resources_of(document.resources)} if document.resources else {}),
+        **({"resources": document.resources.written} if document.resources else {}),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
