@@ -79,8 +79,8 @@ format: .venv/ready
 
 # After a change of the models, commands and tables that pages are made from, or of the edits that are tried.
 docs: .venv/ready
-	@$(BIN)/python -c "from inferfleet.gke.changes.page import page; print(page(), end='')" > docs/changes.md
-	@$(BIN)/python -c "from pathlib import Path; from inferfleet.cli.reference.pages import write; write(Path('docs/reference'))"
+	@$(BIN)/python -c "from bench.pages.changes import page; print(page(), end='')" > docs/changes.md
+	@$(BIN)/python -c "from pathlib import Path; from bench.pages.reference import write; write(Path('docs/reference'))"
 	@$(BIN)/python bench/toolkit/page.py > docs/cluster-toolkit.md
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/digest/golden.py

@@ -33,7 +33,7 @@ from inferfleet.reach.gke import NotThere
 from inferfleet.reach.resources import ApiResource, known
 from inferfleet.reach.unreachable import refusal
 from inferfleet.status.drift import object_drift
-from inferfleet.status.read import Key
+from inferfleet.status.read import Key, key_of
 from inferfleet.status.routing import SILENT, Verdict, led_to, stale, titled
 from inferfleet.status.standing import picks, stands
 from inferfleet.status.values import Phase
@@ -138,14 +138,14 @@ def _question(cluster: DesiredCluster) -> _Question:
     routes = [key for served in cluster.served.values() for key in served.routes]
     pickers = {key for served in cluster.served.values() for key in served.stands if key not in workloads}
     others = {
-        _key(objects[key]): objects[key]
+        key_of(objects[key]): objects[key]
         for key in dict.fromkeys([*routes, *sorted(pickers), *workloads])
         if key in objects and objects[key].kind in (ROUTE, "Deployment", WORKER_SET)
     }
     judges: dict[Key, Judge] = (
         {key: partial(led_to, key=key, parent=gateway) for key in pools} if gateway else {}
     )
-    chooses = {_key(objects[key]) for key in pickers if key in objects}
+    chooses = {key_of(objects[key]) for key in pickers if key in objects}
     for key, made in others.items():
         judges[key] = partial(_standing, key=key, wanted=made, judge=picks if key in chooses else stands)
     return _Question(gateway, pools, others, judges)
@@ -164,7 +164,7 @@ def _standing(
 def _gateway(cluster: DesiredCluster) -> Key | None:
     if cluster.gateway_ref:
         return ("Gateway", *cluster.gateway_ref)
-    return _key(cluster.gateway) if cluster.gateway else None
+    return key_of(cluster.gateway) if cluster.gateway else None
 
 
 def _led(cluster: DesiredCluster) -> Iterator[tuple[Key, tuple[KubeObject, KubeObject]]]:
@@ -173,7 +173,7 @@ def _led(cluster: DesiredCluster) -> Iterator[tuple[Key, tuple[KubeObject, KubeO
     for served in cluster.served.values():
         routes = [objects[key] for key in served.routes if key in objects]
         pools = (objects[key] for key in served.stands if key in objects and objects[key].kind == POOL)
-        yield from ((_key(pool), (pool, routes[0])) for pool in pools if routes)
+        yield from ((key_of(pool), (pool, routes[0])) for pool in pools if routes)
 
 
 def _heard(api: Api, question: _Question, patience: float) -> _Heard:
@@ -246,10 +246,6 @@ def _actual(api: Api, resource: ApiResource | None, kind: str, namespace: str) -
     }
 
 
-def _key(made: KubeObject) -> Key:
-    return made.kind, made.namespace or "", made.kubernetes_name
-
-
 def _unknown(why: Problem, where: str = "") -> Problem:
     return replace(why, what=f"whether models{where} are served is not known: {why.what}", severity="warning")
 
@@ -262,7 +258,7 @@ def _problems(cluster: str, question: _Question, heard: _Heard, patience: float)
             waiting.setdefault(why, []).append(titled(key))
         elif phase != Phase.READY and key in question.pools:
             _, route = question.pools[key]
-            what = f"{titled(_key(route))} leads to {titled(key)}, which does not serve: {why}"
+            what = f"{titled(key_of(route))} leads to {titled(key)}, which does not serve: {why}"
             yield cluster_problem(cluster, f"cluster {cluster!r}: {what}", _NEXT)
         elif phase != Phase.READY:
             yield cluster_problem(cluster, f"cluster {cluster!r}: {titled(key)} {why}", _NEXT)

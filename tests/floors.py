@@ -226,7 +226,6 @@ TOUCHING_ROOMS = {
     "inferfleet.cli.show",
     "inferfleet.cli.source",
     "inferfleet.cli.verbs",
-    "inferfleet.cli",
     "sandbox",
 }
 # Single modules that touch so much and no more.

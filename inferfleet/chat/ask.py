@@ -32,8 +32,8 @@ from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet import names
 from inferfleet.reach.api import Answered, Api, NoAnswerError
+from inferfleet.reach.gateway import Gateway, unreached
 from inferfleet.reach.resources import readable
-from inferfleet.reach.serving.gateway import Gateway, unreached
 from inferfleet.status.pods import is_ready
 
 Via = Literal["gateway", "api-server"]

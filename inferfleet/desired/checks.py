@@ -53,9 +53,7 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
     for key, deployment in sorted(documents.deployments.items()):
         pods = {role: [shape.pods for shape in shapes[key, role]] for role in roles_of(deployment)}
         placed = spots.get(key, ())
-        clusters = [documents.clusters[name] for name in sorted({spot.cluster for spot in placed})]
-        images = [cluster.spec.serving.images for cluster in clusters]
-        yield from engines.engine_problems(deployment, pods, images)
+        yield from engines.engine_problems(deployment, pods)
         # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:

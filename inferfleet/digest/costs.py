@@ -41,7 +41,7 @@ def costs(before: Bill, after: Bill) -> tuple[Cost, ...]:
     gone = prices_gone(before, after)
     old, new = before.without(gone), after.without(gone)
     return tuple(
-        Cost(currency, _money(old.get(currency, Decimal(0))), _money(new.get(currency, Decimal(0))))
+        Cost(currency, money(old.get(currency, Decimal(0))), money(new.get(currency, Decimal(0))))
         for currency in sorted({*old, *new})
         if old.get(currency, Decimal(0)) != new.get(currency, Decimal(0))
     )
@@ -52,7 +52,7 @@ def unknown_now(before: Bill, after: Bill) -> tuple[Problem, ...]:
     return tuple(
         Problem(
             f"the price of class {name} went: an hour of its {counted(old.nodes, 'node')} cost "
-            f"{_money(old.cost)} {old.currency}, and what {counted(new.nodes, 'node')} cost now is unknown, "
+            f"{money(old.cost)} {old.currency}, and what {counted(new.nodes, 'node')} cost now is unknown, "
             "so no sum and no policy counts it",
             "Put the price back, or write the one of today",
             path="spec.price",
@@ -65,10 +65,11 @@ def unknown_now(before: Bill, after: Bill) -> tuple[Problem, ...]:
 
 
 def _cost(paid: Paid) -> str:
-    return "" if not paid.currency else _money(paid.cost)
+    return "" if not paid.currency else money(paid.cost)
 
 
-def _money(amount: Decimal) -> str:
+def money(amount: Decimal) -> str:
+    """Return an amount of money with its cents."""
     return str(amount.quantize(_CENTS))
 
 

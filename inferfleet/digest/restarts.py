@@ -19,7 +19,7 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import most_of, pods_of, templates_of
 from inferfleet.plugins.diff import compared
-from inferfleet.preflight.in_place import REMADE, meanwhile, stops_serving
+from inferfleet.preflight.in_place import REMADE, meanwhile, pods_of_group, stops_serving
 from inferfleet.preflight.leaving import gpus_of_pod
 
 # Instead of fields, where pods end with their nodes.
@@ -156,7 +156,7 @@ def _restart(was: KubeObject, will: KubeObject, order: int, *, others: bool, nod
     return Restart(
         workload=named(will),
         role=_labels(will)[ROLE],
-        pods=groups * _pods_of_group(was.manifest),
+        pods=groups * pods_of_group(was.manifest),
         gpus=groups * _gpus_of_group(was.manifest),
         order=order,
         fields=fields,
@@ -197,12 +197,8 @@ def _made_of(workload: Mapping[str, Any]) -> Any:
     return spec.get("leaderWorkerTemplate") or spec["template"]
 
 
-def _pods_of_group(workload: Mapping[str, Any]) -> int:
-    return int((workload["spec"].get("leaderWorkerTemplate") or {}).get("size", 1))
-
-
 def _gpus_of_group(workload: Mapping[str, Any]) -> int:
     """Return the GPUs of a pod, or of a group of pods."""
     entry, *followers = templates_of(workload)
-    size = _pods_of_group(workload)
+    size = pods_of_group(workload)
     return gpus_of_pod(entry) + sum((size - 1) * gpus_of_pod(follower) for follower in followers)

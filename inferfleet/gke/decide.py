@@ -13,7 +13,6 @@ from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.pool import GkeCluster, gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
-from inferfleet.gke.recipes.drivers import driver_problems
 from inferfleet.gke.settings.pools import gpu_pool
 from inferfleet.gke.settings.ranges import blocks, range_problems
 from inferfleet.gke.settings.room import room_problems
@@ -63,7 +62,6 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
             described, blocks(described, lock), _system_nodes(documents, described, planned), _made(lock)
         ),
         *system_problems(documents, described, planned),
-        *driver_problems(documents, described, planned),
     )
     if of_severity(problems, "error"):
         return Cloud(problems=problems, lock=planned.lock)

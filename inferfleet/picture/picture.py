@@ -1,12 +1,12 @@
 """From a side of a stack to its picture. Pure: equal values give equal pictures."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.problems import Problem
 from inferfleet.desired.gate import unplaced_problem
 from inferfleet.digest.compare import told
+from inferfleet.digest.costs import money
 from inferfleet.digest.update import Side
 from inferfleet.digest.values.stack import Stack
 from inferfleet.fleet.advice.short import in_short
@@ -18,7 +18,6 @@ from inferfleet.picture.seats import Roles, roles_on_pools, seated
 from inferfleet.picture.values import Cluster, Model, Paid, Picture, Place, Pool, Route, Service
 from inferfleet.status.values import ClusterStatus, PartStatus, PlacementStatus, Status
 
-_CENTS = Decimal("0.01")
 Changes = Mapping[str, tuple[str, ...]]
 
 
@@ -51,13 +50,13 @@ def picture(
                 paid.nodes,
                 paid.unpriced,
                 paid.gpus,
-                _money(paid.cost) if paid.currency else "",
+                money(paid.cost) if paid.currency else "",
                 paid.currency,
                 changed.uses.get(name, ()),
             )
             for name, paid in sorted(costs.classes.items())
         ),
-        tuple((currency, _money(cost)) for currency, cost in sorted(costs.totals.items())),
+        tuple((currency, money(cost)) for currency, cost in sorted(costs.totals.items())),
         costs.unpriced,
         compared.problems if compared else told(problems, problems),
         base,
@@ -152,10 +151,6 @@ def _by_name(lines: Iterable[tuple[str, str]]) -> Changes:
     for name, line in lines:
         made[name] = (*made.get(name, ()), line)
     return made
-
-
-def _money(amount: Decimal) -> str:
-    return str(amount.quantize(_CENTS))
 
 
 def _clusters(side: Side, changed: _Changes, live: Status | None) -> Iterator[Cluster]:

@@ -11,7 +11,6 @@ from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.manifests.worker_set import API_VERSION
 from inferfleet.preflight.devices import DEVICE_CLASS, POOLS, missing_kind, wanted_classes
 from inferfleet.preflight.kinds.worker_sets import INSTALL
-from inferfleet.profiles.installing import CONTROLLERS, DEFINITIONS
 from inferfleet.profiles.schedulers import POD_GROUP
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.gke import path_of
@@ -20,6 +19,19 @@ from inferfleet.reach.resources import ApiKind, ApiResource, exists, served_vers
 GATEWAY = "spec.serving.gateway"
 CLASS_NAME = f"{GATEWAY}.className"
 _GATEWAY_GROUP = "gateway.networking.k8s.io"
+# What clusters get from others, by the commands of llm-d's guides (llm-d 0.8), looked up 2026-11-24:
+# https://llm-d.ai/docs/dev/resources/gateway/install-crds and
+# https://llm-d.ai/docs/infrastructure/gateway/istio. GKE, and OpenShift from 4.19 on, manage their
+# definitions and put back or refuse what others do to them: docs/guides/upgrades.md says what to do there.
+_SIGS = "https://github.com/kubernetes-sigs"
+_DEFINITIONS: Mapping[str, str] = {
+    _GATEWAY_GROUP: f"kubectl apply -f {_SIGS}/gateway-api/releases/download/v1.5.1/standard-install.yaml",
+    "inference.networking.k8s.io": f"kubectl apply -f {_SIGS}/gateway-api-inference-extension/releases/"
+    "download/v1.5.0/v1-manifests.yaml",
+}
+_CONTROLLERS: Mapping[str, str] = {
+    "istio": "istioctl install -y --set values.pilot.env.ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true"
+}
 
 
 def identity(api: Api) -> str:
@@ -99,7 +111,7 @@ def missing_kinds(
 
 def install(version: str) -> str:
     """Return how a cluster gets the kinds of an API version, as a sentence."""
-    command = DEFINITIONS.get(version.partition("/")[0])
+    command = _DEFINITIONS.get(version.partition("/")[0])
     return f"Run `{command}` there" if command else "Install the CRDs of this version there"
 
 
@@ -136,7 +148,7 @@ def gateway_class(
 
 def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
-    command = CONTROLLERS.get(cluster.gateway_provider)
+    command = _CONTROLLERS.get(cluster.gateway_provider)
     if cluster.gateway_class not in classes:
         yield cluster_problem(
             cluster.connection.cluster,

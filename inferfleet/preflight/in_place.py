@@ -218,7 +218,7 @@ def _facts(workload: Workload) -> dict[str, str]:
     entry = templates_of(workload)[0]
     annotations = (entry.get("metadata") or {}).get("annotations") or {}
     facts = {
-        "size of groups": str(_size(workload)),
+        "size of groups": str(pods_of_group(workload)),
         "GPUs of a pod": _gpus(entry),
         "scheduler": str(entry["spec"].get("schedulerName") or _DEFAULT_SCHEDULER),
     }
@@ -266,12 +266,13 @@ def _surges(workload: Workload) -> bool:
     return bool(rolling.get("maxSurge"))
 
 
-def _size(workload: Workload) -> int:
+def pods_of_group(workload: Workload) -> int:
+    """Return how many pods a group of a workload has, one of a Deployment."""
     return int((workload["spec"].get("leaderWorkerTemplate") or {}).get("size", 1))
 
 
 def _shaped(workload: Workload) -> str:
-    number, size = int(workload["spec"].get("replicas", 1)), _size(workload)
+    number, size = int(workload["spec"].get("replicas", 1)), pods_of_group(workload)
     pods = f"{size} pod{'' if size == 1 else 's'}"
     if workload["kind"] == KIND:
         return f"a {KIND} of {number} group{'' if number == 1 else 's'} of {pods}"

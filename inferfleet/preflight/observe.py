@@ -18,7 +18,7 @@ from inferfleet.preflight.kinds.monitoring import kinds_to_come, left_out, unkno
 from inferfleet.preflight.kinds.objectives import passed_over
 from inferfleet.preflight.kinds.worker_sets import worker_set_problems
 from inferfleet.preflight.leaving import leaving, running, scaled, scaled_otherwise
-from inferfleet.preflight.nodes.unlike import node_problems
+from inferfleet.preflight.nodes import node_problems
 from inferfleet.preflight.pickers import picker_problems
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 from inferfleet.reach.api import Api
@@ -13,7 +14,7 @@ from inferfleet.reach.resources import ApiKind, ApiResource, lists
 # An existing object of these kinds is used, and only labels are added.
 EXEMPT = frozenset({"Namespace", "CustomResourceDefinition"})
 # So many objects are named in one problem; the rest are counted.
-NAMED = 10
+_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def foreign(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iter
     for owner, theirs in sorted(names.items()):
         yield cluster_problem(
             cluster,
-            f"on cluster {cluster!r} the stack would take over what belongs to {owner}: {_list(theirs)}",
+            f"on cluster {cluster!r} the stack would take over what belongs to {owner}: "
+            f"{listing(sorted(theirs), _NAMED)}",
             "One cluster belongs to one stack: remove them there or rename ours. To take them over, "
             f"kubectl label them {MANAGED_BY}={MANAGER} {STACK}={stack}",
         )
@@ -81,7 +83,7 @@ def terminating(cluster: str, objects: Iterable[ExistingObject]) -> Iterator[Pro
     """Yield a warning about objects that are being deleted: a namespace takes along what is put into it."""
     going = [str(existing) for existing in objects if "deletionTimestamp" in existing.item["metadata"]]
     if going:
-        what = f"on cluster {cluster!r} these are being deleted: {_list(going)}"
+        what = f"on cluster {cluster!r} these are being deleted: {listing(sorted(going), _NAMED)}"
         yield cluster_problem(cluster, what, "Wait until they are gone", severity="warning")
 
 
@@ -99,9 +101,3 @@ def _owner(labels: Mapping[str, str]) -> str:
         return f"{labels[MANAGED_BY]!r} (label {MANAGED_BY})"
     first = ", ".join(f"{key}={value}" for key, value in sorted(labels.items())[:3])
     return f"somebody else (labels: {first})" if first else "somebody else (it has no labels)"
-
-
-def _list(names: Iterable[str]) -> str:
-    every = sorted(names)
-    more = f" and {len(every) - NAMED} more" if len(every) > NAMED else ""
-    return ", ".join(every[:NAMED]) + more

@@ -1,5 +1,6 @@
 """Requests to the API server of one cluster: they read, but for one that adds an Event, one that goes on to a
-pod, and one that shows an object which the server does not keep.
+pod or Service, one that asks what the credentials may do, and one that shows an object; of the last two the
+server keeps nothing.
 """
 
 import json

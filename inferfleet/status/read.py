@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
-from inferfleet.desired.values import Connection, Desired, DesiredCluster
+from inferfleet.desired.values import Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.values import CloudCluster
@@ -31,6 +31,11 @@ METADATA_ONLY = frozenset({"Secret", "CustomResourceDefinition"})
 # Selectors of the pods of engines and of those of pickers, which have no label of a role.
 _PODS = (DEPLOYMENT, f"{MANAGED_BY}={MANAGER}")
 # .../projects/<project>/zones/<zone>/instanceGroupManagers/<name>
+
+
+def key_of(wanted: KubeObject) -> Key:
+    """Return the key of a desired object."""
+    return wanted.kind, wanted.namespace or "", wanted.kubernetes_name
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from inferfleet.status.drift import drift
 from inferfleet.status.groups import Member
 from inferfleet.status.placement import placement_status
 from inferfleet.status.pods import pod_status
-from inferfleet.status.read import InCloud, Key, Seen
+from inferfleet.status.read import InCloud, Key, Seen, key_of
 from inferfleet.status.rolling import unfinished
 from inferfleet.status.values import (
     ClusterStatus,
@@ -99,9 +99,9 @@ def _cluster(cluster: DesiredCluster, seen: Seen | Problem | None) -> ClusterSta
         gateway=routing.part(name, key, routing.gateway(seen, key)),
         address=address.host if address else None,
         missing=tuple(
-            routing.titled(_key(wanted))
+            routing.titled(key_of(wanted))
             for wanted in cluster.objects
-            if _key(wanted) not in seen.objects and wanted.key not in left_out
+            if key_of(wanted) not in seen.objects and wanted.key not in left_out
         ),
     )
 
@@ -131,8 +131,10 @@ def _endpoint(
     name = cluster.connection.cluster
     return EndpointStatus(
         name,
-        routing.part(name, _key(picker), _picker(picker, members, seen) if seen else _UNKNOWN),
-        routing.part(name, _key(pool), routing.pool(seen, _key(pool), picker.manifest) if seen else _UNKNOWN),
+        routing.part(name, key_of(picker), _picker(picker, members, seen) if seen else _UNKNOWN),
+        routing.part(
+            name, key_of(pool), routing.pool(seen, key_of(pool), picker.manifest) if seen else _UNKNOWN
+        ),
         _route(route, cluster, seen) if route else None,
         tuple(told for _, told in members),
     )
@@ -149,7 +151,7 @@ def _picker(picker: KubeObject, members: Sequence[Member], seen: Seen) -> routin
     """Return Ready when one pod is ready: of several, only the elected leader becomes ready. A picker with
     one replica keeps its Deployment, which rolls.
     """
-    actual = seen.objects.get(_key(picker))
+    actual = seen.objects.get(key_of(picker))
     if actual is None:
         return Phase.MISSING, routing.ABSENT
     if any(told.phase == Phase.READY for _, told in members):
@@ -168,8 +170,8 @@ def _service(route: ServiceRoute, cluster: DesiredCluster, seen: Seen | None) ->
 
 
 def _route(route: KubeObject, cluster: DesiredCluster, seen: Seen | None) -> PartStatus:
-    verdict = routing.route(seen, _key(route), _gateway(cluster)) if seen else _UNKNOWN
-    return routing.part(cluster.connection.cluster, _key(route), verdict)
+    verdict = routing.route(seen, key_of(route), _gateway(cluster)) if seen else _UNKNOWN
+    return routing.part(cluster.connection.cluster, key_of(route), verdict)
 
 
 def _gateway(cluster: DesiredCluster) -> Key:
@@ -180,7 +182,3 @@ def _component(cluster: DesiredCluster, kind: str, name: str) -> Component:
     return next(
         component for component in cluster.components if (component.kind, component.name) == (kind, name)
     )
-
-
-def _key(wanted: KubeObject) -> Key:
-    return wanted.kind, wanted.namespace or "", wanted.kubernetes_name

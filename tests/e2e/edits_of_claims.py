@@ -18,7 +18,7 @@ from plans_of_workers import (
     single,
 )
 
-from inferfleet.gke.changes.page import PodEffect
+from bench.pages.changes import PodEffect
 
 _ROLL = PodEffect.ROLL
 CLAIMS = (

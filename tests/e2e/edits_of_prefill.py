@@ -16,7 +16,7 @@ from plans_of_workers import (
     single,
 )
 
-from inferfleet.gke.changes.page import PodEffect
+from bench.pages.changes import PodEffect
 
 _NOW = "189059"
 _BESIDE = "gets a new set of pods beside the old one"

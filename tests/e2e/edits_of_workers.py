@@ -27,7 +27,7 @@ from plans_of_workers import (
     single,
 )
 
-from inferfleet.gke.changes.page import PodEffect
+from bench.pages.changes import PodEffect
 
 _RERANK = {"workers": {"topology": {"tensor": 1}, "template": template()}}
 _COME, _ROLL, _ANOTHER = PodEffect.COME_OR_GO, PodEffect.ROLL, PodEffect.ANOTHER

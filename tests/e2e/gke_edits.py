@@ -9,7 +9,7 @@ from typing import Any
 from gke_edits_stack import Documents, documents
 from project import Run
 
-from inferfleet.gke.changes.page import PodEffect
+from bench.pages.changes import PodEffect
 from inferfleet.gke.facts.change_table import field_table
 from inferfleet.gke.facts.create_only import ZONES, recreates, without_places
 from inferfleet.gke.facts.effects import Effect, Row

@@ -5,7 +5,7 @@ from typing import Any
 
 from gke_edits import Edit
 
-from inferfleet.gke.changes.page import PodEffect
+from bench.pages.changes import PodEffect
 from inferfleet.gke.facts.effects import Effect
 
 WORKERS, ENGINE, ENCODE = "spec.workers", "spec.containers[0]", "spec.roles.encode"

@@ -14,8 +14,8 @@ from gke_edits import Edit, on_pods, planned
 from project import PROGRAM, ROOT, Project, Run
 from sandboxes import running
 
+from bench.pages.changes import DEPLOYMENT_FIELDS
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
-from inferfleet.gke.changes.page import DEPLOYMENT_FIELDS
 from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import SCHEDULERS
 from sandbox.toolchain.progress import Progress

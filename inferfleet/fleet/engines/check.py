@@ -1,10 +1,9 @@
-"""What is wrong with the engine that a document declares: for one deployment, with the images of clusters."""
+"""What is wrong with the engine that a document declares, for one deployment."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from inferfleet.api.kinds.containers import engine_container
-from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position, positions_of
 from inferfleet.api.problems import Problem, Severity
@@ -37,41 +36,34 @@ from inferfleet.fleet.roles import (
     path_of_role,
     proxied_port,
     roles_of,
-    running_image,
     template_path,
     version_of,
     workers_of,
 )
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.flags.table import flags as table_of
-from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
 
 # Steps for one argument, against the table of all flags of an engine.
 _EACH_ARGUMENT = 300
 
 
-def engine_problems(
-    deployment: ModelDeployment, pods: Mapping[str, Iterable[int]], images: Sequence[Images]
-) -> Iterator[Problem]:
+def engine_problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int]]) -> Iterator[Problem]:
     """Yield what is wrong with the engines of a deployment, each thing once: roles may share an engine.
 
-    `pods` are the numbers of pods that workers of each role may have on the pools for it, `images` those of
-    the clusters that it runs on.
+    `pods` are the numbers of pods that workers of each role may have on the pools for it.
     """
-    yield from dict.fromkeys(_problems(deployment, pods, images))
+    yield from dict.fromkeys(_problems(deployment, pods))
 
 
-def _problems(
-    deployment: ModelDeployment, pods: Mapping[str, Iterable[int]], images: Sequence[Images]
-) -> Iterator[Problem]:
+def _problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int]]) -> Iterator[Problem]:
     yield from _prefill(deployment)
     for role in roles_of(deployment):
         sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]
         found = [
             *_program(deployment, role, sizes),
             *_declared(deployment, role),
-            *_versions(deployment, role, images),
+            *_version(deployment, role),
             *_ends(deployment, role),
             *_ports(deployment, role, sizes),
             *_followers(deployment, role, sizes),
@@ -192,44 +184,17 @@ def _ports(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iter
         yield _problem(deployment, f"{path_of_engine(deployment, role)}.port", what, "Write another port")
 
 
-def _versions(deployment: ModelDeployment, role: str, images: Sequence[Images]) -> Iterator[Problem]:
+def _version(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
     declared = engine_of(deployment, role)
     path, oldest = path_of_engine(deployment, role), engine(declared.type).oldest
     if declared.version and oldest and is_written(deployment, role) and _is_older(declared.version, oldest):
         what = f"commands of {declared.type} are written from version {oldest} on, not for {declared.version}"
         step = f"Write version: {oldest!r} or newer, or a command of your own in the template"
         yield _problem(deployment, f"{path}.version", what, step)
-    version = version_of(deployment, role)
-    if version is None or not (declared.version or is_written(deployment, role)):
-        return
-    for image in sorted({running_image(deployment, role, each) or "" for each in images}):
-        if not _has_versions_of(image, declared.type):
-            continue
-        tag = reference_of(image).tag.partition("-")[0].removeprefix("v")
-        if tag[:1].isdigit() and "." in tag and not _is_same(tag, version):
-            by_default = "" if declared.version else " by default"
-            what = f"version is {version}{by_default}, and image {shown(image)!r} has another one in its tag"
-            step = f'Write version: "{tag}", or another image'
-            if oldest and is_written(deployment, role) and _is_older(tag, oldest):
-                step = f"Take an image from {oldest} on, or write a command of your own in the template"
-            yield _problem(deployment, f"{path}.version", what, step, "warning")
-
-
-def _has_versions_of(image: str, engine_type: str) -> bool:
-    """Return whether tags of an image are versions of the engine: of the profiles' image, or a mirror."""
-    own = engine(engine_type).image
-    repository = reference_of(image).repository
-    return own is not None and f"/{repository}".endswith(f"/{reference_of(own).repository}")
 
 
 def _is_older(version: str, than: str) -> bool:
     return _numbers(version) < _numbers(than)
-
-
-def _is_same(tag: str, version: str) -> bool:
-    """Return whether the tag is of the version, as far as that is written: 0.32.1 is of 0.32."""
-    wanted = version.split(".")
-    return tag.split(".")[: len(wanted)] == wanted
 
 
 def _numbers(version: str) -> tuple[int, ...]:

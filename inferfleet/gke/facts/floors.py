@@ -15,11 +15,10 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Floor:
-    """The first good version of GKE of each minor version. One that is not `sure` is only warned about."""
+    """The first good version of GKE of each minor version."""
 
     since: tuple[str, ...]
     source: Source
-    sure: bool = True
 
     def needed(self, written: str) -> str | None:
         """Return what is needed where no version that `written` may mean will do; None where one does."""
@@ -29,11 +28,6 @@ class Floor:
         if late is None:
             return self.since[0] if minor < parsed(self.since[0])[:2] else None
         return late if below(written, late) else None
-
-    @property
-    def always(self) -> str:
-        """Return the version from which on there is none that is too old."""
-        return self.since[-1]
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,6 @@ _TOOLKIT_G4 = Source(
     f"{_TOOLKIT}/examples/gke-g4/README.md",
     "2026-03-25",
 )
-_NOTES_G4 = Source("GKE release notes", f"{_DOCS}/release-notes#October_21_2025", "2025-10-21")
 _NOTES_A3 = Source("GKE release notes", f"{_DOCS}/release-notes#October_17_2025", "2025-10-17")
 _FLEX_START = Source("GKE, flex-start", f"{_DOCS}/concepts/dws", "2026-11-24")
 _QUEUED = Source("GKE, queued provisioning", f"{_DOCS}/how-to/provisioningrequest", "2026-04-08")
@@ -94,26 +87,18 @@ NETWORK_PROFILE = Floor(("1.34.1-gke.1829001",), DRANET)
 IMAGE_CACHE = Floor(("1.28.3-gke.1067000",), PRELOADING)
 AUTOSCALED_UPGRADES = Floor(("1.34.0-gke.2201000",), _STRATEGIES)
 # Of GPUs; of TPUs, which no class has, the same page says 1.33.0-gke.1712000.
-CAPACITY: Mapping[str, tuple[Floor, ...]] = {
-    "FlexStart": (Floor(("1.32.2-gke.1652000",), _FLEX_START),),
-    "Queued": (Floor(("1.32.2-gke.1652000",), _QUEUED),),
+CAPACITY: Mapping[str, Floor] = {
+    "FlexStart": Floor(("1.32.2-gke.1652000",), _FLEX_START),
+    "Queued": Floor(("1.32.2-gke.1652000",), _QUEUED),
 }
-# By family of machines. Of G4 the release notes say 1.34.0 and the toolkit 1.32.11.
-FAMILIES: Mapping[str, tuple[Floor, ...]] = {
-    "G4": (
-        Floor(("1.32.11-gke.1174000",), _TOOLKIT_G4),
-        Floor(("1.34.0-gke.1662000",), _NOTES_G4, sure=False),
-    ),
-    "A3 Ultra": (Floor(("1.31.4-gke.1183000",), AI_CLUSTER),),
-    "A4": (Floor(("1.32.1-gke.1729000",), AI_CLUSTER),),
-    "A4X": (Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), AI_CLUSTER),),
-    "A4X Max": (Floor(("1.34.3-gke.1318000", "1.35.0-gke.2745000"), AI_CLUSTER),),
+# By family of machines. Of G4 the toolkit says this, and the release notes say 1.34.0.
+FAMILIES: Mapping[str, Floor] = {
+    "G4": Floor(("1.32.11-gke.1174000",), _TOOLKIT_G4),
+    "A3 Ultra": Floor(("1.31.4-gke.1183000",), AI_CLUSTER),
+    "A4": Floor(("1.32.1-gke.1729000",), AI_CLUSTER),
+    "A4X": Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), AI_CLUSTER),
+    "A4X Max": Floor(("1.34.3-gke.1318000", "1.35.0-gke.2745000"), AI_CLUSTER),
 }
-# By machine type, of machines that have a part of one GPU.
-PARTS: Mapping[str, tuple[Floor, ...]] = dict.fromkeys(
-    ("g4-standard-6", "g4-standard-12", "g4-standard-24"),
-    (Floor(("1.35.2-gke.1485000",), _TOOLKIT_G4, sure=False),),
-)
 # By family of machines and kind of GPUDirect.
 FABRICS: Mapping[tuple[str, str], Floor] = {
     ("A3 High", "TCPX"): Floor(
@@ -137,19 +122,3 @@ _TOOLKIT_A3 = Source(
     "cluster-toolkit#5673", "https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/5673", "2026-05-15"
 )
 BROKEN: Mapping[str, Broken] = {"a3-highgpu-8g": Broken("1.34.1-gke.1431000", _NOTES_A3, "1.33", _TOOLKIT_A3)}
-
-
-def rows() -> tuple[Floor | Broken, ...]:
-    """Return every row of these tables."""
-    listed = (*CAPACITY.values(), *FAMILIES.values(), *PARTS.values())
-    floors = (floor for of_one in listed for floor in of_one)
-    return (
-        INFERENCE_POOLS,
-        DRA,
-        NETWORK_PROFILE,
-        IMAGE_CACHE,
-        AUTOSCALED_UPGRADES,
-        *floors,
-        *FABRICS.values(),
-        *BROKEN.values(),
-    )

@@ -49,9 +49,9 @@ class Fabric:
 class Machine:
     """One machine type. Google prints its memory as GB too and means GiB.
 
-    `boot_disk` is the only type of boot disk it takes (None: several). `doubt` says what is not certain about
-    it, `unsupported` why no pool of it can be made here. `known` is False where the facts are a class's own
-    words, because nothing else tells them.
+    `boot_disk` is the only type of boot disk it takes (None: several). `unsupported` says why no pool of it
+    can be made here. `known` is False where the facts are a class's own words, because nothing else tells
+    them.
     """
 
     type: str
@@ -66,7 +66,6 @@ class Machine:
     fabric: Fabric | None = None
     boot_disk: str | None = None
     max_nodes: int | None = None
-    doubt: str = ""
     unsupported: str = ""
     known: bool = True
 

@@ -142,12 +142,6 @@ _ROWS: tuple[tuple[str, str, int, int, int, int, int], ...] = (
     ("a4x-highgpu-4g-nolssd", "A4X", 4, 140, 884, 0, 6),
     ("a4x-maxgpu-4g-metal", "A4X Max", 4, 144, 960, 4, 6),
 )
-# Parts of one GPU: machine type, memory of the part, vCPUs, memory, local SSDs.
-_PARTS = (
-    ("g4-standard-6", 12, 6, 22, 0),
-    ("g4-standard-12", 24, 12, 45, 1),
-    ("g4-standard-24", 48, 24, 90, 2),
-)
 
 
 def machines() -> Iterator[Machine]:
@@ -163,17 +157,6 @@ def machines() -> Iterator[Machine]:
             ssds=_ssds(name, family, gpus, attached),
             nics=nics,
             **shared,
-        )
-    for name, gpu_memory, vcpus, memory, ssds in _PARTS:
-        yield Machine(
-            name,
-            "G4",
-            vcpus,
-            memory,
-            capacity=_G4,
-            accelerators=(Accelerator("nvidia-rtx-pro-6000", (1,), gpu_memory),),
-            ssds=LocalSsds((ssds,) if ssds else ()),
-            doubt="has a part of one GPU, a preview: pods need annotations for Google's device injector",
         )
 
 
@@ -201,5 +184,3 @@ PARTITIONS: Mapping[str, Mapping[str, int]] = {
     },
     "nvidia-rtx-pro-6000": {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1},
 }  # fmt: skip
-# Listed by the reference of GKE's ComputeClass, not by the page above.
-DISPUTED = frozenset({"nvidia-rtx-pro-6000"})

@@ -71,7 +71,7 @@ def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...
         known.type
         for known in _by_type().values()
         for gpu in known.accelerators
-        if gpu.type == accelerator_type and (count is None or count in gpu.counts) and not known.doubt
+        if gpu.type == accelerator_type and (count is None or count in gpu.counts)
     )
 
 

@@ -49,11 +49,6 @@ class Field:
 Fields = Mapping[str, Field]
 
 
-def tokens() -> tuple[str, ...]:
-    """Return the type tokens of all resources of the table, sorted."""
-    return tuple(sorted(_table()))
-
-
 @cache
 def resource(token: str) -> Fields:
     """Return the fields of a resource type such as NODE_POOL. Raises KeyError for one the table lacks."""

@@ -50,8 +50,6 @@ GKE_GPUS = "GKE, run GPUs"
 SYSTEM_CONFIG = "GKE, node system configuration"
 # https://cloud.google.com/sdk/gcloud/reference/container/node-pools/create (--system-config-from-file)
 GCLOUD_SYSTEM_CONFIG = "gcloud, system-config-from-file"
-# https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
-NODE_SIZES = "GKE, plan node sizes"
 
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool
 TOOLKIT = "cluster-toolkit, gke-node-pool"
@@ -112,5 +110,4 @@ BROKEN_SPOT = "GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#43
 A4X_DISKS = "NVIDIA/aicr#2338"
 # https://docs.cloud.google.com/compute/docs/general-purpose-machines: N4 takes Hyperdisk alone
 GENERAL = "Google, general-purpose machines"
-A3_DISKS = "skypilot-org/skypilot#5351"
 DRA_FROM_ZERO = "modelplaneai/modelplane#306"

@@ -1,4 +1,5 @@
-"""What Google would refuse of a class or pool, with reason and source, before anything is asked of it.
+"""What Google would refuse of a class or pool once its cluster is there and billed, or take and not do.
 
-One module per subject; a rule yields findings and `check` makes them problems.
+What the first call of an update says itself, of networks and clusters, does not belong here. One module per
+subject; a rule yields findings, with reason and source, and `check` makes them problems.
 """

@@ -6,14 +6,13 @@ from inferfleet.api.kinds.gke.recipe import GkeAccelerator
 from inferfleet.api.kinds.inference_class import NVIDIA_DRIVER
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet.shapes import accelerator, node
-from inferfleet.gke.facts.machine_table import DISPUTED, PARTITIONS
+from inferfleet.gke.facts.machine_table import PARTITIONS
 from inferfleet.gke.facts.sources import (
     DRA,
     GCLOUD_SYSTEM_CONFIG,
     GKE_GPUS,
     GPUS,
     MIG,
-    NODE_SIZES,
     PODS_PER_NODE,
     SYSTEM_CONFIG,
 )
@@ -33,13 +32,9 @@ def _node(gke_class: GkeClass) -> Iterator[Finding]:
     )
     next_step = "Write what such a node shows as allocatable, which is less"
     for field, written, number, whole, unit in has:
-        what = f"says {written} of {field} per node; {machine.type} has {whole:g} {unit}"
         if number > whole:
+            what = f"says {written} of {field} per node; {machine.type} has {whole:g} {unit}"
             yield Finding("fact", f"spec.node.{field}", what, GPUS, next_step)
-        elif number == whole:
-            yield Finding(
-                "doubt", f"spec.node.{field}", f"{what}, some of which GKE keeps", NODE_SIZES, next_step
-            )
 
 
 # Of clusters that are not Autopilot: Google's page on quotas, by a copy that names 110 for versions before
@@ -144,9 +139,6 @@ def _partition(gke_class: GkeClass) -> Iterator[Finding]:
     elif size not in sizes:
         what = f"splits {gpu.type} into {size}; its partitions are {', '.join(sizes)}"
         yield Finding("fact", path, what, MIG, "Choose one of these")
-    elif gpu.type in DISPUTED:
-        what = f"splits {gpu.type} into {size}; GKE's own pages disagree whether that is offered"
-        yield Finding("doubt", path, what, MIG, "Try it, then write in verified where and when it worked")
 
 
 def _allocation(gke_class: GkeClass) -> Iterator[Finding]:

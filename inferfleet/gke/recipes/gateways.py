@@ -8,10 +8,12 @@ from inferfleet.api.problems import Problem
 from inferfleet.gke.facts.floors import INFERENCE_POOLS
 from inferfleet.gke.facts.gateway_classes import GOOGLES, LLM_D, NO_TIMEOUTS, TAKES_POOLS
 from inferfleet.gke.pool import GkeCluster
-from inferfleet.gke.recipes.version import LATE, MAYBE_UPGRADED, begin_with
+from inferfleet.gke.recipes.version import MAYBE_UPGRADED, begin_with
 
 _CLASS = "spec.serving.gateway.className"
 _PROVIDER = "spec.serving.gateway.provider"
+# Channels that bring versions late, or keep old ones.
+_LATE = ("STABLE", "EXTENDED")
 _TAKE = " or ".join(sorted(name for name, verdict in TAKES_POOLS.items() if verdict == "yes"))
 
 
@@ -77,14 +79,14 @@ def pool_kind_problems(cluster: GkeCluster, made: Container[str]) -> Iterator[Pr
     waits for it. One that waits in vain ends with an error, and the next goes on where it was. `made` holds
     the clusters that exist, which their channel may have upgraded since.
     """
-    gke, since = cluster.gke, INFERENCE_POOLS.always
+    gke, since = cluster.gke, INFERENCE_POOLS.since[-1]
     what = f"cluster {cluster.name} may lack the CRD of InferencePools, which GKE brings from {since} on; "
     if gke.min_version is not None and INFERENCE_POOLS.needed(gke.min_version):
         field = "minVersion"
         what += f"minVersion is {gke.min_version} ({INFERENCE_POOLS.source})"
         if cluster.name in made:
             what += MAYBE_UPGRADED
-    elif gke.min_version is None and gke.release_channel in LATE and cluster.name not in made:
+    elif gke.min_version is None and gke.release_channel in _LATE and cluster.name not in made:
         field = "releaseChannel"
         what += f"channel {gke.release_channel} may have an older one ({INFERENCE_POOLS.source})"
     else:

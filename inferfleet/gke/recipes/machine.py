@@ -8,11 +8,9 @@ from inferfleet.api.wording import nearest
 from inferfleet.gke.facts.machine_table import HYPERDISK
 from inferfleet.gke.facts.machines import known_types, with_gpus
 from inferfleet.gke.facts.sources import (
-    A3_DISKS,
     A4X_DISKS,
     BOOT_DISKS,
     GENERAL,
-    GKE_GPUS,
     GPUS,
     LOCAL_SSD,
     PRELOADING,
@@ -22,16 +20,8 @@ from inferfleet.gke.facts.sources import (
 from inferfleet.gke.pool import GkeClass
 from inferfleet.gke.recipes.findings import GKE, ClassRule, Finding, either
 
-# Most vCPUs of an N1 machine by the number of its GPUs: https://docs.cloud.google.com/compute/docs/gpus#n1-gpus
-_N1_CPUS = {
-    "nvidia-tesla-t4": {1: 48, 2: 48, 4: 96},
-    "nvidia-tesla-v100": {1: 12, 2: 24, 4: 48, 8: 96},
-    "nvidia-tesla-p100": {1: 16, 2: 32, 4: 96},
-    "nvidia-tesla-p4": {1: 24, 2: 48, 4: 96},
-}
 # What GKE boots nodes from, beside Hyperdisk.
 _PERSISTENT = ("pd-balanced", "pd-ssd", "pd-standard")
-_MAY_TAKE_NO_PD = ("G4", "A3 Ultra", "A4")
 # https://cloud.google.com/kubernetes-engine/docs/concepts/tpus: ct5lp-hightpu-4t, tpu7x-standard-4t.
 _TPU_MACHINE, _TPU = re.compile(r"ct[0-9]|tpu"), "tpu"
 _TRY = "Try it, then write in verified where and when it worked"
@@ -66,9 +56,6 @@ def _machine(gke_class: GkeClass) -> Iterator[Finding]:
     elif machine.unsupported:
         what = f"has machine type {machine.type}, which {machine.unsupported}"
         yield Finding("rule", path, what, TOOLKIT, "Use another machine type")
-    elif machine.doubt:
-        what = f"has machine type {machine.type}, which {machine.doubt}"
-        yield Finding("doubt", path, what, GKE_GPUS, _TRY)
     if machine.architecture == "arm64":
         what = f"has machine type {machine.type}, whose nodes are arm64"
         yield Finding("doubt", path, what, GPUS, "Use images that are built for arm64 too")
@@ -102,10 +89,6 @@ def _accelerator(gke_class: GkeClass) -> Iterator[Finding]:
         other = f", or use {either(others)}" if others else ""
         what = f"asks for {asked.count} {asked.type} per node on {name}, which has {counts}"
         yield Finding("fact", f"{GKE}.accelerator.count", what, GPUS, f"Write count: {counts}{other}")
-    elif machine.family == "N1" and machine.vcpus > (most := _N1_CPUS[asked.type][asked.count]):
-        what = f"has {machine.vcpus} vCPUs beside {asked.count} {asked.type}, which take at most {most}"
-        next_step = f"Use a machine type of at most {most} vCPUs, or more GPUs"
-        yield Finding("doubt", f"{GKE}.machineType", what, GPUS, next_step)
 
 
 def _local_ssd(gke_class: GkeClass) -> Iterator[Finding]:
@@ -135,12 +118,6 @@ def _boot_disk(gke_class: GkeClass) -> Iterator[Finding]:
         source = GENERAL if machine.family == "N4" else A4X_DISKS
         what = f"{boots}, but it boots from {machine.boot_disk} only"
         yield Finding("fact", path, what, source, next_step)
-    elif machine.family in _MAY_TAKE_NO_PD:
-        yield Finding("doubt", path, f"{boots}, but it may boot from {HYPERDISK} only", GPUS, next_step)
-    elif machine.family.startswith("A3") and disk == "pd-standard":
-        yield Finding(
-            "doubt", path, f"{boots}, which A3 does not take", A3_DISKS, "Write diskType: pd-balanced"
-        )
 
 
 def _image_cache(gke_class: GkeClass) -> Iterator[Finding]:

@@ -11,22 +11,15 @@ from inferfleet.gke.facts.floors import (
     FAMILIES,
     IMAGE_CACHE,
     NETWORK_PROFILE,
-    PARTS,
     Floor,
     below,
     minor,
-    parsed,
 )
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.recipes.findings import Finding, PoolRule
 
-# Channels that bring versions late, or keep old ones.
-LATE = ("STABLE", "EXTENDED")
 # `minVersion` is what a cluster begins with; its channel upgrades it later.
 MAYBE_UPGRADED = "; the cluster exists, and may have been upgraded since"
-# EXTENDED keeps a version for 24 months, which left none before 1.30 when the table was verified:
-# https://cloud.google.com/kubernetes-engine/docs/concepts/release-channels
-_OLDEST = "1.30"
 
 
 def begin_with(needed: str) -> str:
@@ -35,36 +28,26 @@ def begin_with(needed: str) -> str:
 
 
 def _version(pool: GkePool) -> Iterator[Finding]:
-    written, channel = pool.gke.min_version, pool.gke.release_channel
-    told: set[str] = set()
+    written = pool.gke.min_version
+    if written is None:
+        return
     for floor, reason in _needs(pool):
-        source = str(floor.source)
-        if reason in told:
-            continue  # A stricter source of the same need says nothing more.
-        if written is not None and (needed := floor.needed(written)):
+        if needed := floor.needed(written):
             path, next_step = "spec.cluster.gke.minVersion", begin_with(needed)
             what = f"needs GKE {needed} for {reason}; minVersion is {written}"
-            if not floor.sure:
-                what += ", and sources disagree"
-            yield Finding("floor" if floor.sure else "doubt", path, what, source, next_step)
-            told.add(reason)
-        elif written is None and channel in LATE and parsed(floor.always) > parsed(_OLDEST):
-            path, next_step = "spec.cluster.gke.releaseChannel", begin_with(floor.always)
-            what = f"needs GKE {floor.always} for {reason}; channel {channel} may have an older one"
-            yield Finding("doubt", path, what, source, next_step)
-            told.add(reason)
+            yield Finding("floor", path, what, str(floor.source), next_step)
 
 
 def _needs(pool: GkePool) -> Iterator[tuple[Floor, str]]:
     machine, fabric = pool.machine, pool.fabric
-    for floor in (*FAMILIES.get(machine.family, ()), *PARTS.get(machine.type, ())):
-        yield floor, machine.type
+    if of_family := FAMILIES.get(machine.family):
+        yield of_family, machine.type
     if fabric and (of_fabric := FABRICS.get((machine.family, fabric.kind))):
         yield of_fabric, f"GPUDirect {fabric.kind}"
     if pool.gke_class.auto_network:
         yield NETWORK_PROFILE, "acceleratorNetworkProfile"
-    for floor in CAPACITY.get(pool.capacity_model, ()):
-        yield floor, pool.capacity_model
+    if of_model := CAPACITY.get(pool.capacity_model):
+        yield of_model, pool.capacity_model
     if pool.gke_class.document.spec.allocation == "DRA":
         yield DRA, "DRA"
     if pool.recipe.secondary_boot_disks:

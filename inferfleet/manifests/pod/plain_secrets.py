@@ -5,7 +5,7 @@ value could be one. What is found is told without the value.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -80,6 +80,19 @@ def in_arguments(words: Sequence[Any]) -> Iterator[tuple[int, str]]:
         elif inside := next((m[1] for m in _IN_SHELL.finditer(text) if _is_secret_of(m[1], m[2])), None):
             yield place, f"holds the value of --{inside.lstrip('-')}, in plain text"
         flag = matched[1] if matched and matched[2] is None else ""
+
+
+def in_container(container: Mapping[str, Any]) -> Iterator[tuple[str, int, str, str]]:
+    """Yield every secret of a container: in `env`, `command` or `args`, at which position, the text that
+    holds it, and what is to be said of it.
+    """
+    for place, variable in enumerate(container.get("env") or ()):
+        if why := in_variable(variable.get("name"), variable.get("value")):
+            yield "env", place, variable["value"], why
+    for part in ("command", "args"):
+        words = container.get(part) or ()
+        for place, why in in_arguments(words):
+            yield part, place, words[place], why
 
 
 def _is_secret_of(flag: str, value: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from inferfleet.api.problems import Steps
 from inferfleet.api.wording import path_of, shown
 from inferfleet.manifests.pod.parts import containers
-from inferfleet.manifests.pod.plain_secrets import in_arguments, in_variable
+from inferfleet.manifests.pod.plain_secrets import in_container
 from inferfleet.plugins.diff import place as place_of
 
 # The API server refuses allowPrivilegeEscalation: false beside it (ValidateSecurityContext in Kubernetes'
@@ -28,7 +28,7 @@ class Risk:
 def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
     """Yield every secret, in the order of the template's parts, without its value."""
     for steps, container in containers(template["spec"]):
-        for within, what, next_step in (*_secrets_in_env(container), *_secrets_in_arguments(container)):
+        for within, what, next_step in _secrets(container):
             place = (*steps, *within)
             yield Risk(path_of(place), place_of(template, place), what, next_step)
 
@@ -75,19 +75,15 @@ def _dropped(context: Mapping[str, Any]) -> dict[str, Any]:
     return {"capabilities": {"drop": ["ALL"], **context.get("capabilities", {})}}
 
 
-def _secrets_in_env(container: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
-    name = shown(str(container.get("name")))
-    for i, variable in enumerate(container.get("env", ())):
-        if why := in_variable(variable.get("name"), variable.get("value")):
-            what = f"variable {shown(str(variable.get('name')))!r} of container {name!r} {why}"
-            next_step = "Put it into a Secret (inferfleet:secrets), read it by valueFrom.secretKeyRef"
-            yield ("env", i, "value"), what, f"{next_step}, and rotate it if others can read this"
-
-
-def _secrets_in_arguments(container: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
-    name = shown(str(container.get("name")))
-    for part in ("command", "args"):
-        for i, why in in_arguments(container.get(part, [])):
-            what = f"item {i} of {part} of container {name!r} {why}"
-            next_step = "Read it from a variable with valueFrom.secretKeyRef, as $(NAME) here"
-            yield (part, i), what, f"{next_step}, and rotate it if others can read this"
+def _secrets(container: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
+    within = f"of container {shown(str(container.get('name')))!r}"
+    for part, i, _, why in in_container(container):
+        if part == "env":
+            steps: Steps = (part, i, "value")
+            what = f"variable {shown(str(container['env'][i].get('name')))!r} {within} {why}"
+            step = "Put it into a Secret (inferfleet:secrets), read it by valueFrom.secretKeyRef"
+        else:
+            steps = (part, i)
+            what = f"item {i} of {part} {within} {why}"
+            step = "Read it from a variable with valueFrom.secretKeyRef, as $(NAME) here"
+        yield steps, what, f"{step}, and rotate it if others can read this"

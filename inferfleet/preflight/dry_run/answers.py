@@ -11,7 +11,7 @@ from inferfleet.api.problems import Problem, Severity, cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.pod.parts import containers
-from inferfleet.manifests.pod.plain_secrets import in_arguments, in_variable
+from inferfleet.manifests.pod.plain_secrets import in_container
 from inferfleet.manifests.workload import templates_of
 from inferfleet.preflight.checks import install
 from inferfleet.preflight.dry_run.fields import document_field
@@ -251,8 +251,4 @@ def _secrets(manifest: Mapping[str, Any]) -> Iterator[str]:
         return
     for template in templates_of(manifest):
         for _, container in containers(template.get("spec") or {}):
-            for variable in container.get("env") or ():
-                if in_variable(variable.get("name"), variable.get("value")):
-                    yield variable["value"]
-            for words in (container.get("command") or (), container.get("args") or ()):
-                yield from (str(words[place]) for place, _ in in_arguments(words))
+            yield from (text for _, _, text, _ in in_container(container))

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from declared import MODEL, declared
 
-from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.engines.check import engine_problems
 from inferfleet.fleet.roles import roles_of, workers_of
@@ -18,10 +17,10 @@ BOTH = "Remove one of the two"
 
 
 def _said(
-    document: ModelDeployment, *images: Images, pods: dict[str, list[int]] | None = None
+    document: ModelDeployment, *, pods: dict[str, list[int]] | None = None
 ) -> list[tuple[str, str, str, str]]:
     sizes = {role: [workers_of(document, role).topology.pods_per_worker] for role in roles_of(document)}
-    problems = list(engine_problems(document, pods or sizes, images))
+    problems = list(engine_problems(document, pods or sizes))
     assert {(problem.kind, problem.key) for problem in problems} <= {("ModelDeployment", "ml/qwen")}
     return [(problem.severity, problem.path, problem.what, problem.next_step) for problem in problems]
 
@@ -204,42 +203,6 @@ def test_what_cannot_be_written_on_the_nodes_of_one_pool_is_told() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("version", "image", "told"),
-    [
-        ("0.32", "vllm/vllm-openai:v0.32.1-cu130", False),
-        ("0.32.1", "vllm/vllm-openai:v0.32.1", False),
-        ("0.32.1", "vllm/vllm-openai:v0.32.0", True),
-        ("0.33", "vllm/vllm-openai:v0.32.1", True),
-        ("0.32", "vllm/vllm-openai:nightly", False),
-        ("0.32", "mirror/vllm:7", False),
-        (None, "vllm/vllm-openai:v0.32.0", False),
-        (None, "vllm/vllm-openai:v0.12.0", True),
-    ],
-)
-def test_an_image_whose_tag_says_another_version_is_warned_of(
-    version: str | None, image: str, told: bool
-) -> None:
-    engine = {} if version is None else {"version": version}
-    warning = (
-        "warning",
-        "spec.engine.version",
-        f"version is {version or '0.32 by default'}, and image {image!r} has another one in its tag",
-        f'Write version: "{image.rpartition(":v")[2]}", or another image'
-        if version
-        else "Take an image from 0.24 on, or write a command of your own in the template",
-    )
-    expected = [warning] if told else []
-    of_template = declared(engine=engine, container={"image": image})
-    assert _said(of_template, Images()) == expected
-    assert _said(declared(engine=engine), Images(engine={"vLLM": image}), Images()) == expected
-
-
-def test_of_an_image_with_a_command_of_its_own_no_version_is_expected() -> None:
-    document = declared(container={**OWN, "image": "vllm/vllm-openai:v0.12.0"})
-    assert _said(document, Images()) == []
-
-
 def test_args_that_would_end_the_engine_are_warned_of() -> None:
     assert _said(declared(engine={"args": ["--seed=1", "--max-num-sqs=8"]})) == [
         (
@@ -320,7 +283,7 @@ def test_a_port_that_inferfleet_takes_is_none_for_the_engine(
 ) -> None:
     pods = topology.get("pipeline", 1) * topology.get("data", 1) // topology.get("dataLocal", 1)
     document = declared(topology, engine={"port": port})
-    found = list(engine_problems(document, {"decode": [pods]}, []))
+    found = list(engine_problems(document, {"decode": [pods]}))
     assert [(problem.path, problem.what) for problem in found] == [("spec.engine.port", f"the engine {why}")]
 
 

@@ -7,10 +7,10 @@ from typing import Any, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
+from bench.pages.changes import DEPLOYMENT_FIELDS
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment, Role
-from inferfleet.gke.changes.page import DEPLOYMENT_FIELDS
 from inferfleet.gke.facts import schema
 from inferfleet.gke.facts.change_table import POOLS, field_table
 from inferfleet.gke.facts.create_only import is_create_only, recreates

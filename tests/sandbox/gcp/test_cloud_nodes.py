@@ -97,7 +97,6 @@ def test_gke_keeps_a_part_of_every_node(machine: str, cpu: int, memory: int) -> 
     [
         ("a4x-highgpu-4g-nolssd", 140, 884, False),
         ("a4x-highgpu-4g", 140, 884, True),
-        ("g4-standard-6", 6, 22, False),
         ("n4-highcpu-8", 8, 16, False),
         ("n1-custom-4-8192", 4, 8, False),
         ("e2-medium", 2, 4, False),

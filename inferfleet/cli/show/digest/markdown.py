@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from inferfleet.cli.show.digest.beside import beside
+from inferfleet.cli.show.digest.beyond import beyond
 from inferfleet.cli.show.digest.sections import (
     Section,
     difference,
@@ -81,7 +81,7 @@ def _head(digest: Digest) -> Iterator[str]:
     yield ""
     yield f"{_compared(digest)}, by documents and locks alone: no cluster was asked."
     if digest.files or digest.others:
-        yield from beside(digest.files, digest.others)
+        yield from beyond(digest.files, digest.others)
     for remark in digest.remarks:
         yield ""
         yield f"> {plain(remark.what)}. {plain(remark.step)}"

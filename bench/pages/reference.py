@@ -8,12 +8,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
 
+from bench.pages.commands import sections
+from bench.pages.fields import tables
+from bench.pages.plugins import sections as plugin_sections
 from inferfleet.api.loading.load import KINDS
 from inferfleet.api.loading.schema import descriptions, json_schema, settings_schema, value_schema
 from inferfleet.cli.exit_codes import MEANINGS
-from inferfleet.cli.reference.commands import sections
-from inferfleet.cli.reference.fields import tables
-from inferfleet.cli.reference.plugins import sections as plugin_sections
 from inferfleet.desired.values import Outputs
 from inferfleet.digest.values.stack import Digest
 from inferfleet.fleet.lock import lock as lock_file

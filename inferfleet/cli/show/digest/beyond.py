@@ -26,7 +26,7 @@ _TITLE = "Files that may change what an update runs, with which access, and by w
 _CHANGES: dict[Coming, str] = {"added": "new: ", "removed": "gone: ", "changed": ""}
 
 
-def beside(files: tuple[File, ...], others: int) -> Iterator[str]:
+def beyond(files: tuple[File, ...], others: int) -> Iterator[str]:
     """Yield the lines about files that are told by name, and how many others differ."""
     if files:
         yield ""

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from bench.pages.fields import tables
 from inferfleet.api.loading.schema import config_schema
-from inferfleet.cli.reference.fields import tables
 from inferfleet.plugins.contract import Plugin
 from inferfleet.plugins.registry import Registry
 

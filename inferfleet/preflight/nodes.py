@@ -3,11 +3,12 @@
 All of it is a warning or a notice: nodes may be added, and drivers installed, while an update waits.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.api.wording import listing
 from inferfleet.desired.pools.declared import DeclaredPool
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.picker.objects import deployment_of
@@ -83,7 +84,7 @@ def _closed(cluster: str, pool: DeclaredPool, nodes: Sequence[_Object]) -> Itera
         if names:
             yield cluster_problem(
                 cluster,
-                f"{_nodes(len(names))} of pool {cluster}/{pool.name} ({_some(names)}) "
+                f"{_nodes(len(names))} of pool {cluster}/{pool.name} ({listing(sorted(names), _MANY)}) "
                 f"{'is' if len(names) == 1 else 'are'} {how}, so new pods find no place there; "
                 f"{_replicas(pool.replicas)} placed in the pool",
                 f"Run `{command} {' '.join(sorted(names)[:_MANY])}`, or correct the pool",
@@ -114,7 +115,7 @@ def _too_small(
     for what, names in lacks.items():
         yield cluster_problem(
             cluster,
-            f"{_nodes(len(names))} of pool {cluster}/{pool.name} ({_some(names)}) "
+            f"{_nodes(len(names))} of pool {cluster}/{pool.name} ({listing(sorted(names), _MANY)}) "
             f"offer{'s' if len(names) == 1 else ''} {what} that class {pool.class_name} declares",
             f"Compare with `kubectl describe node {names[0]}`: correct the class, or install what offers "
             f"{pool.resource or 'it'} there (device plugin, DRA driver)",
@@ -135,7 +136,7 @@ def _open(cluster: str, pool: DeclaredPool, nodes: Sequence[_Object]) -> Iterato
     if untainted:
         yield cluster_problem(
             cluster,
-            f"{_nodes(len(untainted))} of pool {cluster}/{pool.name} ({_some(untainted)}) "
+            f"{_nodes(len(untainted))} of pool {cluster}/{pool.name} ({listing(sorted(untainted), _MANY)}) "
             f"{'has' if len(untainted) == 1 else 'have'} accelerators and no taint, so endpoint "
             "pickers and pods of others may take cores and memory there",
             f"If models must have them alone, `kubectl taint node {untainted[0]} "
@@ -151,12 +152,6 @@ def _labels(pool: DeclaredPool) -> str:
 
 def _amount(has: Mapping[str, Any], resource: str) -> Any:
     return parse_quantity(str(has.get(resource, "0")))
-
-
-def _some(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _MANY} more" if len(ordered) > _MANY else ""
-    return f"{', '.join(ordered[:_MANY])}{more}"
 
 
 def _nodes(number: int) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from sentences import faults
 
-from inferfleet.cli.reference.commands import commands
-from inferfleet.cli.reference.pages import pages, write
+from bench.pages.commands import commands
+from bench.pages.reference import pages, write
 from inferfleet.fleet.lock.lock import parse, text
 
 PAGES = pages()

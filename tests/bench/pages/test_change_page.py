@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inferfleet.gke.changes.page import page
+from bench.pages.changes import page
 
 DOCS = Path(__file__).parents[3] / "docs" / "changes.md"
 

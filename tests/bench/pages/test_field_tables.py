@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from bench.pages.fields import tables
 from inferfleet.api.kinds.text_rules import Dns1035
-from inferfleet.cli.reference.fields import tables
 
 HEAD = "| field | type | default | description |\n|---|---|---|---|"
 
