@@ -136,6 +136,7 @@ def picker_problems(
         deployment, cluster = documents.deployments[key], documents.clusters[name]
         yield from picker_check.check_image(deployment, cluster, profile=row)
         serving, drain = cluster.spec.serving, drain_seconds(there[key, name])
+        yield from picker_check.check_metrics(deployment, serving=serving, profile=row)
         yield from picker_check.check_leader(deployment, serving=serving, profile=row, drain=drain)
 
 
