@@ -26,6 +26,7 @@ from inferfleet.desired.endpoints import (
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.pods import Pods, by_role, pods
 from inferfleet.desired.pools.declared import declared_pools
+from inferfleet.desired.queued import queued_problems
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
@@ -68,6 +69,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *engine_problems(documents, planned),
         *picker_problems(documents, planned, templates),
         *pod_problems,
+        *queued_problems(documents, planned, templates, lock),
     ]
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, templates, lock=lock, cloud=cloud)
