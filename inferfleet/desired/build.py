@@ -25,7 +25,7 @@ from inferfleet.desired.endpoints import (
 )
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.pods import Pods, by_role, pods
-from inferfleet.desired.pools.declared import declared_pools
+from inferfleet.desired.pools import declared_pools
 from inferfleet.desired.queued import queued_problems
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
