@@ -1,5 +1,5 @@
-"""What GPUDirect needs inside a GKE cluster beside the pods that use it, where its document says that the stack
-makes it: Networks, and the DaemonSets that put NCCL on nodes. Tables of images are in `gke/facts`.
+"""What GPUDirect needs inside a GKE cluster beside the pods that use it, where its document says that the
+stack makes it: Networks, and the DaemonSets that put NCCL on nodes. Tables of images are in `gke/facts`.
 
 Networks and their parameters are as cluster-toolkit makes them, `modules/scheduler/gke-cluster/templates` and
 `main.tf` at commit 10470803 (2026-06-25); annotations of pods name them. Types:
