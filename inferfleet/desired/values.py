@@ -13,11 +13,11 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.metadata import SKIP_AWAIT
 from inferfleet.manifests.monitors import KINDS as MONITORS
 from inferfleet.manifests.scaler import KEDA, target_of
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
-from inferfleet.manifests.workload import SKIP_AWAIT
 from inferfleet.plugins.calling import Step
 from inferfleet.plugins.contract import Plugin, Request
 from inferfleet.plugins.link import BoundLink

@@ -13,8 +13,7 @@ from inferfleet.gke import names as cloud_names
 from inferfleet.gke.fabrics import ExtraNetwork, shared
 from inferfleet.gke.facts.installers import Daemon, Installer, Step, installers_for
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.metadata import metadata
-from inferfleet.manifests.workload import SKIP_AWAIT
+from inferfleet.manifests.metadata import SKIP_AWAIT, metadata
 
 # Where pods may have the priority of the system, and where Google's manifests have them.
 NAMESPACE = "kube-system"
