@@ -202,6 +202,7 @@ def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Pr
         path="spec.replicas",
         kind="ModelDeployment",
         key=key,
+        alike=True,
     )
 
 
