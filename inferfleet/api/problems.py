@@ -68,7 +68,8 @@ class Problem:
     `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
     a file, or of no document at all. `where` is the line of the field: `Documents.located` fills it in once,
     where problems are raised to a person. `about` is the thing as `what` names it, where that is no document:
-    one of its places, a role. As text it is one line that is safe to print.
+    one of its places, a role. `alike`: an error that says the same of other documents is told once with them,
+    as one step may mend all. As text it is one line that is safe to print.
     """
 
     what: str
@@ -79,6 +80,7 @@ class Problem:
     key: str = ""
     severity: Severity = "error"
     about: str = ""
+    alike: bool = False
 
     @property
     def thing(self) -> str:
@@ -105,7 +107,7 @@ def joined(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems with one in place of all of a kind, where one of them was first.
 
     Those are of a kind that say the same of other things. The first by file and line names the others. Errors
-    are joined at the same field alone, because each has to be mended at its own line.
+    are joined at the same field alone, because each has to be mended at its own line, or if they are `alike`.
     """
     kinds: dict[tuple[str, ...], list[Problem]] = {}
     for problem in dict.fromkeys(problems):
@@ -118,8 +120,9 @@ _THING = "\0"
 
 
 def _kind(problem: Problem) -> tuple[str, ...]:
-    """Return what a problem says without the names of what it is about, which is all of an error."""
-    own = (problem.key, problem.path, str(problem.where)) if problem.severity == "error" else ()
+    """Return what a problem says without the names of what it is about, which is all of most errors."""
+    mended_alone = problem.severity == "error" and not problem.alike
+    own = (problem.key, problem.path, str(problem.where)) if mended_alone else ()
     words = [problem.what, problem.next_step]
     for name in filter(None, (problem.about, problem.key)):
         words = [_without(text, name) for text in words]

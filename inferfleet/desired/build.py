@@ -13,8 +13,6 @@ from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
 from inferfleet.desired.clusters import Site, connection, picker_of
 from inferfleet.desired.demands.dependent import dependent
-from inferfleet.desired.demands.neighbours import neighbour_problems
-from inferfleet.desired.demands.siblings import sibling_problems
 from inferfleet.desired.demands.worked import Worked, unplaced_findings, worked_out
 from inferfleet.desired.endpoints import (
     ModelEndpoint,
@@ -23,9 +21,11 @@ from inferfleet.desired.endpoints import (
     routes_follow,
     what_serves,
 )
+from inferfleet.desired.kept_apart import kept_apart
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.pods import Pods, by_role, pods
-from inferfleet.desired.pools.declared import declared_pools
+from inferfleet.desired.pools import declared_pools
+from inferfleet.desired.queued import queued_problems
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
@@ -68,6 +68,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *engine_problems(documents, planned),
         *picker_problems(documents, planned, templates),
         *pod_problems,
+        *queued_problems(documents, planned, templates, lock),
     ]
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, templates, lock=lock, cloud=cloud)
@@ -117,11 +118,8 @@ def _templates(
         problems += dependent(worked, made)
         findings += more
         findings += [said for of_position in made for said in of_position.outcome.said]
-        excluded, by_plugins = sibling_problems(documents, planned, placement, made)
-        problems += excluded
-        findings += by_plugins
-    kept_apart, by_plugins = neighbour_problems(documents, planned, templates)
-    problems += kept_apart
+    excluded, by_plugins = kept_apart(documents, planned, templates)
+    problems += excluded
     findings += by_plugins
     findings += unplaced_findings(worked, {spot.deployment for spot in templates})
     problems += problems_of(findings)

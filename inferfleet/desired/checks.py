@@ -34,9 +34,9 @@ from inferfleet.fleet.shapes import (
 )
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests import scaler
 from inferfleet.manifests.gpu_direct.traffic import attached, traffic_problems
 from inferfleet.manifests.picker import check as picker_check
-from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.plugins.link import Link
@@ -134,6 +134,7 @@ def picker_problems(
         deployment, cluster = documents.deployments[key], documents.clusters[name]
         yield from picker_check.check_image(deployment, cluster, profile=row)
         serving, drain = cluster.spec.serving, drain_seconds(there[key, name])
+        yield from picker_check.check_metrics(deployment, serving=serving, profile=row)
         yield from picker_check.check_leader(deployment, serving=serving, profile=row, drain=drain)
 
 

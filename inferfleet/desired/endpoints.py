@@ -71,24 +71,18 @@ def model_endpoint(
     serving = documents.clusters[site.cluster].spec.serving
     space = shared.keys(deployment.metadata.namespace)
     revision = endpoint.revision
-    edition = endpoint_picker.edition(
-        deployment=deployment,
-        serving=serving,
-        profile=profile,
-        replicas=endpoint.replicas,
-        drain=drain,
-        revision=revision,
-    )
-    named = names.revised(revision, edition)
-    picker = endpoint_picker.objects(
+    unedited = endpoint_picker.Picker(
         deployment=deployment,
         serving=serving,
         profile=profile,
         stack=stack,
         replicas=endpoint.replicas,
         drain=drain,
-        revision=named,
+        revision=revision,
     )
+    edition = endpoint_picker.edition(unedited)
+    named = names.revised(revision, edition)
+    picker = endpoint_picker.objects(replace(unedited, revision=named))
     pool = endpoint_picker.inference_pool(
         deployment=deployment, profile=profile, stack=stack, revision=revision, edition=edition
     )

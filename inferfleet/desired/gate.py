@@ -203,6 +203,7 @@ def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Pr
         path="spec.replicas",
         kind="ModelDeployment",
         key=key,
+        alike=True,
     )
 
 

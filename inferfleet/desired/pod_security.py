@@ -27,7 +27,7 @@ from inferfleet.plugins.link import Link
 
 _FABRIC = "network-fabric"
 # What it gives, and a template that was written before may have too.
-_FABRIC_GIVES = "capabilities.add: IPC_LOCK"
+_FABRIC_GIVES = ("capabilities.add", "IPC_LOCK")
 _FORBIDDEN = "what level baseline of the Pod Security Standards forbids"
 _REFUSED = "a namespace that enforces the level takes their workload and refuses the pods"
 
@@ -119,7 +119,7 @@ def _below_baseline(every: list[_Written], *, enforced: bool) -> Iterator[Proble
             place = place_of(template, found.at)
             written = own.get((place, found.what))
             link = None if written else each.link_of(place)
-            of_fabric = link.spec.name == _FABRIC if link else found.what == _FABRIC_GIVES
+            of_fabric = link.spec.name == _FABRIC if link else (found.field, found.value) == _FABRIC_GIVES
             if of_fabric and each.has_fabric and not enforced:
                 continue
             if link and link.kind != "ModelDeployment":

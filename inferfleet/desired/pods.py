@@ -22,9 +22,9 @@ from inferfleet.gke.settings.nodes import pod_taints
 from inferfleet.gke.values import CloudPool
 from inferfleet.manifests.claims import Claims, claims
 from inferfleet.manifests.pod.contradictions import (
-    api_server_refusals,
     document_contradictions,
     template_check,
+    template_problems,
     without_requests,
 )
 from inferfleet.manifests.pod.disaggregated.check import changing_image
@@ -212,7 +212,7 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     if contradicts:
         return None, problems
     generated = pod_template(stand)
-    if mistakes := list(api_server_refusals(generated, stand)):
+    if mistakes := list(template_problems(generated, stand)):
         return None, problems + mistakes
     class_name = place.pool.class_name
     links = chains.of(stand.spot, class_name=class_name)

@@ -14,7 +14,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.scaling.scaler import OWNED, scaler
+from inferfleet.manifests.scaler import OWNED, scaler
 from inferfleet.manifests.scheduling.capacity_requests import IMMUTABLE, asking
 from inferfleet.manifests.scheduling.pod_groups import pod_groups
 from inferfleet.manifests.scheduling.scheduled import scheduled

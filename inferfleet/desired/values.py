@@ -7,17 +7,17 @@ from typing import Any, Literal, Protocol, TypedDict
 
 from inferfleet.api.kinds.inference_cluster import State
 from inferfleet.api.problems import Problem
-from inferfleet.desired.pools.declared import DeclaredPool
+from inferfleet.desired.pools import DeclaredPool
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.metadata import SKIP_AWAIT
 from inferfleet.manifests.monitors import KINDS as MONITORS
-from inferfleet.manifests.scaling.scaler import KEDA, target_of
+from inferfleet.manifests.scaler import KEDA, target_of
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
-from inferfleet.manifests.workload import SKIP_AWAIT
 from inferfleet.plugins.calling import Step
 from inferfleet.plugins.contract import Plugin, Request
 from inferfleet.plugins.link import BoundLink

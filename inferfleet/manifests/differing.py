@@ -1,14 +1,27 @@
-"""In which fields a live object differs from a manifest."""
+"""In which fields a live object differs from a manifest, and whether a workload has the pod template that it
+should have.
+
+API servers fill in defaults, write quantities in another form and leave empty values out.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.kinds.quantity import amount
 
 # Annotations for the engine, which differ from run to run.
 _OF_ENGINE = "pulumi.com/"
 # Fields whose values are quantities, which may be written in many ways: 1000m is 1.
 _QUANTITIES = ("requests", "limits", "sizeLimit")
+# Fields of pods and containers without a default in a pod template (kubernetes/kubernetes,
+# pkg/apis/core/v1/defaults.go; from memory, not looked up), so that one that is there was written.
+_WRITTEN = frozenset(
+    (
+        *("command", "args", "env", "envFrom", "lifecycle", "volumeMounts", "ports"),
+        *("startupProbe", "livenessProbe", "readinessProbe", "initContainers", "volumes", "nodeSelector"),
+        *("affinity", "tolerations", "topologySpreadConstraints"),
+    )
+)
 
 
 def differing(wanted: Any, actual: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -51,7 +64,27 @@ def _same(wanted: Any, actual: Any, path: str) -> bool:
         return True
     if not any(f".{field}." in f"{path}." for field in _QUANTITIES):
         return False
+    return _same_quantity(wanted, actual)
+
+
+def is_applied(wanted: Any, there: Any) -> bool:
+    """Return whether a part of a template is on the cluster as it is wanted.
+
+    What is wanted must be there, and of what is there and not wanted only fields count to which no API server
+    has a default.
+    """
+    if isinstance(wanted, Mapping) and isinstance(there, Mapping):
+        return all(is_applied(value, there.get(key)) for key, value in wanted.items()) and not any(
+            there[key] for key in _WRITTEN & there.keys() - wanted.keys()
+        )
+    if isinstance(wanted, list | tuple) and isinstance(there, list | tuple):
+        return len(wanted) == len(there) and all(map(is_applied, wanted, there))
+    return bool(wanted == there or (not wanted and not there) or _same_quantity(wanted, there))
+
+
+def _same_quantity(wanted: Any, there: Any) -> bool:
+    """Return whether two texts are one quantity: `1000m` is written as `1`."""
     try:
-        return parse_quantity(str(wanted)) == parse_quantity(str(actual))
+        return amount(wanted) == amount(there)
     except ValueError:
         return False

@@ -9,6 +9,7 @@ from inferfleet.profiles import pod_security
 
 # What Pulumi waits for before it goes on; see ReadyCondition in pulumi-kubernetes 4.25, pkg/metadata.
 WAIT_FOR = "pulumi.com/waitFor"
+SKIP_AWAIT = "pulumi.com/skipAwait"
 
 
 def metadata(

@@ -8,9 +8,8 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import engine_of, startup_of, workers_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.metadata import of_workload
+from inferfleet.manifests.metadata import SKIP_AWAIT, of_workload
 
-SKIP_AWAIT = "pulumi.com/skipAwait"
 # By it an update takes fields over that somebody else has set (metadata.AnnotationPatchForce in
 # pulumi-kubernetes 4.25); without it such an update fails with a conflict.
 PATCH_FORCE = "pulumi.com/patchForce"

@@ -26,7 +26,7 @@ from inferfleet.fleet.names import (
     SERVES,
 )
 from inferfleet.fleet.roles import path_of_role
-from inferfleet.manifests.applied import is_applied
+from inferfleet.manifests.differing import is_applied
 from inferfleet.manifests.picker.objects import POOL as INFERENCE_POOL
 from inferfleet.manifests.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
 from inferfleet.manifests.pod.template import PORT_NAME

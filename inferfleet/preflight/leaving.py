@@ -24,7 +24,7 @@ from inferfleet.fleet.names import (
 )
 from inferfleet.fleet.shapes import pod_of
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.scaling.scaler import target_of
+from inferfleet.manifests.scaler import target_of
 from inferfleet.manifests.worker_set import API_VERSION, KIND
 from inferfleet.manifests.workload import PATCH_FORCE, bounds, pods_of, templates_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER

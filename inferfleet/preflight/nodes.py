@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
-from inferfleet.desired.pools.declared import DeclaredPool
+from inferfleet.desired.pools import DeclaredPool
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.picker.objects import deployment_of
 from inferfleet.preflight.published import Published

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from inferfleet.desired.values import KubeObject
-from inferfleet.manifests.workload import SKIP_AWAIT, bounds
+from inferfleet.manifests.metadata import SKIP_AWAIT
+from inferfleet.manifests.workload import bounds
 from inferfleet.status.routing import ABSENT, Verdict
 from inferfleet.status.values import Phase
 

@@ -67,6 +67,11 @@ def test_errors_are_told_each_at_its_line() -> None:
     assert joined(errors) == errors
 
 
+def test_errors_that_one_step_may_mend_are_one() -> None:
+    one, other = (replace(problem, severity="error", alike=True) for problem in _of(["ml/a", "ml/b"]))
+    assert joined([one, other]) == (replace(one, what=f"{one.what} (also ml/b)"),)
+
+
 def test_the_same_warning_twice_is_one_without_other_names() -> None:
     (one,) = _of(["ml/a"])
     assert joined([one, one]) == (one,)

@@ -15,7 +15,7 @@ from inferfleet.components.cluster_provider import NOWHERE
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.fleet.decisions import Plan, ServiceRoute
-from inferfleet.manifests.scaling.scaler import OWNED
+from inferfleet.manifests.scaler import OWNED
 from inferfleet.reach.kubeconfig_text import access
 
 THEIRS = {"dc1": Address("shared.example.com", 443, secure=True)}

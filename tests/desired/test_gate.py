@@ -6,7 +6,7 @@ import pytest
 from small_stack import NOTHING, cluster, deployment, lock, made, service, stack
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, joined
 from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements, describe, queues, refusals
 from inferfleet.fleet.lock.lock import Lock
@@ -28,6 +28,7 @@ def _unplaced(replicas: str, reasons: str, fix: str) -> Problem:
         "spec.replicas",
         kind="ModelDeployment",
         key="ml/a",
+        alike=True,
     )
 
 
@@ -277,3 +278,12 @@ def test_of_many_deployments_without_a_place_20_are_told_and_first_those_that_wo
         "5 more deployments without a place for 5 replicas: ml/d19, ml/d20, ml/d21, ml/d22, ml/d23",
         "Run `inferfleet explain NAME`, which says why and what would place them",
     )
+
+
+def test_alike_deployments_without_a_place_stop_an_update_by_one_line() -> None:
+    documents = stack(cluster("east"), *(deployment(name, gpus=3) for name in "abcdefgh"))
+    documents = replace(documents, settings=documents.settings.model_copy(update={"unplaced": "error"}))
+    every = _refused(documents, NOTHING)
+    assert len(every) == 6
+    [told] = joined(every)
+    assert told == replace(every[0], what=f"{every[0].what} (also ml/d, ml/e, ml/f, and 2 more)")

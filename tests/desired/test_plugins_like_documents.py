@@ -7,6 +7,9 @@ import pytest
 from said_of_both import TRIED, Change, beside, by_document, by_plugin, engine, pod
 from small_stack import NOTHING, cluster, deployment, stack
 
+from inferfleet.api.kinds.base import API_VERSION
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.loading.validation import validated
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, put_volume
@@ -208,3 +211,26 @@ def test_a_misspelt_role_is_told_in_every_chain() -> None:
         ("ModelDeployment", "spec.plugins[0].scope.roles[0]"),
         ("Settings", "plugins[0].scope.roles[0]"),
     ]
+
+
+def test_a_template_has_no_status() -> None:
+    template = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}, "status": {}}
+    workers = {"topology": {"tensor": 1}, "template": template}
+    _, problems = validated(
+        ModelDeployment,
+        {
+            "apiVersion": API_VERSION,
+            "kind": "ModelDeployment",
+            "metadata": {"name": "a", "namespace": "ml"},
+            "spec": {"replicas": 1, "workers": workers},
+        },
+    )
+    assert [(problem.path, problem.what) for problem in problems] == [
+        ("spec.workers.template.status", "unknown field 'status'")
+    ]
+    (problem,) = by_plugin(lambda template: template.update(status={}))
+    assert (problem.path, problem.what) == (
+        "plugins[0]",
+        f"{TRIED}returned a template that Kubernetes refuses: status: Kubernetes 1.36 has no field 'status' "
+        "here (deployment ml/a, role decode on east/l4)",
+    )

@@ -8,8 +8,10 @@ from small_stack import NOTHING, after, deployment, find
 from test_on_cloud import on_gke
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
 
 QUEUED = {"name": "l4", "className": "gke-l4", "maxNodeCount": 4, "capacity": {"model": "Queued"}}
@@ -34,6 +36,14 @@ def name_of(found: Desired) -> str:
     """The request that the pods take nodes of."""
     template = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]
     return str(template["metadata"]["annotations"][CONSUMED])
+
+
+def said(found: Desired) -> list[str]:
+    """What is told of the pods of `a`, from where it differs."""
+    begins = "pods of deployment ml/a, role decode, on queued pool 'l4' of cluster 'east' "
+    return [
+        problem.what.removeprefix(begins) for problem in found.warnings if problem.what.startswith(begins)
+    ]
 
 
 def kinds(found: Desired) -> set[str]:
@@ -180,3 +190,57 @@ def test_pods_that_name_a_request_are_awaited_and_left_to_who_makes_it() -> None
     assert kinds(found).isdisjoint({"PodTemplate", "ProvisioningRequest"})
     workload = find(found, "Deployment", "east/ml/a-decode-l4").manifest
     assert "pulumi.com/skipAwait" not in workload["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize(
+    ("replicas", "before", "told"),
+    [
+        (2, 0, []),
+        (1, 2, []),
+        (3, 2, ["have nodes for 2 replicas, and the request for them cannot be changed: 1 more find none"]),
+    ],
+)
+def test_replicas_for_which_no_node_was_asked_are_told(replicas: int, before: int, told: list[str]) -> None:
+    assert said(made(queued(replicas), before=before)) == told
+
+
+def test_nothing_is_told_where_kueue_asks_for_each_pod() -> None:
+    assert said(made(queued(3, scheduler={"type": "Kueue", "queue": "team-a"}), before=2)) == []
+
+
+def test_a_deployment_that_moves_to_a_queued_pool_is_said_to_end_before_its_nodes_come() -> None:
+    """From a pool that loses its nodes."""
+    documents = queued()
+    east = documents.clusters["east"]
+    old = NodePool.model_validate(
+        {"name": "old", "className": "gke-l4", "nodeCount": 0, "zones": ["us-east4-a"]}
+    )
+    spec = east.spec.model_copy(update={"node_pools": (*east.spec.node_pools, old)})
+    both = {"east": east.model_copy(update={"spec": spec})}
+    before = Spot("ml/a", "east", (("decode", "old"),))
+    lock = Lock(stack="test", placements={before: 2}, nodes={"east/old": 2})
+    assert said(desired(replace(documents, clusters=both), lock)) == [
+        "take the place of those on east/old, which end with this update, before the new ones have nodes",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("most", "told"),
+    [
+        (
+            1,
+            [
+                "requests for nodes of queued pool 'l4' of cluster 'east' are for 2, because each has nodes "
+                "of its own, and the pool has at most 1"
+            ],
+        ),
+        (2, []),
+    ],
+)
+def test_a_pool_has_nodes_for_the_request_of_each_workload_or_says_that_it_has_not(
+    most: int, told: list[str]
+) -> None:
+    documents = on_gke(pool={**QUEUED, "maxNodeCount": most})
+    both = {f"ml/{name}": deployment(name, gpus=2) for name in ("a", "b")}
+    found = made(replace(documents, deployments=both))  # type: ignore[arg-type]
+    assert [each.what for each in found.warnings if each.what.startswith("requests for")] == told

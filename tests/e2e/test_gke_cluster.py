@@ -9,7 +9,7 @@ from documents import Document, model
 from gke_fleet import Fleet, fleet, gke, l4
 from project import Run
 
-from inferfleet.manifests.workload import SKIP_AWAIT
+from inferfleet.manifests.metadata import SKIP_AWAIT
 from inferfleet.profiles.gke import CONSUMED_REQUEST
 from sandbox.gcp import faults
 

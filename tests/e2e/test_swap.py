@@ -5,7 +5,6 @@ from project import Project
 
 H100 = "NVIDIA H100 80GB HBM3"
 NEW = {"Deployment west/ml/third-decode-h100", "Deployment west/ml/fourth-decode-h100"}
-SKIPS = 'metadata.annotations["pulumi.com/skipAwait"]'
 
 
 def test_a_swap_on_a_full_pool_is_announced_finishes_and_is_waited_for_next_time(project: Project) -> None:

@@ -10,7 +10,7 @@ from inferfleet.api.loading.validation import validated
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.contradictions import api_server_refusals, document_contradictions
+from inferfleet.manifests.pod.contradictions import document_contradictions, template_problems
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
@@ -31,7 +31,7 @@ def generated_pod(seed: int) -> dict[str, Any]:
         if any(document_contradictions(stand)):
             continue
         generated = pod_template(stand)
-        if not any(api_server_refusals(generated, stand)):
+        if not any(template_problems(generated, stand)):
             return generated
     raise AssertionError("templates are endless")
 

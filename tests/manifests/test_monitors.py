@@ -8,7 +8,7 @@ import pytest
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.manifests.monitors import engine_monitors, picker_monitors
-from inferfleet.manifests.picker.objects import PickerObjects, objects
+from inferfleet.manifests.picker.objects import Picker, PickerObjects, objects
 from inferfleet.profiles.table import profile
 
 Make = Callable[..., ModelDeployment]
@@ -51,7 +51,9 @@ def _of_engines(serving: Serving, document: ModelDeployment) -> list[dict[str, A
 
 
 def _picker(document: ModelDeployment, serving: Serving) -> PickerObjects:
-    return objects(deployment=document, serving=serving, profile=GIE, stack="prod", drain=100, replicas=1)
+    return objects(
+        Picker(deployment=document, serving=serving, profile=GIE, stack="prod", drain=100, replicas=1)
+    )
 
 
 def _of_picker(serving: Serving, document: ModelDeployment, **of: Any) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from own_cluster import east_problem
 
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
-from inferfleet.manifests.scaling.scaler import OWNED
+from inferfleet.manifests.scaler import OWNED
 from inferfleet.preflight.observe import Observation, observe
 
 Start = Callable[..., FakeCluster]

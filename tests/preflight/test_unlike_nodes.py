@@ -8,7 +8,7 @@ from own_cluster import east_problem
 from test_observe import OURS, Start, east, look
 
 from inferfleet.api.problems import Problem
-from inferfleet.desired.pools.declared import DeclaredPool
+from inferfleet.desired.pools import DeclaredPool
 
 POOL = DeclaredPool("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, "gpu.nvidia.com", 8, False, 100_000, 2**40)
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

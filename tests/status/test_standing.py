@@ -6,7 +6,7 @@ import pytest
 
 from inferfleet.desired.values import KubeObject
 from inferfleet.fleet import names
-from inferfleet.manifests.workload import SKIP_AWAIT
+from inferfleet.manifests.metadata import SKIP_AWAIT
 from inferfleet.status.routing import ABSENT, Verdict
 from inferfleet.status.standing import picks, stands
 from inferfleet.status.values import Phase

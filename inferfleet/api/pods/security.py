@@ -23,13 +23,19 @@ _Forbids = Callable[[Any], str]
 
 @dataclass(frozen=True)
 class Forbidden:
-    """One field of a template at `at` that a level forbids: of whom (`container engine`), and the field with
-    its value (`privileged: true`).
+    """One field of a template at `at` that a level forbids: of whom (`container engine`), the field, and what
+    of its value is forbidden.
     """
 
     part: str
-    what: str
+    field: str
+    value: str
     at: Steps
+
+    @property
+    def what(self) -> str:
+        """Return the field with its value (`privileged: true`)."""
+        return f"{self.field}: {self.value}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def _walk(value: Any, tree: _Tree, at: Steps, part: str) -> Iterator[tuple[Level
     """Yield what the rules below a step such as `volumes[*]` forbid, with their levels."""
     for rule in tree.rules if value is not None else ():
         if words := rule.forbids(value):
-            yield rule.level, Forbidden(part, f"{rule.field}: {words}", at)
+            yield rule.level, Forbidden(part, rule.field, words, at)
     for step, below in tree.below.items() if isinstance(value, dict) else ():
         key, _, each = step.partition("[")
         inner = value.get(key)

@@ -49,6 +49,7 @@ def check_deployment(deployment: ModelDeployment) -> Iterator[Problem]:
     for field, mistakes in every:
         for mistake in mistakes:
             yield _problem(deployment, ("endpointPicker", field), mistake)
+    yield from _filters(deployment)
     yield from _decider(deployment)
     yield from _open(deployment)
 
@@ -113,6 +114,30 @@ def check_leader(
     yield _problem(deployment, ("endpointPicker", "replicas"), Mistake(what, step), "warning")
 
 
+def check_metrics(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
+    """Yield a warning where no source of a config of a team's own says where the engine has its metrics, and
+    it is not where pickers look: they log that they read none, and choose pods without.
+    """
+    config = deployment.spec.endpoint_picker.config
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+    elsewhere = {
+        name: value
+        for name, value in command.metrics_source(deployment, profile).items()
+        if f"model-server-metrics-{name}" not in chosen
+    }
+    sources = [one for one in _entries(config, "plugins") if one.get("type") == command.SOURCE]
+    said = [one["parameters"] for one in sources if isinstance(one.get("parameters"), Mapping)]
+    if config is None or any(elsewhere.keys() <= parameters.keys() for parameters in (*said, {})):
+        return
+    where = ", ".join(f"{name}: {value}" for name, value in elsewhere.items())
+    what = (
+        f"{deployment.spec.engine.type} serves its metrics elsewhere than pickers read them ({where}), and "
+        f"no {command.SOURCE} of the config says where: the picker chooses pods without them"
+    )
+    step = f"Add {{type: {command.SOURCE}, parameters: {{{where}}}}} to its plugins"
+    yield _problem(deployment, ("endpointPicker", "config"), Mistake(what, step), "warning")
+
+
 def _problem(
     deployment: ModelDeployment, below: Steps, mistake: Mistake, severity: Severity = "error"
 ) -> Problem:
@@ -127,18 +152,14 @@ def _problem(
 
 
 def config_mistakes(deployment: ModelDeployment) -> Iterator[Mistake]:
-    """Yield what is wrong with an EndpointPickerConfig of a team's own: another kind of object, profiles that
-    refer to plugins which are not there and, with `prefill`, parts without which a picker starts all the same
-    and no prompt is read by prefill pods.
+    """Yield what is wrong with an EndpointPickerConfig of a team's own: profiles that refer to plugins which
+    are not there and, with `prefill`, parts without which a picker starts all the same and no prompt is read
+    by prefill pods.
     """
     config = deployment.spec.endpoint_picker.config
     if config is None:
         return
-    if config.get("kind") != command.CONFIG:
-        said = f"its kind is {shown(str(config['kind']))!r}" if "kind" in config else "it has no kind"
-        what = f"{said}, and a picker reads an {command.CONFIG}"
-        yield Mistake(what, f"Write kind: {command.CONFIG}", ("kind",) if "kind" in config else ())
-    plugins = {str(one.get("name") or one.get("type")): one for one in _entries(config, "plugins")}
+    plugins = _by_name(config)
     for place, profile in enumerate(_entries(config, "schedulingProfiles")):
         for number, name in enumerate(_references(profile)):
             if isinstance(name, str) and name not in (*plugins, command.PICKER):
@@ -146,36 +167,49 @@ def config_mistakes(deployment: ModelDeployment) -> Iterator[Mistake]:
                 step = one_of(name, plugins, "Plugins") if plugins else "Add it to plugins"
                 yield Mistake(f"there is no plugin {shown(name)!r}", step, at)
     if is_disaggregated(deployment):
-        yield from _apart(config, plugins)
+        yield from _handler(config, plugins)
 
 
-def _apart(config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]) -> Iterator[Mistake]:
+def _handler(config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]) -> Iterator[Mistake]:
     """Yield what keeps prefill pods unused. Handlers log of a decider that is not configured, and no more
     (HandlerFactory in pkg/epp/framework/plugins/scheduling/profilehandler/disagg of llm-d-router v0.10.0).
     """
-    types = [one.get("type") for one in _entries(config, "plugins")]
-    at = next((place for place, type_ in enumerate(types) if type_ in (command.HANDLER, _OLD_HANDLER)), None)
+    at, handler = _handler_of(config)
     wanted = f"parameters: {{deciders: {{prefill: {command.PREFIX_DECIDER}}}}}"
     if at is None:
         what = f"the deployment has prefill apart, and no plugin is a {command.HANDLER}"
         yield Mistake(f"{what}, which chooses prefill pods", f"Add it with {wanted}", ("plugins",))
         return
-    handler = _entries(config, "plugins")[at].get("parameters")
+    type_ = _entries(config, "plugins")[at].get("type")
     decider = _said(handler, "deciders", "prefill", "prefillDeciderPluginName", "deciderPluginName")
-    if decider is None and types[at] == command.HANDLER:
+    if decider is None and type_ == command.HANDLER:
         what = f"{command.HANDLER} names no decider, so no prompt is read by prefill pods"
         yield Mistake(what, f"Write {wanted}", ("plugins", at))
     elif decider is not None and decider not in plugins:
-        what = f"{types[at]} names the decider {shown(decider)!r}, and there is no such plugin"
+        what = f"{type_} names the decider {shown(decider)!r}, and there is no such plugin"
         yield Mistake(what, f"Add it, of type {command.PREFIX_DECIDER} or another one", ("plugins", at))
+
+
+def _filters(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield a warning for each role whose pods no filter of a config of a team's own seems to choose."""
+    config = deployment.spec.endpoint_picker.config
+    if config is None or not is_disaggregated(deployment):
+        return
+    plugins, parameters = _by_name(config), _handler_of(config)[1]
     profiles = {str(one.get("name")): one for one in _entries(config, "schedulingProfiles")}
-    for role, wanted in command.FILTERS.items():
-        name = _said(handler, "profiles", role, f"{role}Profile") or role
+    for role, usual in command.FILTERS.items():
+        name = _said(parameters, "profiles", role, f"{role}Profile") or role
         used = [plugins[str(one)] for one in _references(profiles.get(name)) if str(one) in plugins]
-        # Filters by label name that of roles.
-        if not any(one.get("type") == wanted or names.LLM_D_ROLE in json.dumps(one) for one in used):
-            what = f"no scheduling profile {shown(name)!r} keeps to pods of {role} by a filter"
-            yield Mistake(what, f"Add pluginRef: {wanted} to it", ("schedulingProfiles",))
+        if not any(one.get("type") == usual or _by_role(one) for one in used):
+            what = f"no scheduling profile {shown(name)!r} seems to keep to pods of {role} by a filter"
+            mistake = Mistake(what, f"Add pluginRef: {usual} to it", ("schedulingProfiles",))
+            yield _problem(deployment, ("endpointPicker", "config"), mistake, "warning")
+
+
+def _by_role(plugin: Mapping[str, Any]) -> bool:
+    """Return whether a plugin names a label of roles, as those do that filter by label."""
+    written = json.dumps(plugin)
+    return names.LLM_D_ROLE in written or names.ROLE in written
 
 
 def _said(parameters: object, group: str, key: str, *flat: str) -> str | None:
@@ -184,6 +218,18 @@ def _said(parameters: object, group: str, key: str, *flat: str) -> str | None:
     nested = given.get(group)
     values = [nested.get(key) if isinstance(nested, dict) else None, *map(given.get, flat)]
     return next((value for value in values if isinstance(value, str) and value), None)
+
+
+def _handler_of(config: Mapping[str, Any]) -> tuple[int | None, object]:
+    """Return the place of the handler of profiles among the plugins, and its parameters; None without one."""
+    for at, plugin in enumerate(_entries(config, "plugins")):
+        if plugin.get("type") in (command.HANDLER, _OLD_HANDLER):
+            return at, plugin.get("parameters")
+    return None, None
+
+
+def _by_name(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {str(one.get("name") or one.get("type")): one for one in _entries(config, "plugins")}
 
 
 def _references(profile: object) -> list[object]:

@@ -57,7 +57,7 @@ CONFIG = "EndpointPickerConfig"
 HANDLER = "disagg-profile-handler"
 PREFIX_DECIDER, ALWAYS_DECIDER = "prefix-based-pd-decider", "always-disagg-pd-decider"
 FILTERS = {PREFILL: "prefill-filter", DECODE: "decode-filter"}
-_SOURCE, _DETECTOR = "metrics-data-source", "utilization-detector"
+SOURCE, _DETECTOR = "metrics-data-source", "utilization-detector"
 # Pickers add it by themselves where no plugin picks, so that profiles may refer to it all the same.
 PICKER = "max-score-picker"
 # Tokens that llm-d's sample asks for.
@@ -250,7 +250,18 @@ def _weighed(scorers: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 def _data(profile: Profile) -> dict[str, Any]:
-    return {"sources": [{"pluginRef": _SOURCE, "extractors": [{"pluginRef": profile.extractor}]}]}
+    return {"sources": [{"pluginRef": SOURCE, "extractors": [{"pluginRef": profile.extractor}]}]}
+
+
+def metrics_source(deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
+    """Return what a reader of the engine's metrics has to be told: an unusual path or port."""
+    defaults = engine(deployment.spec.engine.type)
+    source: dict[str, Any] = {}
+    if defaults.metrics_path != "/metrics":
+        source["path"] = defaults.metrics_path
+    if defaults.metrics_port and not profile.engine_metrics_port_flag:
+        source["port"] = defaults.metrics_port
+    return source
 
 
 def _metrics_plugins(deployment: ModelDeployment, profile: Profile) -> list[dict[str, Any]]:
@@ -258,20 +269,15 @@ def _metrics_plugins(deployment: ModelDeployment, profile: Profile) -> list[dict
 
     Pickers add them by themselves when they are absent, with defaults that do not know this path and label.
     """
-    defaults = engine(deployment.spec.engine.type)
-    source: dict[str, Any] = {}
-    if defaults.metrics_path != "/metrics":
-        source["path"] = defaults.metrics_path
-    if defaults.metrics_port and not profile.engine_metrics_port_flag:
-        source["port"] = defaults.metrics_port
+    defaults, source = engine(deployment.spec.engine.type), metrics_source(deployment, profile)
     extractor = {"type": profile.extractor, "parameters": {"engineLabelKey": names.LLM_D_ENGINE}}
     plugins: list[dict[str, Any]] = []
     if profile.metrics_gate:
         # Without the gate it reads vLLM's metrics by itself; with it, it adds no reader.
-        reader = {"type": _SOURCE, **({"parameters": source} if source else {})}
+        reader = {"type": SOURCE, **({"parameters": source} if source else {})}
         return [] if defaults.label == "vllm" else [reader, extractor]
     if source:
-        plugins.append({"type": _SOURCE, "parameters": source})
+        plugins.append({"type": SOURCE, "parameters": source})
     if profile.engine_label != names.LLM_D_ENGINE:
         plugins.append(extractor)
     return plugins

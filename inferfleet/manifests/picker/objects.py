@@ -9,6 +9,7 @@ controller-runtime v0.23.3), unless its release serves on: under the same name n
 meanwhile. So several replicas have an edition, a part of the names of their objects and the pool.
 """
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.engines.ports import target_ports
 from inferfleet.fleet.picked import picker_resources
 from inferfleet.fleet.roles import is_disaggregated
-from inferfleet.manifests.metadata import WAIT_FOR, metadata
+from inferfleet.manifests.metadata import SKIP_AWAIT, WAIT_FOR, metadata
 from inferfleet.manifests.picker import command
 from inferfleet.manifests.programs import tracing_variables, variable_of_pod
 from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
@@ -50,70 +51,104 @@ _POOLS, _OBJECTIVES = ["inferencepools"], ["inferenceobjectives", "inferencemode
 
 
 @dataclass(frozen=True)
+class Picker:
+    """A deployment's endpoint picker on a cluster with this `serving` block.
+
+    `replicas` are those of the deployment there. `drain` are the seconds that pods of its engines have to
+    end: streams run through the gateway on the word of the picker that they began with. `revision` is that of
+    its pods, with the edition of the picker.
+    """
+
+    deployment: ModelDeployment
+    serving: Serving
+    profile: Profile
+    stack: str
+    replicas: int
+    drain: int
+    revision: str = ""
+
+    @property
+    def name(self) -> str:
+        return names.epp(self.deployment.metadata.key, self.revision)
+
+    @property
+    def several(self) -> bool:
+        """Return whether it has several replicas, of which one leads."""
+        return self.deployment.spec.endpoint_picker.replicas > 1
+
+    @property
+    def flags(self) -> dict[str, str]:
+        return command.flags(deployment=self.deployment, serving=self.serving, profile=self.profile)
+
+    @property
+    def selector(self) -> dict[str, str]:
+        return selector(self.deployment, self.revision)
+
+    def metadata(self, **others: Any) -> dict[str, Any]:
+        """Return the metadata of an object of the picker in its namespace."""
+        of = self.deployment.metadata
+        return metadata(self.name, stack=self.stack, namespace=of.namespace, deployment=of.key, **others)
+
+
+@dataclass(frozen=True)
 class PickerObjects:
-    """A picker; `reads` are what its Deployment needs to start: account, roles and bindings."""
+    """Objects of a picker; `reads` are what its Deployment needs to start: account, roles and bindings."""
 
     reads: tuple[dict[str, Any], ...]
     deployment: dict[str, Any]
     service: dict[str, Any]
 
 
-def objects(
-    *,
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    stack: str,
-    replicas: int,
-    drain: int,
-    revision: str = "",
-) -> PickerObjects:
-    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block.
-
-    `replicas` are those of the deployment there. `drain` are the seconds that pods of its engines have to
-    end: streams run through the gateway on the word of the picker that they began with. `revision` is that of
-    its pods, with the edition of the picker.
-    """
-    reads = [
-        _account(deployment=deployment, stack=stack, revision=revision),
-        _role(deployment=deployment, profile=profile, stack=stack, revision=revision),
-        _role_binding(deployment=deployment, stack=stack, revision=revision),
+def objects(picker: Picker) -> PickerObjects:
+    """Return the objects of a picker."""
+    key, namespace = picker.deployment.metadata.key, picker.deployment.metadata.namespace
+    subject = {"kind": "ServiceAccount", "name": picker.name, "namespace": namespace}
+    reads: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": picker.metadata()},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "Role",
+            "metadata": picker.metadata(),
+            "rules": _rules(picker),
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": picker.metadata(),
+            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": picker.name},
+            "subjects": [subject],
+        },
     ]
-    if serving.metrics_auth:
+    if picker.serving.metrics_auth:
+        # To check who reads the picker's metrics, and whether they may.
+        named = names.epp_cluster_scoped(key, picker.revision)
         reads += [
-            _cluster_role(deployment=deployment, stack=stack, revision=revision),
-            _cluster_role_binding(deployment=deployment, stack=stack, revision=revision),
+            {
+                "apiVersion": f"{_RBAC}/v1",
+                "kind": "ClusterRole",
+                "metadata": metadata(named, stack=picker.stack, deployment=key),
+                "rules": [
+                    _rule("authentication.k8s.io", ["tokenreviews"], "create"),
+                    _rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
+                ],
+            },
+            {
+                "apiVersion": f"{_RBAC}/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": metadata(named, stack=picker.stack, deployment=key),
+                "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": named},
+                "subjects": [copy.deepcopy(subject)],
+            },
         ]
-    return PickerObjects(
-        tuple(reads),
-        _deployment(deployment, serving, profile, stack, replicas, drain, revision),
-        _service(
-            deployment=deployment,
-            serving=serving,
-            profile=profile,
-            stack=stack,
-            revision=revision,
-        ),
-    )
+    return PickerObjects(tuple(reads), _deployment(picker), _service(picker))
 
 
-def edition(
-    *,
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    replicas: int,
-    drain: int,
-    revision: str = "",
-) -> str:
+def edition(picker: Picker) -> str:
     """Return six digits of what several replicas of a picker run, "" where there is one.
 
-    `replicas`, `drain` and `revision` are as in `objects`, the last without an edition.
+    The `revision` of the given one is without an edition.
     """
-    if deployment.spec.endpoint_picker.replicas == 1:
-        return ""
-    template = _template(deployment, serving, profile, replicas, drain, revision)
-    return names.short_hash(6, json.dumps(template, sort_keys=True))
+    return names.short_hash(6, json.dumps(_template(picker), sort_keys=True)) if picker.several else ""
 
 
 def inference_pool(
@@ -227,97 +262,27 @@ def objective_groups(role: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(rule["apiGroups"][0] for rule in rules if rule.get("resources") == _OBJECTIVES)
 
 
-def _account(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
-    """Return the ServiceAccount."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": _metadata(deployment, stack, revision),
-    }
-
-
-def _role(*, deployment: ModelDeployment, profile: Profile, stack: str, revision: str) -> dict[str, Any]:
+def _rules(picker: Picker) -> list[dict[str, Any]]:
     """Return rights to read pods, pool and objectives; with several replicas also to elect a leader.
 
     A request to create has no name that RBAC could compare, so that right is for any Lease and Event of the
     namespace. A list or watch has one where it selects by `metadata.name`, as pickers do with their pool
     (pkg/epp/server/controller_manager.go of all releases).
     """
-    key = deployment.metadata.key
+    key, profile = picker.deployment.metadata.key, picker.profile
     rules = [
         _rule("", ["pods"], *_READ),
-        _rule(profile.pool_group, _POOLS, *_READ, only=[names.inference_pool(key, revision)]),
+        _rule(profile.pool_group, _POOLS, *_READ, only=[names.inference_pool(key, picker.revision)]),
         *(_rule(group, _OBJECTIVES, *_READ) for group in profile.objective_groups),
     ]
-    if deployment.spec.endpoint_picker.replicas > 1:
-        lease = names.epp_lease(key, revision, profile.lease_suffix)
+    if picker.several:
+        lease = names.epp_lease(key, picker.revision, profile.lease_suffix)
         rules += [
             _rule("coordination.k8s.io", ["leases"], "create"),
             _rule("coordination.k8s.io", ["leases"], "get", "update", only=[lease]),
             _rule("", ["events"], "create", "patch"),
         ]
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "Role",
-        "metadata": _metadata(deployment, stack, revision),
-        "rules": rules,
-    }
-
-
-def _role_binding(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
-    """Return the binding of the role to the account."""
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": _metadata(deployment, stack, revision),
-        **_binds(deployment, "Role", names.epp(deployment.metadata.key, revision), revision),
-    }
-
-
-def _cluster_role(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
-    """Return rights to check who reads the picker's metrics, and whether they may."""
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRole",
-        "metadata": _cluster_metadata(deployment, stack, revision),
-        "rules": [
-            _rule("authentication.k8s.io", ["tokenreviews"], "create"),
-            _rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
-        ],
-    }
-
-
-def _cluster_role_binding(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
-    """Return the binding of the cluster role to the account."""
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": _cluster_metadata(deployment, stack, revision),
-        **_binds(
-            deployment, "ClusterRole", names.epp_cluster_scoped(deployment.metadata.key, revision), revision
-        ),
-    }
-
-
-def _metadata(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
-    key = deployment.metadata.key
-    return metadata(
-        names.epp(key, revision), stack=stack, namespace=deployment.metadata.namespace, deployment=key
-    )
-
-
-def _cluster_metadata(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
-    key = deployment.metadata.key
-    return metadata(names.epp_cluster_scoped(key, revision), stack=stack, deployment=key)
-
-
-def _binds(deployment: ModelDeployment, kind: str, name: str, revision: str) -> dict[str, Any]:
-    subject = {
-        "kind": "ServiceAccount",
-        "name": names.epp(deployment.metadata.key, revision),
-        "namespace": deployment.metadata.namespace,
-    }
-    return {"roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name}, "subjects": [subject]}
+    return rules
 
 
 def _rule(group: str, resources: list[str], *verbs: str, only: Sequence[str] = ()) -> dict[str, Any]:
@@ -325,71 +290,50 @@ def _rule(group: str, resources: list[str], *verbs: str, only: Sequence[str] = (
     return {"apiGroups": [group], "resources": resources, **named, "verbs": list(verbs)}
 
 
-def _deployment(
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    stack: str,
-    replicas: int,
-    drain: int,
-    revision: str,
-) -> dict[str, Any]:
-    several = deployment.spec.endpoint_picker.replicas > 1
+def _deployment(picker: Picker) -> dict[str, Any]:
+    # Only the elected leader becomes ready, so the Deployment as a whole never does. Another edition is
+    # another Deployment, in which nobody is ready before.
+    leads = {WAIT_FOR: "jsonpath={.status.readyReplicas}"} if picker.several else None
+    # Several are replaced by hand alone, and a rolling update would wait for followers.
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata(
-            names.epp(deployment.metadata.key, revision),
-            stack=stack,
-            namespace=deployment.metadata.namespace,
-            deployment=deployment.metadata.key,
-            # Only the elected leader becomes ready, so the Deployment as a whole never does. Another edition
-            # is another Deployment, in which nobody is ready before.
-            annotations={WAIT_FOR: "jsonpath={.status.readyReplicas}"} if several else None,
-        ),
+        "metadata": picker.metadata(annotations=leads),
         "spec": {
-            "replicas": deployment.spec.endpoint_picker.replicas,
-            "strategy": _strategy(deployment),
+            "replicas": picker.deployment.spec.endpoint_picker.replicas,
+            "strategy": {"type": "Recreate"} if picker.several else rolling,
             "revisionHistoryLimit": 2,
-            "selector": {"matchLabels": selector(deployment, revision)},
-            "template": _template(deployment, serving, profile, replicas, drain, revision),
+            "selector": {"matchLabels": picker.selector},
+            "template": _template(picker),
         },
     }
 
 
-def _strategy(deployment: ModelDeployment) -> dict[str, Any]:
-    """Return how pods of a picker are replaced, which happens to several replicas by hand alone.
-
-    A rolling update would wait for followers, which never become ready.
-    """
-    if deployment.spec.endpoint_picker.replicas > 1:
-        return {"type": "Recreate"}
-    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-
-
-def _template(
-    deployment: ModelDeployment, serving: Serving, profile: Profile, replicas: int, drain: int, revision: str
-) -> dict[str, Any]:
-    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
-    ends = ending(drain, profile, chosen)
-    container = _container(deployment, serving, profile, replicas, revision)
-    container["lifecycle"] = {"preStop": {"sleep": {"seconds": ends.sleep}}}
-    labels = selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER}
-    scraped = command.scrape_annotations(deployment=deployment, serving=serving, profile=profile)
+def _template(picker: Picker) -> dict[str, Any]:
+    ends = ending(picker.drain, picker.profile, picker.flags)
+    scraped = command.scrape_annotations(
+        deployment=picker.deployment, serving=picker.serving, profile=picker.profile
+    )
     return {
-        "metadata": {"labels": labels, **({"annotations": scraped} if scraped else {})},
+        "metadata": {
+            "labels": picker.selector | {names.MANAGED_BY: names.MANAGER},
+            **({"annotations": scraped} if scraped else {}),
+        },
         "spec": {
             **_place(),
             "tolerations": _leave_lost_nodes(),
-            "serviceAccountName": names.epp(deployment.metadata.key, revision),
+            "serviceAccountName": picker.name,
             "terminationGracePeriodSeconds": ends.grace,
             "enableServiceLinks": False,
             "securityContext": {
                 "runAsNonRoot": True,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            **_spread(deployment, revision),
-            "containers": [container],
+            **(_spread(picker) if picker.several else {}),
+            "containers": [
+                {**_container(picker), "lifecycle": {"preStop": {"sleep": {"seconds": ends.sleep}}}}
+            ],
         },
     }
 
@@ -415,35 +359,34 @@ def _leave_lost_nodes() -> list[dict[str, Any]]:
     ]
 
 
-def _spread(deployment: ModelDeployment, revision: str) -> dict[str, Any]:
+def _spread(picker: Picker) -> dict[str, Any]:
     """Keep replicas off each other's nodes where there are others."""
-    if deployment.spec.endpoint_picker.replicas == 1:
-        return {}
     return {
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
                 "topologyKey": "kubernetes.io/hostname",
                 "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": selector(deployment, revision)},
+                "labelSelector": {"matchLabels": picker.selector},
             }
         ]
     }
 
 
-def _container(
-    deployment: ModelDeployment, serving: Serving, profile: Profile, replicas: int, revision: str
-) -> dict[str, Any]:
-    picker = deployment.spec.endpoint_picker
-    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+def _container(picker: Picker) -> dict[str, Any]:
+    deployment, serving, profile = picker.deployment, picker.serving, picker.profile
+    chosen = picker.flags
     health = command.health_port(chosen, profile)
     grpc = command.grpc_port(deployment, profile)
-    elects = picker.replicas > 1
+    live = profile.liveness_service if picker.several else profile.probe_service
+    ready = profile.readiness_service if picker.several else profile.probe_service
     return {
         "name": CONTAINER,
         "image": image(deployment, serving, profile),
         "imagePullPolicy": "IfNotPresent",
-        "args": command.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
+        "args": command.args(
+            deployment=deployment, serving=serving, profile=profile, revision=picker.revision
+        ),
         "env": [
             variable_of_pod("NAMESPACE", "metadata.namespace"),
             variable_of_pod("POD_NAME", "metadata.name"),
@@ -460,21 +403,15 @@ def _container(
             "failureThreshold": _STARTUP_SECONDS,
         },
         "livenessProbe": {
-            "grpc": {
-                "port": health,
-                "service": profile.liveness_service if elects else profile.probe_service,
-            },
+            "grpc": {"port": health, "service": live},
             "initialDelaySeconds": 5,
             "periodSeconds": 10,
         },
         "readinessProbe": {
-            "grpc": {
-                "port": health,
-                "service": profile.readiness_service if elects else profile.probe_service,
-            },
+            "grpc": {"port": health, "service": ready},
             "periodSeconds": 2,
         },
-        "resources": picker_resources(deployment, serving, replicas),
+        "resources": picker_resources(deployment, serving, picker.replicas),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -492,39 +429,25 @@ def _tracing(tracing: Tracing | None, profile: Profile) -> list[dict[str, Any]]:
     return tracing_variables(tracing, "endpoint-picker")
 
 
-def _service(
-    *,
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    stack: str,
-    revision: str,
-) -> dict[str, Any]:
+def _service(picker: Picker) -> dict[str, Any]:
     """Return the Service of a picker, by which gateways reach it.
 
     It leads to ports of its pods by name: while a picker is replaced by one that listens on others, both are
     reached.
     """
-    selects = selector(deployment, revision)
-    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
-    grpc = command.grpc_port(deployment, profile)
-    metrics = command.metrics_port(chosen, profile)
+    grpc = command.grpc_port(picker.deployment, picker.profile)
+    metrics = command.metrics_port(picker.flags, picker.profile)
+    monitoring = picker.serving.monitoring
+    # A ServiceMonitor selects Services as a Service selects pods.
+    labels = picker.selector if monitoring and monitoring.pickers == "ServiceMonitor" else None
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(
-            names.epp(deployment.metadata.key, revision),
-            stack=stack,
-            namespace=deployment.metadata.namespace,
-            deployment=deployment.metadata.key,
-            # A ServiceMonitor selects Services as a Service selects pods.
-            labels=selects if serving.monitoring and serving.monitoring.pickers == "ServiceMonitor" else None,
-            # The Deployment is awaited; awaiting its Service too would double the wait.
-            annotations={"pulumi.com/skipAwait": "true"},
-        ),
+        # The Deployment is awaited; awaiting its Service too would double the wait.
+        "metadata": picker.metadata(labels=labels, annotations={SKIP_AWAIT: "true"}),
         "spec": {
             "type": "ClusterIP",
-            "selector": selects,
+            "selector": picker.selector,
             "ports": [
                 {
                     "name": GRPC,

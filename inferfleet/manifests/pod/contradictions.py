@@ -221,8 +221,8 @@ def _of_controller(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistak
                 )
 
 
-def api_server_refusals(template: dict[str, Any], stand: Stand) -> Iterator[Problem]:
-    """Yield what the API server would refuse of a generated template.
+def template_problems(template: dict[str, Any], stand: Stand) -> Iterator[Problem]:
+    """Yield what is wrong with types, names and mounts of a generated template.
 
     What the team wrote was checked before: this is about what was added to it, and so is seldom anything.
     """

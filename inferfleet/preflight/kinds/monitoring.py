@@ -6,7 +6,7 @@ from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.monitors import GOOGLES
-from inferfleet.manifests.scaling.scaler import HPA, KEDA, OF_OTHERS, OF_PODS
+from inferfleet.manifests.scaler import HPA, KEDA, OF_OTHERS, OF_PODS
 from inferfleet.reach.api import Api
 from inferfleet.reach.resources import ApiKind, served_versions
 

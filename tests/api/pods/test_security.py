@@ -152,7 +152,7 @@ def test_level_restricted_forbids_more(template: Any, what: str) -> None:
 
 
 def test_all_that_is_forbidden_is_one_line_with_each_owner_once() -> None:
-    found = [Forbidden("a", "x: 1", ("b",)), Forbidden("c", "y: 2", ()), Forbidden("a", "z: 3", ())]
+    found = [Forbidden("a", "x", "1", ("b",)), Forbidden("c", "y", "2", ()), Forbidden("a", "z", "3", ())]
     assert listed([*found, *found]) == "a has x: 1, z: 3; c has y: 2"
 
 

@@ -13,8 +13,7 @@ import pytest
 from inferfleet.gke.fabrics import extra_networks
 from inferfleet.gke.facts.installers import INSTALLERS, PAUSE, installers_for
 from inferfleet.gke.facts.machine import Fabric
-from inferfleet.manifests.gpu_direct.installers import installer
-from inferfleet.manifests.gpu_direct.networks import networks
+from inferfleet.manifests.gpu_direct.objects import installer, networks
 
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
 TCPXO = Fabric("TCPXO", 8, 8, 8244)

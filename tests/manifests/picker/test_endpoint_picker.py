@@ -65,7 +65,9 @@ AWAY = {
 
 def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str, Any]]:
     picker = endpoint_picker.objects(
-        deployment=document, serving=serving, profile=GIE, stack="prod", replicas=1, drain=130
+        endpoint_picker.Picker(
+            deployment=document, serving=serving, profile=GIE, stack="prod", replicas=1, drain=130
+        )
     )
     made = [*picker.reads, picker.deployment, picker.service]
     assert len({one["kind"] for one in made}) == len(made)

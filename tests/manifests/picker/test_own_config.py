@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.manifests.picker.check import check_deployment
+from inferfleet.api.problems import Problem
+from inferfleet.manifests.picker.check import check_deployment, check_metrics
 from inferfleet.manifests.picker.command import picker_config
 from inferfleet.profiles.table import picker
 
@@ -23,8 +25,10 @@ HANDLER = 7
 
 
 def _said(deployment: Make, config: Config, **spec: Any) -> list[tuple[str, str, str]]:
+    """Errors, and the one guess about another program as a warning."""
     problems = list(check_deployment(deployment(endpointPicker={"config": config}, **spec)))
-    assert {problem.severity for problem in problems} <= {"error"}
+    warned = {problem.path for problem in problems if problem.severity == "warning"}
+    assert warned <= {"spec.endpointPicker.config.schedulingProfiles"}
     return [
         (problem.path.removeprefix("spec.endpointPicker.config"), problem.what, problem.next_step)
         for problem in problems
@@ -33,21 +37,6 @@ def _said(deployment: Make, config: Config, **spec: Any) -> list[tuple[str, str,
 
 def _apart(deployment: Make) -> Config:
     return picker_config(deployment=deployment(**APART), profile=picker("router-0.10", disaggregated=True))
-
-
-@pytest.mark.parametrize(
-    ("config", "path", "what"),
-    [
-        (
-            {"kind": "Config"},
-            ".kind",
-            "its kind is 'Config', and a picker reads an EndpointPickerConfig",
-        ),
-        ({}, "", "it has no kind, and a picker reads an EndpointPickerConfig"),
-    ],
-)
-def test_another_kind_of_object_is_refused(deployment: Make, config: Config, path: str, what: str) -> None:
-    assert _said(deployment, config) == [(path, what, "Write kind: EndpointPickerConfig")]
 
 
 def test_profiles_refer_to_plugins_by_name_or_type(deployment: Make) -> None:
@@ -76,7 +65,7 @@ def test_profiles_refer_to_plugins_by_name_or_type(deployment: Make) -> None:
 def test_what_the_picker_says_itself_is_left_to_it(deployment: Make) -> None:
     config = {
         "apiVersion": "example.com/v1",
-        "kind": "EndpointPickerConfig",
+        "kind": "nosuch",
         "featureGates": ["nosuch"],
         "plugins": [{"type": "nosuch"}, {"type": "nosuch"}, {"name": "x"}],
         "requestHandler": {"parsers": [{"pluginRef": "openai-parser"}]},
@@ -131,13 +120,13 @@ def _no_filter(config: Config) -> None:
         (
             _no_profile,
             ".schedulingProfiles",
-            "no scheduling profile 'prefill' keeps to pods of prefill by a filter",
+            "no scheduling profile 'prefill' seems to keep to pods of prefill by a filter",
             "Add pluginRef: prefill-filter to it",
         ),
         (
             _no_filter,
             ".schedulingProfiles",
-            "no scheduling profile 'decode' keeps to pods of decode by a filter",
+            "no scheduling profile 'decode' seems to keep to pods of decode by a filter",
             "Add pluginRef: decode-filter to it",
         ),
     ],
@@ -152,7 +141,8 @@ def test_a_part_without_which_prefill_pods_are_never_used_is_asked_for(
     assert _said(deployment, config) == []
 
 
-def test_other_spellings_of_the_same_config_are_taken(deployment: Make) -> None:
+@pytest.mark.parametrize("label_of_selector", ["llm-d.ai/role", "inferfleet.dev/role"])
+def test_other_spellings_of_the_same_config_are_taken(deployment: Make, label_of_selector: str) -> None:
     """Names of one's own, filters by label, the flat form of parameters, and the older profile handler."""
     label = {"label": "llm-d.ai/role", "validValues": ["prefill"]}
     config = {
@@ -160,9 +150,9 @@ def test_other_spellings_of_the_same_config_are_taken(deployment: Make) -> None:
         "plugins": [
             {"type": "by-label", "name": "reads", "parameters": label},
             {
-                "type": "by-label-selector",
+                "type": "label-selector-filter",
                 "name": "writes",
-                "parameters": {"matchLabels": {"llm-d.ai/role": "decode"}},
+                "parameters": {"matchLabels": {label_of_selector: "decode"}},
             },
             {"type": "pd-profile-handler", "parameters": {"decodeProfile": "writing"}},
         ],
@@ -177,4 +167,43 @@ def test_other_spellings_of_the_same_config_are_taken(deployment: Make) -> None:
 @pytest.mark.parametrize("plugins", [None, "queue-scorer", [1, {"type": 2}, {}], [{"type": "queue-scorer"}]])
 def test_half_written_configs_end_no_check(deployment: Make, plugins: object) -> None:
     config = {"kind": "EndpointPickerConfig", "plugins": plugins, "schedulingProfiles": plugins}
-    assert [path for path, _, _ in _said(deployment, config, **APART)] == [".plugins"]
+    assert [path for path, _, _ in _said(deployment, config, **APART)] == [
+        ".plugins",
+        *([".schedulingProfiles"] * 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("engine", "profile", "parameters", "flags", "where"),
+    [
+        ("TensorRT-LLM", "router-0.10", None, {}, "path: /prometheus/metrics"),
+        ("TensorRT-LLM", "gie-1.5", {"port": 9}, {}, "path: /prometheus/metrics"),
+        ("TensorRT-LLM", "gie-1.5", {"path": "/prometheus/metrics"}, {}, None),
+        ("TensorRT-LLM", "gie-1.5", None, {"model-server-metrics-path": "/prometheus/metrics"}, None),
+        ("Triton", "router-0.10", None, {}, "port: 8002"),
+        ("Triton", "router-0.10", {"port": 8002}, {}, None),
+        # Its port is a flag, which is written.
+        ("Triton", "gie-1.5", None, {}, None),
+        ("vLLM", "router-0.10", None, {}, None),
+    ],
+)
+def test_metrics_that_no_source_finds_are_told(
+    deployment: Make, engine: str, profile: str, parameters: Any, flags: dict[str, str], where: str | None
+) -> None:
+    source = {"type": "metrics-data-source", "parameters": parameters} if parameters else {"type": "x"}
+    own = {"config": {"plugins": [source]}, "flags": flags}
+    document = deployment(endpointPicker=own, engine={"type": engine})
+    row = picker(profile, disaggregated=False)
+    told = [
+        Problem(
+            f"{engine} serves its metrics elsewhere than pickers read them ({where}), and no "
+            "metrics-data-source of the config says where: the picker chooses pods without them",
+            f"Add {{type: metrics-data-source, parameters: {{{where}}}}} to its plugins",
+            "spec.endpointPicker.config",
+            kind="ModelDeployment",
+            key=document.metadata.key,
+            severity="warning",
+        )
+    ]
+    found = list(check_metrics(document, serving=Serving(), profile=row))
+    assert found == (told if where else [])

@@ -167,13 +167,15 @@ def test_its_picker_has_the_image_of_the_scheduler(
 ) -> None:
     document = deployment(prefill={"workers": WORKERS}, endpointPicker={"image": picker_image})
     made = endpoint_picker.objects(
-        deployment=document,
-        serving=serving(profile="scheduler-0.7", images=images),
-        profile=picker("scheduler-0.7", disaggregated=True),
-        stack="prod",
-        replicas=1,
-        drain=130,
-        revision="abc123",
+        endpoint_picker.Picker(
+            deployment=document,
+            serving=serving(profile="scheduler-0.7", images=images),
+            profile=picker("scheduler-0.7", disaggregated=True),
+            stack="prod",
+            replicas=1,
+            drain=130,
+            revision="abc123",
+        )
     )
     [container] = made.deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == image

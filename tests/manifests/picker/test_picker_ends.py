@@ -34,12 +34,14 @@ def test_no_picker_takes_new_streams_for_longer_than_its_release_does_by_itself(
     deployment: Make, serving: Serve
 ) -> None:
     made = objects.objects(
-        deployment=deployment(engine={"type": "vLLM"}),
-        serving=serving("none", profile="router-0.10"),
-        profile=profile("router-0.10"),
-        stack="prod",
-        replicas=1,
-        drain=640,
+        objects.Picker(
+            deployment=deployment(engine={"type": "vLLM"}),
+            serving=serving("none", profile="router-0.10"),
+            profile=profile("router-0.10"),
+            stack="prod",
+            replicas=1,
+            drain=640,
+        )
     )
     spec = made.deployment["spec"]["template"]["spec"]
     container = spec["containers"][0]

@@ -26,7 +26,14 @@ ROUTER_PARSERS = {
 
 def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str, Any]]:
     picker = endpoint_picker.objects(
-        deployment=document, serving=serving, profile=profile("gie-1.5"), stack="prod", replicas=1, drain=130
+        endpoint_picker.Picker(
+            deployment=document,
+            serving=serving,
+            profile=profile("gie-1.5"),
+            stack="prod",
+            replicas=1,
+            drain=130,
+        )
     )
     return {one["kind"]: one for one in (*picker.reads, picker.deployment, picker.service)}
 

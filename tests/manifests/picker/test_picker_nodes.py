@@ -13,12 +13,14 @@ Serve = Callable[..., Serving]
 
 def test_pickers_rather_leave_nodes_with_accelerators_to_others(deployment: Make, serving: Serve) -> None:
     made = objects.objects(
-        deployment=deployment(),
-        serving=serving(),
-        profile=profile("gie-1.5"),
-        stack="prod",
-        replicas=1,
-        drain=130,
+        objects.Picker(
+            deployment=deployment(),
+            serving=serving(),
+            profile=profile("gie-1.5"),
+            stack="prod",
+            replicas=1,
+            drain=130,
+        )
     )
     affinity = made.deployment["spec"]["template"]["spec"]["affinity"]
     [preferred] = affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]

@@ -20,12 +20,14 @@ def test_a_picker_ends_as_late_as_engines_and_before_a_deletion_is_given_up(
     deployment: Make, serving: Serve, drain: int, ending: tuple[int, int]
 ) -> None:
     made = endpoint_picker.objects(
-        deployment=deployment(),
-        serving=serving(),
-        profile=profile("gie-1.5"),
-        stack="prod",
-        replicas=1,
-        drain=drain,
+        endpoint_picker.Picker(
+            deployment=deployment(),
+            serving=serving(),
+            profile=profile("gie-1.5"),
+            stack="prod",
+            replicas=1,
+            drain=drain,
+        )
     )
     pod = made.deployment["spec"]["template"]["spec"]
     [container] = pod["containers"]
@@ -38,11 +40,14 @@ def test_several_replicas_have_an_edition_of_what_they_run_and_one_has_none(
 ) -> None:
     editions = [
         endpoint_picker.edition(
-            deployment=deployment(endpointPicker=picker),
-            serving=serving(),
-            profile=profile(name),
-            replicas=1,
-            drain=drain,
+            endpoint_picker.Picker(
+                deployment=deployment(endpointPicker=picker),
+                serving=serving(),
+                profile=profile(name),
+                stack="prod",
+                replicas=1,
+                drain=drain,
+            )
         )
         for picker, name, drain in (
             ({}, "gie-1.5", 130),

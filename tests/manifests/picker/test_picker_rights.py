@@ -14,7 +14,9 @@ Serve = Callable[..., Serving]
 
 def _role(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -> Any:
     picker = endpoint_picker.objects(
-        deployment=document, serving=serving, profile=profile(name), stack="prod", replicas=1, drain=130
+        endpoint_picker.Picker(
+            deployment=document, serving=serving, profile=profile(name), stack="prod", replicas=1, drain=130
+        )
     )
     (role,) = (made for made in picker.reads if made["kind"] == "Role")
     return role

@@ -11,6 +11,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
+from inferfleet.manifests.picker.objects import Picker
 from inferfleet.manifests.picker.objects import objects as picker_objects
 from inferfleet.preflight.observe import observe
 from inferfleet.profiles.table import names, profile
@@ -52,7 +53,7 @@ def _seen(
 ) -> tuple[tuple[Problem, ...], list[str]]:
     """What is said of them, and which lists were asked for."""
     picker = picker_objects(
-        deployment=QWEN, serving=Serving(), profile=profile(row), stack="prod", replicas=1, drain=130
+        Picker(deployment=QWEN, serving=Serving(), profile=profile(row), stack="prod", replicas=1, drain=130)
     )
     manifest = next(made for made in picker.reads if made["kind"] == "Role")
     component = Component("ModelEndpoint", "c", (KubeObject("n", manifest),))
