@@ -89,10 +89,14 @@ def put_resource(container: dict[str, Any], resource: str, amount: str | int) ->
 def put_env(container: dict[str, Any], *variables: dict[str, Any], replace: bool = True) -> None:
     """Set variables: each replaces one of its name in place, or is added at the end.
 
-    Without `replace` it raises PluginError where the container has one of its name with another value.
+    Raises PluginError for two of one name; without `replace` also where the container has one of its name
+    with another value.
     """
     if not (wanted := {variable["name"]: variable for variable in variables}):
         return
+    names = [variable["name"] for variable in variables]
+    if twice := next((name for name in wanted if names.count(name) > 1), None):
+        raise PluginError(f"variable {shown(twice)} is set twice; keep one of the two")
     env: list[dict[str, Any]] = []
     for old in container.get("env", []):
         if old["name"] not in wanted:

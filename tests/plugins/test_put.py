@@ -179,6 +179,10 @@ def test_an_edit_adds_what_it_says_once(
             _engine(lambda c: api.put_env(c, {"name": "HF_HOME", "value": "/x"}, replace=False)),
             "container engine has HF_HOME already, with another value; remove one of the two",
         ),
+        (
+            _engine(lambda c: api.put_env(c, {"name": "A", "value": "1"}, {"name": "A", "value": "1"})),
+            "variable A is set twice; keep one of the two",
+        ),
         (_engine(lambda c: api.add_capability(c, "NET_RAW")), "the container drops the capability NET_RAW"),
         (lambda t: api.require_nodes(t, ZONE, ()), rf"\(\) are no values of the label {ZONE} that nodes may"),
         (lambda t: api.require_nodes(t, ZONE, "a"), f"'a' are no values of the label {ZONE} that nodes may"),
