@@ -122,7 +122,7 @@ class _Pod:
 
     def mistakes(self, edited: PodTemplate) -> list[Mistake]:
         """Return what is gone of the generated template, and what contradicts its place and document."""
-        mistakes = list(guard(self.generated, edited, self.request))
+        mistakes = list(guard(self.generated, edited))
         told = {mistake.at for mistake in mistakes if mistake.at}
         against = [mistake for mistake in self.check(edited) if mistake.at not in told]
         if against:
