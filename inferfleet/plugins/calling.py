@@ -69,7 +69,7 @@ def _sentence(mistake: Mistake, value: Any) -> str:
 
 
 def malformed(thing: str, mistakes: Iterable[Mistake], *, returned: Any = None) -> Refusing:
-    """Return the error for what a plugin returned where the API server would refuse it."""
+    """Return the error for what a plugin returned with wrong types, names or mounts."""
     return Refusing(mistakes, begin=f"returned {thing} that Kubernetes refuses: ", value=returned)
 
 
@@ -291,7 +291,7 @@ def _checked(template: Any) -> PodTemplate:
 # generated, and those after the chain.
 @lru_cache(maxsize=512)
 def packed_mistakes(template: bytes) -> tuple[Mistake, ...]:
-    """Return what the API server would refuse of a packed template."""
+    """Return the wrong types, names and mounts of a packed template."""
     return tuple(template_mistakes(unpacked(template)))
 
 
