@@ -79,7 +79,7 @@ def _tolerate(template: PodTemplate, request: Request) -> None:
         tolerations.append(toleration)
 
 
-EDITS: dict[str, Callable[[PodTemplate, Request], None]] = {
+EDITS: dict[str, Callable[[PodTemplate, Request], object]] = {
     "spread": _spread,
     "hugepages": _hugepages,
     "cache": _cache,
@@ -95,7 +95,7 @@ EDITS: dict[str, Callable[[PodTemplate, Request], None]] = {
 }
 
 
-def _plugin(name: str, change: Callable[[PodTemplate, Request], None]) -> Plugin:
+def _plugin(name: str, change: Callable[[PodTemplate, Request], object]) -> Plugin:
     def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
         change(template, request)
         return template

@@ -15,8 +15,9 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import one_line, shown
 from inferfleet.desired.values import Desired, ReadyHook, Tell, Told
 from inferfleet.manifests.event import Reason
-from inferfleet.plugins.calling import HEED, call, file_of, shortened, text_of
+from inferfleet.plugins.calling import call, file_of, shortened
 from inferfleet.plugins.contract import PluginError, Ready, ReadyFunction
+from inferfleet.plugins.hearing import HEED, hearing, text_of
 from inferfleet.plugins.link import BoundLink
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.events import add_event
@@ -96,7 +97,8 @@ def _sentences(hook: ReadyHook, said: list[str]) -> tuple[str, ...]:
     sentences = []
     for bound in hook.links:
         if bound.plugin.ready is not None:
-            sentence = _sentence(bound.plugin.ready, hook, bound, said)
+            with hearing(said):
+                sentence = _sentence(bound.plugin.ready, hook, bound)
             if sentence is not None and not isinstance(sentence, str):
                 raise PluginError(f"returned {sentence!r:.60}, but ready returns a sentence or nothing")
             if sentence:
@@ -104,11 +106,11 @@ def _sentences(hook: ReadyHook, said: list[str]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink, said: list[str]) -> Any:
+def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink) -> Any:
     ready = Ready(hook.request, copy.deepcopy(hook.workload.manifest))
     # What a hook changes in its config must not be told to the hook of the next workload.
     config = bound.config.model_copy(deep=True)
-    return call(lambda: function(ready, config), file=file_of(function), said=said)
+    return call(lambda: function(ready, config), file=file_of(function))
 
 
 def _heard(hook: ReadyHook, said: list[str]) -> Iterator[Problem]:

@@ -120,7 +120,7 @@ OUTSIDE = {
     "inferfleet.policy": {"cel_expr_python", "google.protobuf"},
     # Built-in plugins by a table; the line of a plugin that raised, what its functions take, what it says,
     # not other threads.
-    "inferfleet.plugins": {"importlib", "inspect", "logging", "sys", "threading", "traceback", "warnings"},
+    "inferfleet.plugins": {"importlib", "inspect", "io", "logging", "sys", "traceback", "warnings"},
     # The only room that imports and runs code of others.
     "inferfleet.plugins.loading": {"importlib", "os", "sys"},
     "inferfleet.reach": {

@@ -1,26 +1,21 @@
 """A call of a plugin, and what is held against its result, because it is code of others.
 
-Whatever it raises is a PluginError with its line, and what it prints, logs and warns of meanwhile is kept, to
-be told as a warning: in the output of a command it would stand in the middle of JSON. What it gives back must
-be plain values that the API server takes. And a plugin keeps its word, since one that asks the clock or draws
+Whatever it raises is a PluginError with its line. What it gives back must be plain values of the types, names
+and mounts that the API server takes. And a plugin keeps its word, since one that asks the clock or draws
 lots would restart pods at each update, and one that adds to its own output would add again where two chains
 name it. So a link runs its plugin three times: twice on a template, and on what came out. Two runs are enough
 where that is the template itself, and one where the link gave the same for the same template before.
 """
 
 import hashlib
-import logging
 import re
-import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from threading import get_ident
 from types import TracebackType
-from typing import Any, Literal, TextIO, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -30,6 +25,7 @@ from inferfleet.api.problems import Mistake, Mistaken, Problem, Severity
 from inferfleet.api.wording import path_of, shown
 from inferfleet.plugins.contract import Companion, Edited, PluginCodeError, PluginError, PodTemplate, Request
 from inferfleet.plugins.diff import FieldChange, changes, in_words, place
+from inferfleet.plugins.hearing import HEED, text_of
 from inferfleet.plugins.link import BoundLink, Link, Origin
 from inferfleet.plugins.plain import NotPlain, packed, plain, unpacked
 
@@ -51,7 +47,6 @@ _EXAMPLE = 'write it like {"istio-proxy": {"cpu": "100m", "memory": "128Mi"}}'
 _CONTAINER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _CONTAINERS = ("containers", "initContainers")
 _ONCE = "Remove the container, or let the plugin inject none of its name"
-HEED = "Do what it asks for, or take the words out of the plugin"
 
 
 class Refusing(PluginError):  # noqa: N818 (it says what the plugin does)
@@ -74,87 +69,14 @@ def _sentence(mistake: Mistake, value: Any) -> str:
 
 
 def malformed(thing: str, mistakes: Iterable[Mistake], *, returned: Any = None) -> Refusing:
-    """Return the error for what a plugin returned where the API server would refuse it."""
+    """Return the error for what a plugin returned with wrong types, names or mounts."""
     return Refusing(mistakes, begin=f"returned {thing} that Kubernetes refuses: ", value=returned)
 
 
-# What calls that are under way have said, by thread. A stream and a logger that code of others kept from an
-# earlier call is one of these too, so nothing gets lost.
-_SAID: dict[int, list[str]] = {}
-
-
-class _Ear:
-    """Stands for an output stream while code of others runs. Other threads write to the stream itself."""
-
-    # No io.TextIOBase: whatever a plugin does with a stream, this one is never closed.
-    encoding, errors, closed = "utf-8", "replace", False
-
-    def __init__(self, name: Literal["stdout", "stderr"]) -> None:
-        self.name = name
-        self.stream: TextIO = getattr(sys, name)
-
-    def write(self, text: str) -> int:
-        said = _SAID.get(get_ident())
-        if said is None:
-            return self.stream.write(text)
-        said.append(text)
-        return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-    def isatty(self) -> bool:
-        return False
-
-
-class _Log(logging.Handler):
-    """Takes what loggers let through: of Python's own accord, warnings and errors."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        said = _SAID.get(get_ident())
-        if said is not None:
-            said.append(f"{record.levelname}: {self.format(record)}\n")
-        elif logging.lastResort and record.levelno >= logging.lastResort.level:
-            logging.lastResort.handle(record)
-
-
-_EARS, _LOG = (_Ear("stdout"), _Ear("stderr")), _Log()
-
-
-def _listen() -> None:
-    for ear in _EARS:
-        if (stream := getattr(sys, ear.name)) is not ear:
-            ear.stream = stream
-            setattr(sys, ear.name, ear)
-    logging.root.addHandler(_LOG)
-
-
-def _listen_no_more() -> None:
-    for ear in _EARS:
-        if getattr(sys, ear.name) is ear:
-            setattr(sys, ear.name, ear.stream)
-    logging.root.removeHandler(_LOG)
-
-
-def call(function: Callable[[], T], *, file: str, said: list[str]) -> T:
-    """Return what the function returns, and add to `said` what it prints, logs and warns of.
-
-    Raises PluginError with the line in `file` that failed.
-    """
-    thread = get_ident()
-    outer = _SAID.get(thread)
-    _SAID[thread] = said
-    _listen()
+def call(function: Callable[[], T], *, file: str) -> T:
+    """Return what the function returns. Raises PluginError with the line in `file` that failed."""
     try:
-        with warnings.catch_warnings(record=True) as warned:
-            try:
-                return function()
-            finally:
-                said += map(_warning, warned)
+        return function()
     except KeyboardInterrupt:
         raise
     except PluginError as error:
@@ -171,23 +93,6 @@ def call(function: Callable[[], T], *, file: str, said: list[str]) -> T:
         if isinstance(error, SystemExit):
             raise PluginCodeError(f"ended the program with sys.exit({error.code!r:.20}){where}") from error
         raise PluginCodeError(f"{_words(error)}{where}") from error
-    finally:
-        if outer is None:
-            del _SAID[thread]
-        else:
-            _SAID[thread] = outer
-        if not _SAID:
-            _listen_no_more()
-
-
-def _warning(warned: warnings.WarningMessage) -> str:
-    place = f"{Path(warned.filename).name}:{warned.lineno}"
-    return f"{warned.category.__name__}: {warned.message} (at {place})\n"
-
-
-def text_of(said: Iterable[str]) -> str:
-    """Return what calls said, whole, with its lines parted by semicolons; "" where they said nothing."""
-    return "; ".join(line.strip() for line in "".join(said).splitlines() if line.strip())
 
 
 def config_warnings(link: Link, said: Iterable[str], *, field: str = "") -> Iterator[Problem]:
@@ -268,14 +173,14 @@ class Tried:
     injected: Injected
 
 
-def tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool, said: list[str]) -> Tried:
-    """Run a link on a packed template, again, and on its own output, and add to `said` what it said.
+def tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool) -> Tried:
+    """Run a link on a packed template, again, and on its own output.
 
     Unless `checked`, neither types nor shape of the template are looked at: see `chain`. Raises PluginError
     for what the plugin raises, and for results that differ, with the field.
     """
     try:
-        return _tried(bound, before, request, checked=checked, said=said)
+        return _tried(bound, before, request, checked=checked)
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"plugin {bound.plugin.name} ({file_of(bound.plugin.edit)})")
         raise
@@ -295,19 +200,11 @@ def differ(config: object, other: object) -> bool:
         return False
 
 
-def _tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool, said: list[str]) -> Tried:
+def _tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool) -> Tried:
     def once(template: PodTemplate) -> _Attempt:
-        heard: list[str] = []
-        try:
-            return call(
-                lambda: _attempt(bound, template, request, checked=checked),
-                file=file_of(bound.plugin.edit),
-                said=heard,
-            )
-        finally:
-            # The next runs say mostly what the first one said.
-            if text_of(heard) != text_of(said):
-                said.extend(heard)
+        return call(
+            lambda: _attempt(bound, template, request, checked=checked), file=file_of(bound.plugin.edit)
+        )
 
     first = once(unpacked(before))
     data = packed(first.template)
@@ -394,7 +291,7 @@ def _checked(template: Any) -> PodTemplate:
 # generated, and those after the chain.
 @lru_cache(maxsize=512)
 def packed_mistakes(template: bytes) -> tuple[Mistake, ...]:
-    """Return what the API server would refuse of a packed template."""
+    """Return the wrong types, names and mounts of a packed template."""
     return tuple(template_mistakes(unpacked(template)))
 
 

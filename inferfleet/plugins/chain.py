@@ -49,6 +49,7 @@ from inferfleet.plugins.contract import (
 )
 from inferfleet.plugins.diff import FieldChange, place
 from inferfleet.plugins.guard import guard
+from inferfleet.plugins.hearing import hearing
 from inferfleet.plugins.link import ORIGINS, BoundLink, Link
 from inferfleet.plugins.plain import NotPlain, is_plain, packed, plain, unpacked
 from inferfleet.plugins.registry import Registry
@@ -120,7 +121,7 @@ class _Pod:
 
     def mistakes(self, edited: PodTemplate) -> list[Mistake]:
         """Return what is gone of the generated template, and what contradicts its place and document."""
-        mistakes = list(guard(self.generated, edited, self.request))
+        mistakes = list(guard(self.generated, edited))
         told = {mistake.at for mistake in mistakes if mistake.at}
         against = [mistake for mistake in self.check(edited) if mistake.at not in told]
         if against:
@@ -165,7 +166,10 @@ def _run(pod: _Pod, links: list[BoundLink], *, checked: bool) -> Outcome:
         if not bound.link.acts_on(pod.request):
             progress.steps.append(_step(bound, in_scope=False))
         elif checked or not progress.findings:
-            _link(progress, bound, pod, checked=checked)
+            said: list[str] = []
+            with hearing(said):
+                _link(progress, bound, pod, checked=checked)
+            progress.said += edit_warnings(bound.link, said, pod.request)
     warnings = tuple(_holds_still(progress, links, pod.request))
     return Outcome(
         unpacked(progress.data),
@@ -187,7 +191,8 @@ def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) 
             continue
         template = unpacked(progress.data)
         try:
-            mistakes = held(holder, unpacked(progress.data), said=[])  # says what it said after its own link
+            with hearing([]):  # it says what it said after its own link
+                mistakes = held(holder, unpacked(progress.data))
         except PluginError as error:
             progress.findings.append(Finding(holder.link, shortened(str(error)), _MEND, request))
             continue
@@ -210,9 +215,8 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
     def finding(what: str, next_step: str = _STEP, *, cause: str = "") -> None:
         progress.findings.append(Finding(bound.link, shortened(what.rstrip(".")), next_step, request, cause))
 
-    said: list[str] = []
     try:
-        edited = tried(bound, progress.data, request, checked=checked, said=said)
+        edited = tried(bound, progress.data, request, checked=checked)
         added = tuple(
             checked_companion(given, plugin=bound.plugin.name, request=request) for given in edited.companions
         )
@@ -233,8 +237,6 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
         # The template cannot be packed, which a checked run says in words.
         finding(str(error))
         return
-    finally:
-        progress.said += edit_warnings(bound.link, said, request)
     differing = bound.trials.get(edited.trial)
     if differing is None:
         try:
@@ -255,15 +257,12 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
             finding(mistake.what, mistake.next_step)
         return
     try:
-        said = []
-        if bound.plugin.holds and (own := held(bound, unpacked(data), said=said)):
+        if bound.plugin.holds and (own := held(bound, unpacked(data))):
             finding(f"its holds finds fault with what its own edit made: {own[0].what}", _MEND)
             return
     except PluginError as error:
         finding(str(error), _MEND)
         return
-    finally:
-        progress.said += edit_warnings(bound.link, said, request)
     # To unpack templates is what most of the time of a chain goes to.
     if companions and (mistakes := misread(unpacked(data), companions)):
         for mistake in mistakes:
@@ -328,7 +327,8 @@ def bind(
     problems: list[Problem] = []
     for link in links:
         said: list[str] = []
-        ready = _bound(link, registry, said)
+        with hearing(said):
+            ready = _bound(link, registry)
         if isinstance(ready, BoundLink):
             bound.append(ready)
         else:
@@ -338,22 +338,19 @@ def bind(
     return tuple(bound), tuple(problems)
 
 
-def _bound(link: Link, registry: Registry, said: list[str]) -> BoundLink | tuple[Problem, ...]:
+def _bound(link: Link, registry: Registry) -> BoundLink | tuple[Problem, ...]:
     plugin = _registered(link, registry)
     if not isinstance(plugin, Plugin):
         return plugin
-    config = _read(link, plugin, said)
+    config = _read(link, plugin)
     if isinstance(config, tuple):
         return config
-    untouched = _read(link, plugin, [])  # says the same
+    untouched = _read(link, plugin)
     if isinstance(untouched, tuple):
         return untouched
     try:
         # Serializers of a config are code of others, as the plugin itself.
-        marks = [
-            call(partial(fingerprint, read), file=file_of(plugin.edit), said=said)
-            for read in (config, untouched)
-        ]
+        marks = [call(partial(fingerprint, read), file=file_of(plugin.edit)) for read in (config, untouched)]
     except PluginError as error:
         what = f"build plugin {plugin.name}: its config cannot be written as JSON: {error}"
         return (link.problem(what, "Mend the plugin: fields of a config are plain values", field="config"),)
@@ -393,7 +390,7 @@ def _registered(link: Link, registry: Registry) -> Plugin | tuple[Problem, ...]:
     return (link.problem(f"plugin {name} is not registered", next_step, field="name"),)
 
 
-def _read(link: Link, plugin: Plugin, said: list[str]) -> BaseModel | tuple[Problem, ...]:
+def _read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
     """Return the validated config, which shares nothing with the document, or every problem of it."""
     try:
         # As in Kthena, an absent config and null are an empty one.
@@ -409,7 +406,6 @@ def _read(link: Link, plugin: Plugin, said: list[str]) -> BaseModel | tuple[Prob
         holder, problems = call(
             lambda: validated(_holder(plugin.config), {"config": raw}),
             file=file_of(plugin.edit),
-            said=said,
         )
     except PluginError as error:
         what = f"build plugin {plugin.name}: {shortened(str(error))}"

@@ -53,7 +53,7 @@ def checked_companion(given: Companion, *, plugin: str, request: Request) -> Com
     """Return the object as it will be registered: in the workload's namespace.
 
     Raises PluginError for an object of another name or namespace, with labels of the system, or of a kind
-    that a plugin must not add, and for one that the API server would refuse.
+    that a plugin must not add, and for fields of wrong types or names.
     """
     manifest: Any = given.manifest
     if not isinstance(manifest, dict) or not all(

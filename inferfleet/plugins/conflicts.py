@@ -62,16 +62,12 @@ def _conflict(link: Link, identity: str, before: object, after: object) -> str:
     )
 
 
-def held(bound: BoundLink, template: PodTemplate, *, said: list[str]) -> tuple[Mistake, ...]:
-    """Return what the plugin of a link finds wrong with a template of its own, and add what it says to
-    `said`.
-
-    Raises PluginError.
-    """
+def held(bound: BoundLink, template: PodTemplate) -> tuple[Mistake, ...]:
+    """Return what the plugin of a link finds wrong with a template of its own. Raises PluginError."""
     function = bound.plugin.holds
     if function is None:
         return ()
-    mistakes = call(lambda: function(template, bound.config), file=file_of(function), said=said)
+    mistakes = call(lambda: function(template, bound.config), file=file_of(function))
     if not isinstance(mistakes, list | tuple) or not all(
         isinstance(mistake, Mistake) for mistake in mistakes
     ):

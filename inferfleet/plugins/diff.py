@@ -9,32 +9,20 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise, zip_longest
 from operator import eq
 from typing import Any
 
+from inferfleet.api.pods.schema import fields
 from inferfleet.api.wording import below
 
-# `x-kubernetes-list-map-keys` and `patchMergeKey` of lists in a pod, in the OpenAPI of Kubernetes 1.36.
-# It has no keys for tolerations and expressions: theirs say what they are about.
-_MERGE_KEYS: dict[str, tuple[str, ...]] = {
-    "containers": ("name",),
-    "env": ("name",),
-    "ephemeralContainers": ("name",),
-    "hostAliases": ("ip",),
-    "imagePullSecrets": ("name",),
-    "initContainers": ("name",),
+# Types whose lists have keys. Kubernetes has none for tolerations and expressions: these are ours.
+_KINDS = ("PodSpec", "Container")
+_OWN_KEYS: dict[str, tuple[str, ...]] = {
     "matchExpressions": ("key", "operator"),
     "matchFields": ("key", "operator"),
-    "ports": ("containerPort", "protocol"),
-    "resourceClaims": ("name",),
-    "schedulingGates": ("name",),
     "tolerations": ("key", "operator", "effect"),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "volumeDevices": ("devicePath",),
-    "volumeMounts": ("mountPath",),
-    "volumes": ("name",),
 }
 # What a field counts as where it is absent.
 _ABSENT = {"effect": "", "key": "", "operator": "Equal", "protocol": "TCP"}
@@ -246,11 +234,18 @@ def _pairs(before: list[Any], after: list[Any], same: Same) -> list[tuple[int | 
     return pairs
 
 
+@cache
+def _keys() -> dict[str, tuple[str, ...]]:
+    """Return the keys of the entries of lists in a pod by the name of the list."""
+    known = {name: field.keys for kind in _KINDS for name, field in fields(kind).items() if field.keys}
+    return known | _OWN_KEYS
+
+
 def _keyed(entries: list[Any], name: str) -> dict[str, Any] | None:
     """The entries of the list in the field `name` by their keys, None where they have none."""
     if name in _COMMAND_LINES:
         return _flags(entries)
-    keys = _MERGE_KEYS.get(name, ("name",))
+    keys = _keys().get(name, ("name",))
     by_key = {}
     for entry in entries:
         if not isinstance(entry, dict):

@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field
 
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.pods.texts import SUBDOMAIN, Written
-from inferfleet.api.problems import Mistake, Mistaken, mistaken
+from inferfleet.api.pods.texts import ENV_NAME, LABEL_KEY, LABEL_VALUE, SUBDOMAIN, Written
+from inferfleet.api.problems import Mistake, mistaken
 from inferfleet.plugins.contract import Config, PodTemplate
 from inferfleet.plugins.put import put_field
-
-_WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 # Objects of most kinds, such as Secrets, have such names.
 ObjectName = Annotated[str, SUBDOMAIN]
@@ -20,20 +18,9 @@ RuntimeClassName = Annotated[
     str, Written(f"({SUBDOMAIN.pattern})?", "the name of a RuntimeClass, such as nvidia")
 ]
 # Labels and annotations have the same keys.
-MetadataKey = Annotated[
-    str, Written(f"({SUBDOMAIN.pattern}/)?{_WORD}", "a key such as team or example.com/team", limit=317)
-]
-LabelValue = Annotated[
-    str, Written(_WORD, "1 to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends")
-]
-EnvName = Annotated[
-    str,
-    Written(
-        r"[-._a-zA-Z][-._a-zA-Z0-9]*",
-        "letters, digits, '_', '-' and '.', and not start with a digit",
-        limit=32_768,
-    ),
-]
+MetadataKey = Annotated[str, LABEL_KEY]
+LabelValue = Annotated[str, Field(min_length=1), LABEL_VALUE]
+EnvName = Annotated[str, ENV_NAME]
 
 
 def _some(amount: str) -> str:
@@ -52,31 +39,12 @@ class EnvVar(Config):
     value: str | None = None
     value_from: dict[str, Any] | None = None
 
-    @model_validator(mode="after")
-    def _value_or_source(self) -> "EnvVar":
-        if self.value and self.value_from:
-            raise mistaken(f"variable {self.name} has both value and valueFrom", "Remove one of the two")
-        return self
-
     @property
     def manifest(self) -> dict[str, Any]:
         return self.model_dump(by_alias=True, exclude_none=True)
 
 
-def _names_once(variables: tuple[EnvVar, ...]) -> tuple[EnvVar, ...]:
-    seen: set[str] = set()
-    again = []
-    for index, variable in enumerate(variables):
-        if variable.name in seen:
-            what = f"variable {variable.name} is set twice"
-            again.append(Mistake(what, "Keep one of the two", (index,)))
-        seen.add(variable.name)
-    if again:
-        raise Mistaken(*again)
-    return variables
-
-
-Env = Annotated[tuple[EnvVar, ...], AfterValidator(_names_once)]
+Env = tuple[EnvVar, ...]
 
 
 class SidecarConfig(Config):

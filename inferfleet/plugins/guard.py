@@ -13,7 +13,7 @@ from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import below
 from inferfleet.fleet.names import DOMAIN, MANAGED_BY
-from inferfleet.plugins.contract import PodTemplate, Request
+from inferfleet.plugins.contract import PodTemplate
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 _PORT = "http"
@@ -26,18 +26,18 @@ _GRACE = "terminationGracePeriodSeconds"
 _PROBES = ("readinessProbe", "startupProbe")
 
 
-def guard(before: PodTemplate, after: PodTemplate, request: Request) -> tuple[Mistake, ...]:
+def guard(before: PodTemplate, after: PodTemplate) -> tuple[Mistake, ...]:
     """Return every part of the generated template that is missing or changed in the edited one.
 
     `at` of each is the one path of the field, as in a difference. Both have passed the check of shapes, so
-    types are taken as given.
+    types are taken as given. Devices, claims and nodes that were added are found by the check of documents.
     """
     return (
         *_labels(before, after),
         *_nodes(before, after),
         *_engine(before, after),
         *_serving(before, after),
-        *_devices(before, after, request),
+        *_devices(before, after),
         *_claims(before, after),
     )
 
@@ -63,10 +63,6 @@ def _nodes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     for toleration in old.get("tolerations", []):
         if toleration not in kept:
             yield Mistake(f"spec.tolerations lost {toleration!r:.200}", _LEAVE)
-    name = new.get("nodeName")
-    if name != old.get("nodeName"):
-        what = f"spec.nodeName is {name}, which goes around the scheduler"
-        yield Mistake(what, "Use a node affinity", ("spec.nodeName",))
 
 
 def _engine(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
@@ -106,29 +102,20 @@ def _shared_memory(template: PodTemplate) -> bool | None:
     return None
 
 
-def _devices(before: PodTemplate, after: PodTemplate, request: Request) -> Iterator[Mistake]:
-    own = RESOURCE_BY_DRIVER.get(request.accelerator.driver) if request.accelerator else None
+def _devices(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     for kind in ("containers", "initContainers"):
-        old_containers, new_containers = _containers(before, kind), _containers(after, kind)
-        for name in dict.fromkeys([*old_containers, *new_containers]):
+        now = _containers(after, kind)
+        for name, container in _containers(before, kind).items():
             for part in ("limits", "requests"):
-                old = _amounts(old_containers.get(name, {}), part)
-                new = _amounts(new_containers.get(name, {}), part)
-                for key in dict.fromkeys([*old, *new]):
-                    path = below(f"spec.{kind}[{name}].resources.{part}", key)
-                    accelerator = key == own or key.startswith(_ACCELERATORS)
-                    if accelerator and key not in old:
-                        yield Mistake(
-                            f"{path} asks for {new[key]} accelerators on top of the pod's {request.gpus}",
-                            "Leave it out: topology of the deployment says how many a pod gets",
-                            (path,),
-                        )
-                    elif accelerator and str(old[key]) != str(new.get(key)):
-                        yield _changed(path, old[key], new.get(key))
+                old, new = _amounts(container, part), _amounts(now.get(name, {}), part)
+                for key, amount in old.items():
+                    if key.startswith(_ACCELERATORS) and str(amount) != str(new.get(key)):
+                        path = below(f"spec.{kind}[{name}].resources.{part}", key)
+                        yield _changed(path, amount, new.get(key))
 
 
 def _claims(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
-    """Yield claims that were taken from the pod or its engine. Others that were added contradict the plan."""
+    """Yield claims that were taken from the pod or its engine."""
     kept = after["spec"].get("resourceClaims", [])
     for claim in before["spec"].get("resourceClaims", []):
         if claim not in kept:

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
@@ -23,8 +23,9 @@ from inferfleet.api.loading.border import Refused, read_regular
 from inferfleet.api.loading.schema import config_schema
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import one_of, shown
-from inferfleet.plugins.calling import HEED, call, shortened, text_of
+from inferfleet.plugins.calling import call, shortened
 from inferfleet.plugins.contract import Plugin, PluginError
+from inferfleet.plugins.hearing import HEED, hearing, text_of
 from inferfleet.plugins.registry import MODULES, Registry, builtin, mistakes_of
 
 FOLDER = "plugins"
@@ -59,15 +60,13 @@ def registered(documents: Documents, root: Path | None, *, outside: bool = True)
     their child processes print goes to stderr: stdout is the JSON or YAML of a verb.
     """
     settings, wanted = documents.settings, _named(documents)
-    if not settings.allowed_plugins:
-        yield found_plugins(settings, root, wanted=wanted)
-        return
-    with _stdout_to_stderr():
+    with stdout_to_stderr() if settings.allowed_plugins else nullcontext():
         yield found_plugins(settings, root, wanted=wanted, outside=outside)
 
 
 @contextmanager
-def _stdout_to_stderr() -> Iterator[None]:
+def stdout_to_stderr() -> Iterator[None]:
+    """Let what child processes print go to stderr until the block ends."""
     try:
         kept = os.dup(1)
     except OSError:  # a program without a console
@@ -131,11 +130,10 @@ def found_plugins(
     if settings.allowed_plugins or wanted is None or wanted - known:
         candidates += installed()
     allowed = {plugin.name for plugin in settings.allowed_plugins}
-    with _stdout_to_stderr():
-        loaded = [
-            _loaded(plugin, place, settings, candidates, root, outside=outside)
-            for place, plugin in enumerate(settings.allowed_plugins)
-        ]
+    loaded = [
+        _loaded(plugin, place, settings, candidates, root, outside=outside)
+        for place, plugin in enumerate(settings.allowed_plugins)
+    ]
     return replace(
         registry.with_(*(made.plugin for made in loaded if made.plugin)),
         origins={made.name: made.origin for made in loaded},
@@ -234,7 +232,8 @@ def _loaded(
     said: list[str] = []
     plugin, wrong, remark = None, None, None
     try:
-        plugin = _imported(candidate, root, allowed=allowed.version, said=said)
+        with hearing(said):
+            plugin = _imported(candidate, root, allowed=allowed.version)
     except Refusal as refusal:
         # A module of the project has its own line; of a package, the line in the settings says which one.
         where = Where(candidate.origin, refusal.line) if candidate.file else None
@@ -246,8 +245,8 @@ def _loaded(
     return _Loaded(allowed.name, candidate.origin, plugin, wrong, remark)
 
 
-def _imported(candidate: Candidate, root: Path | None, *, allowed: str | None, said: list[str]) -> Plugin:
-    """Return the plugin, a package's of the version that is allowed, and add to `said` what it says.
+def _imported(candidate: Candidate, root: Path | None, *, allowed: str | None) -> Plugin:
+    """Return the plugin, a package's of the version that is allowed.
 
     Raises Refusal for whatever its code does wrong in the meantime, with its line.
     """
@@ -259,7 +258,7 @@ def _imported(candidate: Candidate, root: Path | None, *, allowed: str | None, s
 
     def run(function: Callable[[], Any]) -> Any:
         try:
-            return call(function, file=file, said=said)
+            return call(function, file=file)
         except PluginError as error:
             if isinstance(error.__cause__, Refusal):
                 raise error.__cause__ from None

@@ -89,10 +89,14 @@ def put_resource(container: dict[str, Any], resource: str, amount: str | int) ->
 def put_env(container: dict[str, Any], *variables: dict[str, Any], replace: bool = True) -> None:
     """Set variables: each replaces one of its name in place, or is added at the end.
 
-    Without `replace` it raises PluginError where the container has one of its name with another value.
+    Raises PluginError for two of one name; without `replace` also where the container has one of its name
+    with another value.
     """
     if not (wanted := {variable["name"]: variable for variable in variables}):
         return
+    names = [variable["name"] for variable in variables]
+    if twice := next((name for name in wanted if names.count(name) > 1), None):
+        raise PluginError(f"variable {shown(twice)} is set twice; keep one of the two")
     env: list[dict[str, Any]] = []
     for old in container.get("env", []):
         if old["name"] not in wanted:
@@ -177,26 +181,23 @@ def require_nodes(template: PodTemplate, label: str, values: Sequence[str]) -> N
             _add_expression(term, wanted)
 
 
-def add_args(container: dict[str, Any], *arguments: str) -> None:
-    """Add flags to the container's `args`, each as `--flag` or `--flag=value`.
+def add_args(container: dict[str, Any], *arguments: str) -> tuple[str, ...]:
+    """Add flags to the container's `args`, each as `--flag` or `--flag=value`, and return remarks on it.
 
     Those that `command` or `args` have already are not added again. Raises PluginError where they have
-    another value, and where they run a script of a shell without the flag: arguments after it do not reach
-    what it starts. Of `--config=key=value` another key is another flag.
+    another value. Of `--config=key=value` another key is another flag. A script of a shell that is handed no
+    words (`sh -c SCRIPT`) gets none, because it would not see them, and is not read: a remark says so.
     """
     words = [*container.get("command", []), *container.get("args", [])]
-    place = script_at(words)
-    script = None if place is None or "$@" in words[place] or "$*" in words[place] else words[place]
+    if script_at(words) == len(words) - 1:
+        return (
+            f"container {container.get('name')} is started by the script of a shell, which gets no flags; "
+            f"{' '.join(arguments)} must be in it",
+        )
     there = [*words, *(f"{flag}={value}" for flag, value in pairwise(words) if flag.startswith("-"))]
     for argument in arguments:
         flag = argument.rpartition("=")[0] or argument
-        if script is not None:
-            if flag not in script.replace("=", " ").split():
-                raise PluginError(
-                    "the container runs a script of a shell, which no argument reaches; write "
-                    f"{argument} into the script"
-                )
-        elif argument not in there:
+        if argument not in there:
             others = [other for other in there if (other.rpartition("=")[0] or other) == flag]
             if others:
                 raise PluginError(
@@ -204,6 +205,7 @@ def add_args(container: dict[str, Any], *arguments: str) -> None:
                 )
             container.setdefault("args", []).append(argument)
             there.append(argument)
+    return ()
 
 
 def _put(

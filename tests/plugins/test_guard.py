@@ -42,27 +42,12 @@ def limits(template: Template) -> Template:
     return found
 
 
-SIDECAR = {"name": "extra", "image": "x", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda t: limits(t).clear(), "limits[\"nvidia.com/gpu\"] was '2' and was removed"),
         (lambda t: engine(t).pop("resources"), "limits[\"nvidia.com/gpu\"] was '2' and was removed"),
         (lambda t: limits(t).update({"nvidia.com/gpu": 4}), "was '2' and was changed to 4"),
-        (
-            lambda t: limits(t).update({"amd.com/gpu": 1}),
-            "asks for 1 accelerators on top of the pod's 2",
-        ),
-        (
-            lambda t: spec(t)["containers"].append(SIDECAR),
-            'spec.containers[extra].resources.limits["nvidia.com/mig-1g.5gb"] asks for 1 accelerators',
-        ),
-        (
-            lambda t: spec(t)["initContainers"][0].update(resources={"limits": {"nvidia.com/gpu": 2}}),
-            'spec.initContainers[fetch].resources.limits["nvidia.com/gpu"] asks for 2',
-        ),
         (
             lambda t: spec(t).pop("nodeSelector"),
             "nodeSelector[\"inferfleet.dev/pool\"] was 'h100' and was removed",
@@ -72,7 +57,6 @@ SIDECAR = {"name": "extra", "image": "x", "resources": {"limits": {"nvidia.com/m
             "was 'h100' and was changed to 'l4'",
         ),
         (put(spec, tolerations=[]), "spec.tolerations lost {'key': 'nvidia.com/gpu'"),
-        (put(spec, nodeName="n1"), "spec.nodeName is n1, which goes around the scheduler"),
         (lambda t: labels(t).pop("inferfleet.dev/role"), "was 'decode' and was removed"),
         (lambda t: labels(t).update({"inferfleet.dev/serves": "true"}), "was added with 'true'"),
         (lambda t: labels(t).update({"app.kubernetes.io/managed-by": "me"}), "was added with 'me'"),
@@ -88,12 +72,10 @@ SIDECAR = {"name": "extra", "image": "x", "resources": {"limits": {"nvidia.com/m
         ),
     ],
 )
-def test_what_the_system_put_in_stays(
-    generated: Template, pod_request: Request, change: Change, said: str
-) -> None:
+def test_what_the_system_put_in_stays(generated: Template, change: Change, said: str) -> None:
     after = copy.deepcopy(generated)
     change(after)
-    assert any(said in one.what for one in guard(generated, after, pod_request))
+    assert any(said in one.what for one in guard(generated, after))
 
 
 @pytest.mark.parametrize(
@@ -110,14 +92,12 @@ def test_what_the_system_put_in_stays(
         ),
     ],
 )
-def test_the_claims_of_the_system_stay(
-    generated: Template, pod_request: Request, change: Change, said: str
-) -> None:
+def test_the_claims_of_the_system_stay(generated: Template, change: Change, said: str) -> None:
     spec(generated)["resourceClaims"] = [{"name": "devices", "resourceClaimTemplateName": "qwen-1"}]
     engine(generated)["resources"] = {"claims": [{"name": "devices"}]}
     after = copy.deepcopy(generated)
     change(after)
-    (mistake,) = guard(generated, after, pod_request)
+    (mistake,) = guard(generated, after)
     assert said in mistake.what
 
 
@@ -136,19 +116,15 @@ def test_the_claims_of_the_system_stay(
         put(engine, env=[]),
     ],
 )
-def test_plugins_may_add_and_may_change_what_the_team_wrote(
-    generated: Template, pod_request: Request, change: Change
-) -> None:
+def test_plugins_may_add_and_may_change_what_the_team_wrote(generated: Template, change: Change) -> None:
     after = copy.deepcopy(generated)
     change(after)
-    assert guard(generated, after, pod_request) == ()
+    assert guard(generated, after) == ()
 
 
-def test_a_variable_that_the_team_wrote_twice_is_not_the_plugin_s(
-    generated: Template, pod_request: Request
-) -> None:
+def test_a_variable_that_the_team_wrote_twice_is_not_the_plugin_s(generated: Template) -> None:
     engine(generated)["env"].append({"name": "LAST", "value": "1"})
-    assert guard(generated, copy.deepcopy(generated), pod_request) == ()
+    assert guard(generated, copy.deepcopy(generated)) == ()
 
 
 def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(

@@ -70,18 +70,8 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
         ("demo-pod-tweaks", {"env": [{"value": "8"}]}, ["field name is missing"]),
         (
             "demo-pod-tweaks",
-            {"env": [{"name": "A"}, {"name": "A"}]},
-            ["variable A is set twice"],
-        ),
-        (
-            "demo-pod-tweaks",
             {"env": [{"name": "A", "valueFrom": "b"}]},
             ["valueFrom must be a map, not 'b'"],
-        ),
-        (
-            "demo-pod-tweaks",
-            {"env": [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]},
-            ["variable A has both value and valueFrom"],
         ),
         (
             "demo-pod-tweaks",

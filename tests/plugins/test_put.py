@@ -179,6 +179,10 @@ def test_an_edit_adds_what_it_says_once(
             _engine(lambda c: api.put_env(c, {"name": "HF_HOME", "value": "/x"}, replace=False)),
             "container engine has HF_HOME already, with another value; remove one of the two",
         ),
+        (
+            _engine(lambda c: api.put_env(c, {"name": "A", "value": "1"}, {"name": "A", "value": "1"})),
+            "variable A is set twice; keep one of the two",
+        ),
         (_engine(lambda c: api.add_capability(c, "NET_RAW")), "the container drops the capability NET_RAW"),
         (lambda t: api.require_nodes(t, ZONE, ()), rf"\(\) are no values of the label {ZONE} that nodes may"),
         (lambda t: api.require_nodes(t, ZONE, "a"), f"'a' are no values of the label {ZONE} that nodes may"),
@@ -198,18 +202,20 @@ def test_what_is_there_already_in_another_way_is_told(
         change(generated)
 
 
-def test_a_flag_is_not_added_behind_the_script_of_a_shell(generated: PodTemplate) -> None:
-    api.engine(generated)["command"] = ["/bin/bash", "-e", "-c", "vllm serve m"]
-    with pytest.raises(PluginError, match=r"no argument reaches; write --trust into the script"):
-        api.add_args(api.engine(generated), "--trust")
-
-
-def test_a_flag_that_the_script_of_a_shell_has_is_left_to_it(generated: PodTemplate) -> None:
-    script = "exec vllm serve m --trust --otlp-endpoint=x"
-    api.engine(generated).update(command=["sh", "-c"], args=[script])
+def test_a_script_of_a_shell_gets_no_flags_and_is_not_read(generated: PodTemplate) -> None:
+    api.engine(generated).update(command=["/bin/bash", "-e", "-c"], args=["vllm serve m --fast=2"])
     before = copy.deepcopy(generated)
-    api.add_args(api.engine(generated), "--trust", "--otlp-endpoint=x")
+    assert api.add_args(api.engine(generated), "--trust", "--fast") == (
+        "container engine is started by the script of a shell, which gets no flags; --trust --fast must be "
+        "in it",
+    )
     assert generated == before
+
+
+def test_a_script_that_is_handed_words_gets_flags_among_them(generated: PodTemplate) -> None:
+    api.engine(generated).update(command=["sh", "-c", 'exec "$0" "$@"'], args=["vllm", "serve"])
+    assert api.add_args(api.engine(generated), "--trust") == ()
+    assert api.engine(generated)["args"] == ["vllm", "serve", "--trust"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.plugins import as_values, show
 from inferfleet.cli.source import AsJson, StackName, outside_plugins
-from inferfleet.plugins.loading import found_plugins
+from inferfleet.plugins.loading import found_plugins, stdout_to_stderr
 
 
 def plugins(stack: StackName = None, as_json: AsJson = False) -> None:
@@ -21,7 +21,8 @@ def plugins(stack: StackName = None, as_json: AsJson = False) -> None:
     """
     with reporting(as_json=as_json) as report:
         documents, root = _documents(stack)
-        registry = found_plugins(documents.settings, root, outside=outside_plugins())
+        with stdout_to_stderr():
+            registry = found_plugins(documents.settings, root, outside=outside_plugins())
         report.values |= as_values(registry)
         report.problems += documents.located([*registry.unusable.values(), *registry.remarks])
         if not as_json:

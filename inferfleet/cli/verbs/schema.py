@@ -14,7 +14,7 @@ from inferfleet.cli.output import print_json
 from inferfleet.cli.report import reporting
 from inferfleet.cli.source import StackName, outside_plugins
 from inferfleet.digest.values.stack import Digest
-from inferfleet.plugins.loading import found_plugins
+from inferfleet.plugins.loading import found_plugins, stdout_to_stderr
 from inferfleet.plugins.registry import MODULES
 
 Of = Annotated[
@@ -38,7 +38,8 @@ def schema(stack: StackName = None, of: Of = "documents") -> None:
             root = find_root(Path.cwd())
             documents, _ = load_stack(root, stack)
         outside = outside_plugins()
-        registry = found_plugins(documents.settings, root, wanted=frozenset(MODULES), outside=outside)
+        with stdout_to_stderr():
+            registry = found_plugins(documents.settings, root, wanted=frozenset(MODULES), outside=outside)
         if registry.unusable:
             raise InvalidDocuments(documents.located(registry.unusable.values()))
         made = json_schema({plugin.name: plugin.config for plugin in registry.plugins})

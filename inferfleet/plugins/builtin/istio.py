@@ -103,11 +103,6 @@ class Config(api.Config):
 
 def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
     """Set whether pods get Istio's proxy, what it requests, and which ports go around it."""
-    if config.inject is not False and any(name == PROXY for name in _containers(template)):
-        raise PluginError(
-            f"container {PROXY} is in the template already, and Istio would merge it into the proxy that it "
-            "injects, whose requests the plan could not know; remove it, or write inject: false"
-        )
     old = template.get("metadata", {}).get("annotations", {}).get(INJECT)
     if config.inject is not None:
         wanted = _written(config.inject)
@@ -122,11 +117,6 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
     _exclude(template, EXCLUDED.format("Inbound"), config.exclude_inbound_ports)
     _exclude(template, EXCLUDED.format("Outbound"), config.exclude_outbound_ports)
     return Edited(template, injected={} if config.inject is False else config.proxy.inject(template))
-
-
-def _containers(template: PodTemplate) -> Iterator[str]:
-    for part in ("containers", "initContainers"):
-        yield from (container["name"] for container in template["spec"].get(part, ()))
 
 
 def _written(value: bool) -> str:

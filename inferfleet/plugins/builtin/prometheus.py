@@ -65,7 +65,7 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
     for name, value in wanted.items():
         put_field(template, "metadata", "annotations", f"prometheus.io/{name}", value=value)
     if kind == "SGLang":
-        add_args(engine(template), "--enable-metrics")
+        return Edited(template, remarks=add_args(engine(template), "--enable-metrics"))
     return Edited(template, remarks=(_REMARKS[kind],) if kind in _REMARKS else ())
 
 

@@ -20,7 +20,6 @@ from pydantic import Field, model_validator
 
 from inferfleet.plugins import api
 from inferfleet.plugins.api import (
-    Edited,
     MetadataKey,
     Plugin,
     PluginError,
@@ -54,12 +53,6 @@ class Config(api.Config):
 
     @model_validator(mode="after")
     def _can_hold(self) -> "Config":
-        if self.min_domains and self.when_unsatisfiable != _HARD:
-            raise mistaken(
-                f"minDomains {self.min_domains} needs whenUnsatisfiable: {_HARD}, which is "
-                f"{self.when_unsatisfiable}",
-                f"Set whenUnsatisfiable: {_HARD}, or remove minDomains",
-            )
         if self.when_unsatisfiable == _HARD and self.node_affinity_policy == "Ignore":
             raise mistaken(
                 f"nodeAffinityPolicy: Ignore with {_HARD} counts nodes of other pools, where these pods "
@@ -69,20 +62,15 @@ class Config(api.Config):
         return self
 
 
-def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
+def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
     """Spread the pods of a workload over zones, nodes or other places."""
-    selector = dict(request.selector)
-    if both := sorted({*selector} & {*config.match_label_keys}):
-        raise PluginError(
-            f"matchLabelKeys has {', '.join(both)}, which the selector of the pods has already; remove it"
-        )
-    hard = config.when_unsatisfiable == _HARD
-    remarks = tuple(_checked(request, config)) if hard and config.topology_key == ZONE else ()
+    if config.when_unsatisfiable == _HARD and config.topology_key == ZONE:
+        _check_zones(request, config)
     spread: dict[str, Any] = {
         "topologyKey": config.topology_key,
         "whenUnsatisfiable": config.when_unsatisfiable,
         "maxSkew": config.max_skew,
-        "labelSelector": {"matchLabels": selector},
+        "labelSelector": {"matchLabels": dict(request.selector)},
         "nodeAffinityPolicy": config.node_affinity_policy,
         "nodeTaintsPolicy": config.node_taints_policy,
     }
@@ -90,41 +78,22 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
         spread["minDomains"] = config.min_domains
     if config.match_label_keys:
         spread["matchLabelKeys"] = list(config.match_label_keys)
-    _put(sequence(template, "spec", "topologySpreadConstraints"), spread)
-    return Edited(template, remarks=remarks)
-
-
-def _checked(request: Request, config: Config) -> list[str]:
-    """Remarks on a hard constraint over zones. Raises PluginError for one that can never hold."""
-    zones = request.pool.zones
-    pool = f"pool {request.cluster.name}/{request.pool.name}"
-    if not zones:
-        return [f"the zones of {pool} are not known, so whether {_HARD} can hold was not checked"]
-    if config.min_domains and config.min_domains > len(zones):
-        most = config.max_skew * len(zones)
-        raise PluginError(
-            f"minDomains {config.min_domains} cannot hold: {pool} is in {_zones(zones)}, where at most "
-            f"{most} of the pods could run at a time; add zones to the pool, or lower minDomains"
-        )
-    if len(zones) == 1:
-        return [f"{pool} is in {_zones(zones)}, so its pods cannot be spread over zones"]
-    return []
-
-
-def _zones(zones: tuple[str, ...]) -> str:
-    return f"zone {zones[0]} alone" if len(zones) == 1 else f"{len(zones)} zones ({', '.join(zones)})"
-
-
-def _put(spreads: list[Any], spread: dict[str, Any]) -> None:
-    keys = ("topologyKey", "whenUnsatisfiable")
-    for other in spreads:
-        if other != spread and all(other.get(key) == spread[key] for key in keys):
-            raise PluginError(
-                f"the pod has another constraint {' '.join(spread[key] for key in keys)} already, with "
-                f"maxSkew {other.get('maxSkew')}; Kubernetes takes one of each, so remove one of the two"
-            )
+    spreads = sequence(template, "spec", "topologySpreadConstraints")
     if spread not in spreads:
         spreads.append(spread)
+    return template
+
+
+def _check_zones(request: Request, config: Config) -> None:
+    """Raise PluginError for more zones than the pool has, which keep pods Pending for ever."""
+    zones = request.pool.zones
+    if zones and config.min_domains and config.min_domains > len(zones):
+        pool, most = f"{request.cluster.name}/{request.pool.name}", config.max_skew * len(zones)
+        raise PluginError(
+            f"minDomains {config.min_domains} cannot hold: the zones of pool {pool} are {', '.join(zones)}, "
+            f"where at most {most} of the pods could run at a time; add zones to the pool, or lower "
+            "minDomains"
+        )
 
 
 PLUGIN = Plugin("topology-spread", Config, edit, version="1.0.0")

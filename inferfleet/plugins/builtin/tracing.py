@@ -35,6 +35,7 @@ from pydantic import Field
 
 from inferfleet.plugins import api
 from inferfleet.plugins.api import (
+    Edited,
     Plugin,
     PluginError,
     PodTemplate,
@@ -83,7 +84,7 @@ class Config(api.Config):
     spells the flags in another way."""
 
 
-def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
+def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
     """Send traces of the engine to an OpenTelemetry collector, with what they need to be told apart."""
     kind = request.deployment.engine
     if kind == "Triton" and config.protocol != "http/protobuf":
@@ -93,12 +94,8 @@ def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate
         )
     container = engine(template)
     _put_variables(container, request, config)
-    if config.engine_flags:
-        if kind == "Triton":
-            _configure_triton(container, config)
-        else:
-            add_args(container, *_flags(kind, config))
-    return template
+    flags = _flags(kind, config) if config.engine_flags else ()
+    return Edited(template, remarks=add_args(container, *flags) if flags else ())
 
 
 def _put_variables(container: dict[str, Any], request: Request, config: Config) -> None:
@@ -154,6 +151,8 @@ def _attributes(container: dict[str, Any], request: Request, config: Config) -> 
 
 
 def _flags(kind: str, config: Config) -> tuple[str, ...]:
+    if kind == "Triton":
+        return _flags_of_triton(config)
     endpoint = config.endpoint + (_PATH if config.protocol == "http/protobuf" else "")
     return {
         "vLLM": (f"--otlp-traces-endpoint={endpoint}",),
@@ -163,7 +162,7 @@ def _flags(kind: str, config: Config) -> tuple[str, ...]:
     }.get(kind, ())
 
 
-def _configure_triton(container: dict[str, Any], config: Config) -> None:
+def _flags_of_triton(config: Config) -> tuple[str, ...]:
     wanted = {
         "mode": "opentelemetry",
         "level": "TIMESTAMPS",  # without a level nothing is traced
@@ -172,7 +171,7 @@ def _configure_triton(container: dict[str, Any], config: Config) -> None:
     if config.sample_ratio is not None:
         # Every n-th request; 0 traces those alone whose callers ask for it.
         wanted["rate"] = str(round(1 / config.sample_ratio) if config.sample_ratio else 0)
-    add_args(container, *(f"--trace-config={setting}={value}" for setting, value in wanted.items()))
+    return tuple(f"--trace-config={setting}={value}" for setting, value in wanted.items())
 
 
 PLUGIN = Plugin("tracing", Config, edit, version="1.0.0")

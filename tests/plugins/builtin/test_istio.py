@@ -57,16 +57,6 @@ def test_what_the_proxy_requests_is_written_and_counted(
     assert edited.injected == {"istio-proxy": {"cpu": "1", "memory": "1Gi"}}
 
 
-@pytest.mark.parametrize("part", ["containers", "initContainers"])
-def test_a_proxy_of_the_template_is_not_injected_too(
-    generated: dict[str, Any], pod_request: Request, part: str
-) -> None:
-    generated["spec"][part].append({"name": "istio-proxy", "image": "auto"})
-    with pytest.raises(PluginError, match=r"istio-proxy is in the template already.*or write inject: false"):
-        edit(generated, pod_request, Config(native_sidecar=True))
-    assert edit(generated, pod_request, Config(inject=False)).injected == {}
-
-
 def test_a_template_that_asks_for_another_proxy_is_refused(
     generated: dict[str, Any], pod_request: Request
 ) -> None:

@@ -61,7 +61,10 @@ def test_the_engine_alone_gets_variables_and_its_flags(
     container["env"] += FIELDS + variables("https://collector:4317", "grpc")
     if flags:
         container["args"] = flags
-    assert edit(generated, of(pod_request, engine), Config(endpoint="https://collector:4317")) == expected
+    assert (
+        edit(generated, of(pod_request, engine), Config(endpoint="https://collector:4317")).template
+        == expected
+    )
 
 
 def test_triton_is_told_over_http_and_samples_by_a_rate_of_its_own(
@@ -84,13 +87,13 @@ def test_triton_is_told_over_http_and_samples_by_a_rate_of_its_own(
     config = Config.model_validate(
         {**HTTP, "serviceName": "chat", "sampleRatio": 0.05, "resourceAttributes": {"team": "a,b"}}
     )
-    edited = edit(generated, of(pod_request, "Triton"), config)
+    edited = edit(generated, of(pod_request, "Triton"), config).template
     assert edited == expected
-    assert edit(copy.deepcopy(edited), of(pod_request, "Triton"), config) == expected
+    assert edit(copy.deepcopy(edited), of(pod_request, "Triton"), config).template == expected
 
 
 def test_triton_without_arguments_gets_all_settings(generated: dict[str, Any], pod_request: Request) -> None:
-    edited = edit(generated, of(pod_request, "Triton"), Config.model_validate(HTTP))
+    edited = edit(generated, of(pod_request, "Triton"), Config.model_validate(HTTP)).template
     assert edited["spec"]["containers"][1]["args"] == [
         "--trace-config=mode=opentelemetry",
         "--trace-config=level=TIMESTAMPS",
@@ -99,7 +102,7 @@ def test_triton_without_arguments_gets_all_settings(generated: dict[str, Any], p
 
 
 def test_over_http_the_flag_has_the_whole_path(generated: dict[str, Any], pod_request: Request) -> None:
-    edited = edit(generated, pod_request, Config.model_validate(HTTP))
+    edited = edit(generated, pod_request, Config.model_validate(HTTP)).template
     assert edited["spec"]["containers"][1]["args"] == [
         "--otlp-traces-endpoint=http://collector.monitoring:4318/v1/traces"
     ]
@@ -111,13 +114,13 @@ def test_attributes_of_the_template_come_first_and_behind_the_variables_that_the
     env = generated["spec"]["containers"][1]["env"]
     env.insert(0, {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": "team=a, k8s.cluster.name=mine"})
     config = Config(endpoint="http://collector:4317", resource_attributes={"team": "a", "tier": "gold"})
-    edited = edit(generated, pod_request, config)
+    edited = edit(generated, pod_request, config).template
     env = edited["spec"]["containers"][1]["env"]
     rest = POD.replace("k8s.cluster.name=east,", "")
     merged = f"team=a,k8s.cluster.name=mine,{rest},tier=gold"
     assert env[-1] == {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": merged}
     assert [variable["name"] for variable in env].count("OTEL_RESOURCE_ATTRIBUTES") == 1
-    assert edit(copy.deepcopy(edited), pod_request, config) == edited
+    assert edit(copy.deepcopy(edited), pod_request, config).template == edited
 
 
 @pytest.mark.parametrize(
@@ -146,7 +149,8 @@ def test_another_variable_of_the_template_is_refused(
 
 
 def test_without_flags_the_command_line_stays(generated: dict[str, Any], pod_request: Request) -> None:
-    edited = edit(generated, pod_request, Config(endpoint="http://collector:4317", engine_flags=False))
+    config = Config(endpoint="http://collector:4317", engine_flags=False)
+    edited = edit(generated, pod_request, config).template
     assert "args" not in edited["spec"]["containers"][1]
 
 
@@ -171,12 +175,6 @@ def test_without_flags_the_command_line_stays(generated: dict[str, Any], pod_req
             {"endpoint": "http://c:4317"},
             "has --otlp-traces-endpoint=http://other:4317 already, and not --otlp-traces-endpoint=http://c",
         ),
-        (
-            "vLLM",
-            {"command": ["sh", "-c", "vllm serve m"]},
-            {"endpoint": "http://c:4317"},
-            "write --otlp-traces-endpoint=http://c:4317 into the script",
-        ),
     ],
 )
 def test_what_the_engine_cannot_do_or_does_already_is_refused(
@@ -196,3 +194,13 @@ def test_what_the_engine_cannot_do_or_does_already_is_refused(
 def test_an_endpoint_is_a_url_without_a_path(endpoint: str) -> None:
     with pytest.raises(ValidationError, match="must be the URL of a collector without a path"):
         Config(endpoint=endpoint)
+
+
+def test_a_script_gets_no_flags_and_explain_says_so(generated: dict[str, Any], pod_request: Request) -> None:
+    generated["spec"]["containers"][1]["command"] = ["sh", "-c", "vllm serve m"]
+    edited = edit(generated, pod_request, Config(endpoint="http://c:4317"))
+    assert "args" not in edited.template["spec"]["containers"][1]
+    assert edited.remarks == (
+        "container engine is started by the script of a shell, which gets no flags; "
+        "--otlp-traces-endpoint=http://c:4317 must be in it",
+    )
