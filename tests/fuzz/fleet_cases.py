@@ -65,7 +65,7 @@ def _pool(name: str, random: Random, *, created: bool) -> Raw:
             pool["maxNodeCount"] = pool.pop("nodeCount")
         pool["labels"] = random.choice(({}, {}, {"disk": "fast"}))
     elif random.random() < 0.2:
-        pool["nodeSelector"] = {"disk": "fast"}
+        pool["nodeSelector"] = {"disk": "fast", "pool": name}
     return pool
 
 

@@ -27,8 +27,6 @@ API_VERSION: Literal["inferfleet.dev/v1alpha1"] = "inferfleet.dev/v1alpha1"
 NAME_LIMIT = 32
 CLUSTER_LIMIT = 24
 POOL_LIMIT = 20
-# The label of nodes that names their pool.
-POOL_LABEL = "inferfleet.dev/pool"
 ROLE_LIMIT = 12
 DAY = 86_400
 

@@ -1,9 +1,11 @@
-"""Containers that mean something in a pod template."""
+"""Containers and labels that mean something in pods and on nodes."""
 
 from collections.abc import Mapping
 from typing import Any
 
-# The one that serves the model.
+# The label of nodes that names their pool.
+POOL_LABEL = "inferfleet.dev/pool"
+# The container that serves the model.
 ENGINE = "engine"
 # The init container that runs beside the engine of a decode pod where prefill is apart, and takes requests.
 ROUTING_PROXY = "routing-proxy"

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.api.kinds.base import API_VERSION, POOL_LABEL, ClusterMetadata, LabelSelector, Model, Taint
+from inferfleet.api.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
+from inferfleet.api.kinds.containers import POOL_LABEL
 from inferfleet.api.kinds.gke_cluster import Gke, IpRange
 from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.api.kinds.node_pool import NodePool
