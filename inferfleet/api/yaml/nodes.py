@@ -13,12 +13,9 @@ import yaml
 
 from inferfleet.api.wording import shown
 from inferfleet.api.yaml.budget import MAX_DEPTH, Budget, Unreadable, no_anchor, too_deep
-from inferfleet.api.yaml.syntax import mistake_of
+from inferfleet.api.yaml.syntax import conflict, mistake_of
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-# What git leaves where two branches changed the same lines.
-_CONFLICT = re.compile("^<<<<<<<( .*)?\r?$", re.MULTILINE)
 
 
 @dataclass(slots=True, eq=False)
@@ -42,10 +39,11 @@ def nodes(text: str, budget: Budget) -> Iterator[YamlNode]:
     try:
         yield from _compose(text, budget, numbers)
     except yaml.MarkedYAMLError as error:
-        if conflict := _CONFLICT.search(text):
-            line = text.count("\n", 0, conflict.start()) + 1
-            what = f"{shown(conflict[0].rstrip())} marks an unresolved merge conflict"
-            raise Unreadable(line, what, "Keep one side or both, and remove the lines with marks") from None
+        if unresolved := conflict(text):
+            what = f"{shown(unresolved[1])} marks an unresolved merge conflict"
+            raise Unreadable(
+                unresolved[0], what, "Keep one side or both, and remove the lines with marks"
+            ) from None
         mark = error.problem_mark or error.context_mark
         line = _line(mark, numbers)
         line = min(line, text.rstrip().count("\n") + 1)  # what is missing at the end is reported on the last

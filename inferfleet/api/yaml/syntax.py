@@ -1,6 +1,11 @@
 """What a parser of YAML says about a text that is none, in words of what a person writes."""
 
+import re
+
 from inferfleet.api.wording import shown
+
+# What git leaves where two branches changed the same lines.
+_CONFLICT = re.compile("^<<<<<<<( .*)?\r?$", re.MULTILINE)
 
 _FIX = "Fix the syntax on this line or just before it"
 _INDENT = "Indent it like the lines around it; a text with ': ' in it needs quotes"
@@ -36,6 +41,12 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     ("%", "a line beginning with % is not written as YAML asks for", "Remove it, or quote the text"),
     ("key", "a key is longer than YAML allows, or spans lines", "Shorten it"),
 )
+
+
+def conflict(text: str) -> tuple[int, str] | None:
+    """Return the first mark of a merge conflict that git left in a file, with its line, None without any."""
+    found = _CONFLICT.search(text.removeprefix("\ufeff"))
+    return (found.string.count("\n", 0, found.start()) + 1, found[0].rstrip("\r")) if found else None
 
 
 def mistake_of(said: str, character: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import shown
 from inferfleet.api.yaml.budget import Unreadable
+from inferfleet.api.yaml.syntax import conflict
 from inferfleet.api.yaml.text import texts
 
 # Words that YAML parsers read as something else than text (YAML 1.1 and 1.2 together).
@@ -99,8 +100,8 @@ def entries(
     """Return all entries in the order of the file, without quotes and comments, and the problems. `verb` is
     the one that writes the file.
     """
-    if conflict := _conflict(text, file, f"{verb} --stack {stack}"):
-        return [], [conflict]
+    if unresolved := _conflict(text, file, f"{verb} --stack {stack}"):
+        return [], [unresolved]
     if not text.strip():
         empty = "the lock is empty, so every running replica would be placed as if it were new"
         next_step = "Restore the file from version control, or delete it if that is intended"
@@ -139,16 +140,16 @@ def unquoted(text: str) -> str:
 
 def _conflict(text: str, file: str, verb: str) -> Problem | None:
     """Return the problem of a file in which git left conflicts, at the first of them."""
-    for number, line in _lines(text):
-        if line.startswith("<<<<<<<") and line[7:8] in ("", " "):
-            # git's --ours and --theirs are the other way round in a rebase; the name of a branch never is.
-            return Problem(
-                f"{quoted(line)} marks an unresolved merge conflict: two branches changed the lock",
-                "Take the lock of BASE, the branch that yours goes to, and write it anew: "
-                f"git checkout BASE -- {file}, then inferfleet {verb} --write",
-                where=Where(file, number),
-            )
-    return None
+    if (found := conflict(text)) is None:
+        return None
+    line, mark = found
+    # git's --ours and --theirs are the other way round in a rebase; the name of a branch never is.
+    return Problem(
+        f"{quoted(mark)} marks an unresolved merge conflict: two branches changed the lock",
+        "Take the lock of BASE, the branch that yours goes to, and write it anew: "
+        f"git checkout BASE -- {file}, then inferfleet {verb} --write",
+        where=Where(file, line),
+    )
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
