@@ -6,7 +6,7 @@ A rule of a model raises a Mistake, which knows the value only; with its place i
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from inferfleet.api.wording import listing, one_line
 
@@ -176,6 +176,16 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
 
 # The way from a value to a part of it: keys of maps and places in lists.
 Steps = tuple[str | int, ...]
+
+
+def part_of(value: Any, steps: Iterable[str | int]) -> Any:
+    """Return the part of a value that steps lead to, None where there is none."""
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
@@ -39,7 +38,6 @@ from inferfleet.manifests.gpu_direct.traffic import attached, traffic_problems
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.plugins.link import Link
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
@@ -143,14 +141,14 @@ def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]
     for spot, of in made.items():
         yield from blocks(documents, spot)
         for pods in of:
-            template, link_of = pods.outcome.template, partial(_link_of, pods)
-            yield from contradictions(documents, spot, template, request=pods.request, link_of=link_of)
-
-
-def _link_of(pods: Pods, place: str) -> Link | None:
-    """Return the link that changed a place of the pods last, if any did."""
-    step = pods.outcome.changed_by(place)
-    return pods.link_of(step) if step else None
+            yield from contradictions(
+                documents,
+                spot,
+                pods.outcome.template,
+                role=pods.role,
+                position=pods.position,
+                link_of=pods.link_at,
+            )
 
 
 def fabrics(clusters: Mapping[str, CloudCluster], made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

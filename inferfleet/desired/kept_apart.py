@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem, Steps
 from inferfleet.api.wording import path_of
 from inferfleet.desired.pods import Pods
@@ -110,11 +109,10 @@ def _workload(documents: Documents, planned: Plan, placement: Placement, pods: P
 
 def _of_document(documents: Documents, pods: Pods, contradiction: Contradiction) -> Problem:
     """Return the contradiction as that of the document of the pods."""
-    position: Position = "Entry" if pods.request.position == "Entry" else "Follower"
     return Problem(
         contradiction.what,
         contradiction.next_step,
-        f"{template_path(documents.deployments[pods.spot.deployment], pods.role, position)}."
+        f"{template_path(documents.deployments[pods.spot.deployment], pods.role, pods.position)}."
         f"{path_of(contradiction.at)}",
         kind="ModelDeployment",
         key=pods.spot.deployment,

@@ -14,7 +14,6 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.kinds.workers import Position
 from inferfleet.api.pods.security import Forbidden, forbidden, listed
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import path_of
@@ -23,7 +22,6 @@ from inferfleet.fleet.roles import path_of_args, template_path, workers_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.risks import risks
 from inferfleet.plugins.diff import place as place_of
-from inferfleet.plugins.link import Link
 
 _FABRIC = "network-fabric"
 # What it gives, and a template that was written before may have too.
@@ -56,21 +54,15 @@ class _Written:
     @classmethod
     def of(cls, documents: Documents, pods: Pods) -> "_Written":
         deployment = documents.deployments[pods.spot.deployment]
-        position: Position = "Entry" if pods.request.position == "Entry" else "Follower"
-        written = workers_of(deployment, pods.role).of(position)
+        written = workers_of(deployment, pods.role).of(pods.position)
         return cls(
             pods,
             {"metadata": {"annotations": written.metadata.annotations}, "spec": written.spec}
             if written
             else {"spec": {"containers": []}},
-            template_path(deployment, pods.role, position),
+            template_path(deployment, pods.role, pods.position),
             path_of_args(deployment, pods.role),
         )
-
-    def link_of(self, place: str) -> Link | None:
-        """Return the link that changed a place of the template last, if any did."""
-        step = self.pods.outcome.changed_by(place)
-        return self.pods.link_of(step) if step else None
 
     @property
     def has_fabric(self) -> bool:
@@ -82,7 +74,7 @@ def _secrets(each: _Written) -> Iterator[Problem]:
     written = {(risk.place, risk.what): risk for risk in risks(each.template)}
     for risk in risks(each.pods.outcome.template):
         own = written.get((risk.place, risk.what))
-        link = None if own else each.link_of(risk.place)
+        link = None if own else each.pods.link_at(risk.place)
         key = each.pods.spot.deployment
         if link is None:
             path = f"{each.path}.{own.path}" if own else each.args
@@ -118,7 +110,7 @@ def _below_baseline(every: list[_Written], *, enforced: bool) -> Iterator[Proble
         for found in here:
             place = place_of(template, found.at)
             written = own.get((place, found.what))
-            link = None if written else each.link_of(place)
+            link = None if written else each.pods.link_at(place)
             of_fabric = link.spec.name == _FABRIC if link else (found.field, found.value) == _FABRIC_GIVES
             if of_fabric and each.has_fabric and not enforced:
                 continue

@@ -11,7 +11,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.kinds.workers import positions_of
+from inferfleet.api.kinds.workers import Position, positions_of
 from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.request import request
@@ -62,6 +62,16 @@ class Pods:
         """Return the link of the chain that a step is of."""
         place = step.origin, step.path
         return next(bound.link for bound in self.links if (bound.link.origin, bound.link.path) == place)
+
+    def link_at(self, place: str) -> Link | None:
+        """Return the link that changed a place of the template last, if any did."""
+        step = self.outcome.changed_by(place)
+        return self.link_of(step) if step else None
+
+    @property
+    def position(self) -> Position:
+        """Return the position as documents have it: plugins call followers workers."""
+        return "Entry" if self.request.position == "Entry" else "Follower"
 
     def brings(self, kind: str) -> bool:
         """Return whether a plugin adds an object of the kind beside the workload of these pods."""

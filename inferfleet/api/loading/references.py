@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from inferfleet.api.loading.collection import Collected, Collection
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, part_of
 from inferfleet.api.wording import one_of, path_of, shown
 from inferfleet.profiles.table import names
 
@@ -44,7 +44,7 @@ def _waived(
     """Yield a problem for the policy of a waiver where there is none of that name, or where it is one of all
     stacks and the waiver is of a single one: whoever edits a stack must not end what holds for all.
     """
-    wanted = _at(collected.source.text.data, "spec", "policy")
+    wanted = part_of(collected.source.text.data, ("spec", "policy"))
     if not isinstance(wanted, str) or not wanted:
         return
     policy = collection.by_name.get(("Policy", wanted))
@@ -59,16 +59,16 @@ def _waived(
 
 
 def _profile(whose: str, data: Any, *path: str) -> Iterator[Problem]:
-    wanted = _at(data, "spec", *path)
+    wanted = part_of(data, ("spec", *path))
     if isinstance(wanted, str) and wanted not in names():
         what = f"{whose} has profile {shown(wanted)!r}, which does not exist"
         yield Problem(what, one_of(wanted, names(), "Known profiles"), path_of(("spec", *path)))
 
 
 def _classes(cluster: str, data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
-    pools = _at(data, "spec", "nodePools")
+    pools = part_of(data, ("spec", "nodePools"))
     for index, pool in enumerate(pools if isinstance(pools, list) else ()):
-        wanted, name = _at(pool, "className"), _at(pool, "name")
+        wanted, name = part_of(pool, ("className",)), part_of(pool, ("name",))
         if isinstance(wanted, str) and wanted and wanted not in classes:
             shown_name = shown(name) if isinstance(name, str) else f"number {index + 1}"
             what = f"pool {shown_name} of cluster {cluster} has class {shown(wanted)!r}, which does not exist"
@@ -79,7 +79,7 @@ def _classes(cluster: str, data: Any, classes: frozenset[str], catalogue: Path |
 
 def _limited(data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
     """Yield a problem for each class that a quota limits and that does not exist."""
-    limits = _at(data, "spec", "gpusByClass")
+    limits = part_of(data, ("spec", "gpusByClass"))
     for wanted in limits if isinstance(limits, dict) else ():
         if isinstance(wanted, str) and wanted not in classes:
             what = f"a quota limits class {shown(wanted)!r}, which does not exist"
@@ -91,9 +91,3 @@ def _no_classes(catalogue: Path | None) -> str:
     if catalogue is not None and not os.path.isdir(catalogue):
         return "The folder classes is missing: restore it, or write an InferenceClass beside the stack"
     return "There is no class at all: write an InferenceClass into the folder classes"
-
-
-def _at(data: Any, *steps: str) -> Any:
-    for step in steps:
-        data = data.get(step) if isinstance(data, dict) else None
-    return data

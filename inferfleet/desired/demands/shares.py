@@ -22,14 +22,13 @@ def edited(demand: Demand, of_position: Pods) -> Demand:
     """Return what a role needs with the pods of one position as they are, and how much of it is for which
     plugin.
     """
-    entry = of_position.request.position == "Entry"
-    before, _ = demand.of("Entry" if entry else "Follower")
+    before, _ = demand.of(of_position.position)
     pod, shares = _asked(before, of_position)
     if pod == before:
         return demand
     # Followers without a shape of their own are like the entry as it was written.
     follower = demand.follower or (demand.pod if demand.gang > 1 else None)
-    if entry:
+    if of_position.position == "Entry":
         return replace(demand, pod=pod, shares=shares, follower=follower)
     return replace(demand, follower=pod, follower_shares=shares)
 

@@ -11,7 +11,7 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, part_of
 from inferfleet.api.wording import path_of, shown
 from inferfleet.fleet.roles import template_path, workers_of
 from inferfleet.fleet.scheduling import (
@@ -24,7 +24,6 @@ from inferfleet.fleet.scheduling import (
     scheduling_problems,
 )
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.contract import Request
 from inferfleet.plugins.link import Link
 from inferfleet.profiles import schedulers
 
@@ -53,7 +52,8 @@ def contradictions(
     spot: Spot,
     template: Template,
     *,
-    request: Request,
+    role: str,
+    position: Position,
     link_of: Callable[[str], Link | None],
 ) -> Iterator[Problem]:
     """Yield what the final pods of a role contradict, at the line of their document, or of the link that made
@@ -65,15 +65,15 @@ def contradictions(
         return
     said = _said(deployment, spot, scheduling)
     for path, value, field_of_block, ours in _marks(template, scheduling):
-        written = _at(_written(deployment, request), path) == value
+        written = part_of(_written(deployment, role, position), path) == value
         link = None if written else link_of(path_of(path))
         by = f" from plugin {link.spec.name}" if link else ""
         what = (
-            f"pods of deployment {spot.deployment}, role {request.role}, have {path[-1]} {shown(value)!r}"
+            f"pods of deployment {spot.deployment}, role {role}, have {path[-1]} {shown(value)!r}"
             f"{by}, and {said}, whose {field_of_block} is {ours}"
         )
         step = f"Remove it there, and say in {field_of_block} of the block scheduler what is meant"
-        field = template_path(deployment, request.role, _position(request))
+        field = template_path(deployment, role, position)
         own = Problem(what, step, f"{field}.{path_of(path)}", kind="ModelDeployment", key=spot.deployment)
         problem = link.problem(what, step) if link else own
         yield replace(problem, about=f"cluster {spot.cluster}")
@@ -102,19 +102,9 @@ def _marks(
             yield ("metadata", kind, key), value, "queue", scheduling.queue
 
 
-def _written(deployment: ModelDeployment, request: Request) -> Template:
-    template = workers_of(deployment, request.role).of(_position(request))
+def _written(deployment: ModelDeployment, role: str, position: Position) -> Template:
+    template = workers_of(deployment, role).of(position)
     if template is None:
         return {}
     metadata = {"labels": template.metadata.labels, "annotations": template.metadata.annotations}
     return {"metadata": metadata, "spec": template.spec}
-
-
-def _position(request: Request) -> Position:
-    return "Entry" if request.position == "Entry" else "Follower"
-
-
-def _at(template: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        template = (template or {}).get(step)
-    return template

@@ -1,12 +1,12 @@
 """Where a document says what stands in a field of an object, as API servers name fields."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
-from inferfleet.api.problems import Steps
+from inferfleet.api.problems import Steps, part_of
 from inferfleet.api.wording import path_of
 from inferfleet.desired.values import KubeObject
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
@@ -50,7 +50,7 @@ def _of_pods(manifest: Mapping[str, Any], field: str, role: str, deployment: Mod
             if template is None:
                 break
             written = {"spec": template.spec}
-            generated = _at(manifest, at)
+            generated = part_of(manifest, at)
             rest = _same_place(steps[len(at) :], generated, written)
             return path_of((*template_path(deployment, role, position).split("."), *rest))
     return f"{path_of_role(role)}.workers"
@@ -62,7 +62,7 @@ def _same_place(steps: Steps, generated: Any, written: Any) -> Steps:
     """
     made: list[str | int] = []
     for step in steps:
-        generated = _at(generated, (step,))
+        generated = part_of(generated, (step,))
         if isinstance(step, int):
             entries = written if isinstance(written, list) else []
             places = [place for place, entry in enumerate(entries) if _is_same(entry, generated)]
@@ -77,15 +77,15 @@ def _same_place(steps: Steps, generated: Any, written: Any) -> Steps:
 
 
 def _is_same(written: Any, generated: Any) -> bool:
-    name = _at(generated, ("name",))
-    return bool(written == generated or (name is not None and _at(written, ("name",)) == name))
+    name = part_of(generated, ("name",))
+    return bool(written == generated or (name is not None and part_of(written, ("name",)) == name))
 
 
 def steps_of(field: str, manifest: Mapping[str, Any]) -> Steps:
     """Return the steps to a field: `spec.ports[0].name`, or `.spec.ports[name="http"].name`."""
     steps: list[str | int] = []
     for key, number, name, quoted in _STEP.findall(field):
-        entries = _at(manifest, steps)
+        entries = part_of(manifest, steps)
         if number:
             steps.append(int(number))
         elif name:
@@ -94,12 +94,3 @@ def steps_of(field: str, manifest: Mapping[str, Any]) -> Steps:
         else:
             steps.append(key or quoted)
     return tuple(steps)
-
-
-def _at(value: Any, steps: Sequence[str | int]) -> Any:
-    for step in steps:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
