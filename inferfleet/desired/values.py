@@ -26,6 +26,11 @@ NOT_TOLD = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
 
 
+def titled(kind: str, namespace: str | None, name: str) -> str:
+    """Return an object as messages name it: `Kind namespace/name`."""
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
 @dataclass(frozen=True)
 class KubeObject:
     """One Kubernetes object: its manifest, its Pulumi name, and how it is registered.

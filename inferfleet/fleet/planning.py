@@ -52,6 +52,8 @@ two seconds; the moves that save cost are bounded in number (`bench/planner.py`)
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.serving.scaling import ReplicaRange
@@ -128,8 +130,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         nodes=_nodes(documents, lock),
         placements=dict(sorted({**replicas, **retained.orphaned}.items())),
         services={
-            service: tuple(route.cluster for route in services if route.service == service)
-            for service in sorted({route.service for route in services})
+            service: tuple(route.cluster for route in of_service)
+            for service, of_service in groupby(services, attrgetter("service"))
         },
     )
     changed = changes(lock, new)

@@ -6,7 +6,7 @@ from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
-from inferfleet.desired.values import DesiredCluster
+from inferfleet.desired.values import DesiredCluster, titled
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 from inferfleet.reach.api import Api
 from inferfleet.reach.resources import ApiKind, ApiResource, lists
@@ -38,8 +38,7 @@ class ExistingObject:
         return self.item["metadata"].get("labels") or {}
 
     def __str__(self) -> str:
-        within = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.kind} {within}{self.name}"
+        return titled(self.kind, self.namespace, self.name)
 
 
 def existing_objects(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from inferfleet.desired import values
 from inferfleet.status.pods import one_line
 from inferfleet.status.read import Key, Seen
 from inferfleet.status.values import PartStatus, Phase
@@ -19,8 +20,7 @@ def part(cluster: str, key: Key, verdict: Verdict) -> PartStatus:
 
 def titled(key: Key) -> str:
     """Return `Kind namespace/name`."""
-    kind, namespace, name = key
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+    return values.titled(*key)
 
 
 def gateway(seen: Seen, key: Key) -> Verdict:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.workers import POSITIONS
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.ledger import Ledger
@@ -114,10 +115,8 @@ def _held(ledger: Ledger, pool: PoolKey) -> dict[str, str]:
                 continue
             demand = ledger.demands.of(spot.deployment, role, pool)
             workers = number * demand.workers
-            for pod, pods in (
-                (demand.pod, workers),
-                (demand.follower or demand.pod, workers * (demand.gang - 1)),
-            ):
+            for position, pods in zip(POSITIONS, (workers, workers * (demand.gang - 1)), strict=True):
+                pod, _ = demand.of(position)
                 total.update({field: amount * pods for field, amount in pod._asdict().items()})
     return {
         deployment: f"{counted(replicas[deployment], 'replica')}: {_amounts(Pod(**total))}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.desired.values import DesiredCluster, KubeObject
+from inferfleet.desired.values import DesiredCluster, KubeObject, titled
 from inferfleet.fleet.names import REPLICAS
 from inferfleet.manifests.differing import differing
 from inferfleet.manifests.workload import PATCH_FORCE
@@ -45,7 +45,7 @@ class Write:
     def name(self) -> str:
         """Return kind, namespace and name."""
         made = self.object
-        return f"{made.kind} {'/'.join(filter(None, (made.namespace, made.kubernetes_name)))}"
+        return titled(made.kind, made.namespace, made.kubernetes_name)
 
 
 def writes(
