@@ -83,15 +83,15 @@ docs: .venv/ready
 	@$(BIN)/python -c "from pathlib import Path; from bench.pages.reference import write; write(Path('docs/reference'))"
 	@$(BIN)/python bench/toolkit/page.py > docs/cluster-toolkit.md
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
-	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/digest/golden.py
+	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/review/digest/golden.py
 
 # After a change of the pinned Kubernetes, from a cluster of the sandbox that runs.
 schema: .venv/ready
 	@$(SANDBOX_ENV) && kubectl --kubeconfig .sandbox/$(STACK)/east.kubeconfig get --raw /openapi/v2 \
-		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods/types.json
+		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/documents/pods/types.json
 
 # After a change of the pinned engines, or of what a table holds: asks engines, and writes what they take to
-# inferfleet/profiles/flags, and flags of pickers to tests/manifests/picker. `make engines` prints the Python that has them. ROUTER is a checkout of
+# inferfleet/tables/flags, and flags of pickers to tests/serving/picker. `make engines` prints the Python that has them. ROUTER is a checkout of
 # llm-d-router, where the Go module proxy does not offer it.
 tables: .venv/ready
 	@$(BIN)/python -m bench.tables.write $(if $(ROUTER),--router $(ROUTER))

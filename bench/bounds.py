@@ -17,7 +17,7 @@ import highspy
 import numpy as np
 
 from bench.fleets import CLASSES, CORES
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.loading.load import load
+from inferfleet.cloud.gke.decide import decide
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.loading.load import load
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
-from inferfleet.gke.decide import decide
 
 ROOT = Path(__file__).parent.parent
 POOLS = (

@@ -30,7 +30,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conformance_reports import BUILT_IN, CORE, GKE, ISTIO
-from inferfleet.api import load
+from inferfleet.documents import load
 from sandbox import clusters
 from sandbox.orphans.owner import claim
 from sandbox.places import StackPlaces

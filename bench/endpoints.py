@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.fleet.names import DEPLOYMENT
-from inferfleet.manifests.pod.template import PORT_NAME
+from inferfleet.serving.pod.template import PORT_NAME
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import is_ready
 from sandbox.network.pod_network import holder

@@ -3,11 +3,11 @@
 from random import Random
 from typing import Any, Literal
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.roles import roles_of, workers_of
 
 # GPUs per node, GiB of each, and a made-up price of a node: only their order matters.

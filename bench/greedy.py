@@ -5,7 +5,7 @@ then the fullest node. It keeps nothing, improves nothing, and looks at every po
 from collections import Counter
 
 from bench.fleets import CLASSES
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import roles_of

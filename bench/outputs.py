@@ -26,7 +26,7 @@ CLI = "from inferfleet.cli.start import main; main()"
 REGISTERED = """
 import sys
 from pathlib import Path
-from inferfleet.api.loading.stack import load_stack
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.desired import desired
 documents, _ = load_stack(Path.cwd(), sys.argv[1])

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.cpu import cpu_seconds, resident_mebibytes
 from bench.picker_cluster import NAMESPACE, POOL, Cluster, Engines, page
 from bench.picker_streams import Answered, Load, ask
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.manifests.picker.command import config_text, picker_config
-from inferfleet.profiles.table import picker
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.serving.picker.command import config_text, picker_config
+from inferfleet.tables.table import picker
 from sandbox.cluster.ports import held
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools

@@ -10,13 +10,13 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, put_container

@@ -19,15 +19,15 @@ def main(root: Path) -> None:
     Raises RunError with every problem where the run must not go on.
     """
     collect_seldom()
-    from inferfleet.api import InvalidDocuments
-    from inferfleet.api.loading.settings import in_ci
+    from inferfleet.clusters.confirming import confirming
+    from inferfleet.clusters.connections.google_login import addresses
+    from inferfleet.clusters.listening import listening
+    from inferfleet.clusters.ready import telling
     from inferfleet.components.secrets import secret_values
     from inferfleet.components.stack import register_stack
-    from inferfleet.confirming import confirming
-    from inferfleet.listening import listening
+    from inferfleet.documents import InvalidDocuments
+    from inferfleet.documents.loading.settings import in_ci
     from inferfleet.plugins.loading import outside_allowed
-    from inferfleet.reach.google_login import addresses
-    from inferfleet.ready import telling
     from inferfleet.run import prepare
 
     prefix = "inferfleet:"

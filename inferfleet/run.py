@@ -7,30 +7,30 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from inferfleet.api import InvalidDocuments, Problem
-from inferfleet.api.loading.files import write_text
-from inferfleet.api.loading.stack import load_stack
-from inferfleet.api.loading.stack_files import keys_in_repository, read_capacity, read_lock
-from inferfleet.api.problems import cluster_problem, joined, of_severity
-from inferfleet.api.work import counted
+from inferfleet.clusters.connections.asked import Asked
+from inferfleet.clusters.connections.gke import path_of
+from inferfleet.clusters.connections.google_login import GOOGLE, Addresses
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
+from inferfleet.clusters.connections.repository import Repository
+from inferfleet.clusters.preflight.capacity import capacity_warnings
+from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.awaiting import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.gate import announcements, queues, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.documents import InvalidDocuments, Problem
+from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.stack import load_stack
+from inferfleet.documents.loading.stack_files import keys_in_repository, read_capacity, read_lock
+from inferfleet.documents.problems import cluster_problem, joined, of_severity
+from inferfleet.documents.work import counted
 from inferfleet.fleet.advice.seen import stale
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.plugins.loading import registered
-from inferfleet.policy.enforce import policy_problems
-from inferfleet.preflight.capacity import capacity_warnings
-from inferfleet.preflight.observe import SECONDS, identify, observe
-from inferfleet.reach.asked import Asked
-from inferfleet.reach.gke import path_of
-from inferfleet.reach.google_login import GOOGLE, Addresses
-from inferfleet.reach.kubeconfig import GIVEN_UP, read_kubeconfigs
-from inferfleet.reach.repository import Repository
+from inferfleet.review.policy.enforce import policy_problems
 
 # Seconds: `plan --write` must not take long without a network; `pulumi up` records what is missing.
 UID_SECONDS = 4.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from sandbox.cluster import companions, podnet, ports
 from sandbox.cluster.definitions import define, serve_schema
 from sandbox.cluster.kubeconfig import write_kubeconfig

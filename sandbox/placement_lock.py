@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from inferfleet.api import InvalidDocuments
-from inferfleet.api.loading.border import is_inside
-from inferfleet.api.loading.files import write_text
-from inferfleet.api.loading.stack import read_settings
-from inferfleet.api.loading.stack_files import StackFiles, read_lock
+from inferfleet.documents import InvalidDocuments
+from inferfleet.documents.loading.border import is_inside
+from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.stack import read_settings
+from inferfleet.documents.loading.stack_files import StackFiles, read_lock
 from inferfleet.fleet.lock.lock import Lock, parse, text
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.roles import is_disaggregated, roles_of, workers_of
 from inferfleet.fleet.shapes import has_fabric, node, shape
 from sandbox.agent.programs.images import OF_LLM_D

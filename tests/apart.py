@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from inferfleet.api.kinds.inference_cluster import Serving
-from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.hardware import Hardware
-from inferfleet.manifests.pod.stand import Stand
+from inferfleet.serving.pod.hardware import Hardware
+from inferfleet.serving.pod.stand import Stand
 
 SPOT = Spot("ml/qwen", "east", (("decode", "h100"), ("prefill", "h200")), "3fa01c")
 ONE = {"tensor": 2}

@@ -8,16 +8,16 @@ from typing import Any
 from example_plugins import LAST, UNRESTRICTED, examples
 from one_request import REQUEST
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.registry import builtin
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 ENGINES = ("vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other")
 _CHAINS = 3

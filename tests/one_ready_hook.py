@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.desired.values import KubeObject, ReadyHook
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins.chain import bind
 from inferfleet.plugins.contract import Config, Plugin, PodTemplate, ReadyFunction, Request
 from inferfleet.plugins.link import links

@@ -8,12 +8,12 @@ import pytest
 from fleet_of_one import UID
 
 from inferfleet import run as module
-from inferfleet.api.problems import Problem
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.clusters.connections.repository import Repository
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
-from inferfleet.gke.values import CloudCluster
-from inferfleet.reach.repository import Repository
 
 GKE = {
     name: Connection(

@@ -35,12 +35,13 @@ OUTSIDE_EXAMPLES = (
 
 def sources() -> Iterator[Path]:
     yield Path("__main__.py")
-    for folder in ("inferfleet", "sandbox"):
+    for folder in ("inferfleet", "components", "sandbox"):
         yield from sorted(path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py"))
 
 
 def module_of(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    parts = path.with_suffix("").parts
+    return ".".join(("inferfleet", *parts) if parts[0] == "components" else parts).removesuffix(".__init__")
 
 
 @cache
@@ -168,42 +169,43 @@ def test_every_file_imports_only_from_below() -> None:
     [
         ("inferfleet/fleet/x.py", "import pulumi"),
         ("inferfleet/fleet/x.py", "def f():\n    from pulumi.runtime import mocks"),
-        ("inferfleet/profiles/x.py", "from inferfleet.api import load"),
-        ("inferfleet/plugins/x.py", "from inferfleet.manifests import workload"),
+        ("inferfleet/tables/x.py", "from inferfleet.documents import load"),
+        ("inferfleet/plugins/x.py", "from inferfleet.serving import workload"),
         ("inferfleet/fleet/lock/x.py", "from inferfleet.fleet import planning"),
-        ("inferfleet/gke/facts/x.py", "from inferfleet.gke.settings.pools import gpu_pool"),
+        ("inferfleet/cloud/gke/facts/x.py", "from inferfleet.cloud.gke.settings.pools import gpu_pool"),
         ("inferfleet/desired/x.py", "from inferfleet.components.stack import register_stack"),
         ("inferfleet/desired/x.py", "import subprocess"),
         ("inferfleet/cli/verbs/plan.py", "import sandbox.verbs.sandbox"),
         ("inferfleet/cli/verbs/plan.py", 'import_module("sandbox.verbs.sandbox")'),
         ("inferfleet/run.py", 'import_module("inferfleet.cli.main")'),
         ("inferfleet/fleet/x.py", "from . import names"),
-        ("inferfleet/components/x.py", "from inferfleet.cli.main import main"),
+        ("components/x.py", "from inferfleet.cli.main import main"),
         ("inferfleet/nowhere.py", ""),
-        ("inferfleet/gke/x.py", "from inferfleet.plugins import chain"),
-        ("inferfleet/gke/settings/x.py", "from inferfleet.plugins import chain"),
-        ("inferfleet/plugins/x.py", "from inferfleet.gke.facts.schema import tokens"),
+        ("inferfleet/fleet/x.py", "from inferfleet.plugins import chain"),
+        ("inferfleet/serving/x.py", "from inferfleet.cloud.gke.facts.schema import tokens"),
+        ("inferfleet/run.py", "from components.stack import register_stack"),
+        ("inferfleet/plugins/x.py", "from inferfleet.cloud.gke.facts.schema import tokens"),
         ("inferfleet/fleet/x.py", 'import_module("pulumi")'),
         ("inferfleet/fleet/x.py", 'importlib.import_module("subprocess")'),
         ("inferfleet/fleet/x.py", 'importlib.import_module(name="subprocess")'),
         ("inferfleet/fleet/x.py", '__import__("socket")'),
-        ("inferfleet/reach/x.py", 'import_module("socket")'),
-        ("inferfleet/reach/x.py", "import_module(name)"),
+        ("inferfleet/clusters/connections/x.py", 'import_module("socket")'),
+        ("inferfleet/clusters/connections/x.py", "import_module(name)"),
         ("inferfleet/fleet/x.py", "import importlib"),
         ("inferfleet/fleet/x.py", "from urllib import request"),
-        ("inferfleet/api/documents.py", "import os"),
-        ("inferfleet/status/x.py", "from threading import Thread"),
+        ("inferfleet/documents/documents.py", "import os"),
+        ("inferfleet/clusters/status/x.py", "from threading import Thread"),
         *(("inferfleet/desired/x.py", f"import {name}") for name in OUTSIDE_EXAMPLES.split()),
         ("inferfleet/fleet/x.py", "open('/etc/passwd')"),
         ("inferfleet/fleet/x.py", "read = open"),
         ("inferfleet/fleet/x.py", "exec(text)"),
-        *(("inferfleet/manifests/x.py", f"path.{name}()") for name in sorted(TOUCHES)),
-        ("inferfleet/gke/facts/machines.py", "path.read_text()"),
-        ("inferfleet/gke/facts/schema.py", "path.write_text(text)"),
-        ("inferfleet/api/documents.py", "path.read_text()"),
-        ("inferfleet/api/loading/files.py", "from os import environ"),
-        ("inferfleet/api/loading/files.py", "os.environ['CI']"),
-        ("inferfleet/api/loading/files.py", "os.getenv('CI')"),
+        *(("inferfleet/serving/x.py", f"path.{name}()") for name in sorted(TOUCHES)),
+        ("inferfleet/cloud/gke/facts/machines.py", "path.read_text()"),
+        ("inferfleet/cloud/gke/facts/schema.py", "path.write_text(text)"),
+        ("inferfleet/documents/documents.py", "path.read_text()"),
+        ("inferfleet/documents/loading/files.py", "from os import environ"),
+        ("inferfleet/documents/loading/files.py", "os.environ['CI']"),
+        ("inferfleet/documents/loading/files.py", "os.getenv('CI')"),
         ("inferfleet/fleet/x.py", "Path.home()"),
         ("inferfleet/recovery/work.py", "path.expanduser()"),
         ("inferfleet/recovery/work.py", "from os.path import expanduser"),
@@ -213,7 +215,7 @@ def test_every_file_imports_only_from_below() -> None:
         ("sandbox/x.py", "from tests.sharing import shared"),
         ("sandbox/x.py", "import bench.outputs"),
         ("inferfleet/cli/x.py", 'import_module("bench.outputs")'),
-        ("inferfleet/components/x.py", "import subprocess"),
+        ("components/x.py", "import subprocess"),
     ],
 )
 def test_a_forbidden_import_is_found(path: str, source: str) -> None:
@@ -252,14 +254,14 @@ def test_every_exemption_is_used() -> None:
 def test_components_register_and_look_nothing_up() -> None:
     """No configuration, no invoke, no reading of other stacks, and no resource made inside `apply`."""
     forbidden = re.compile(r"pulumi\.(Config|StackReference|runtime)|\.invoke|\.get\(\s*\"[^\"]*\",\s*opts")
-    found = [str(path) for path in sources() if path.parts[:2] == ("inferfleet", "components")]
+    found = [str(path) for path in sources() if path.parts[0] == "components"]
     assert [path for path in found if forbidden.search((ROOT / path).read_text())] == []
 
 
 def test_every_room_says_what_belongs_there() -> None:
     silent = [
         str(path.relative_to(ROOT))
-        for folder in ("inferfleet", "sandbox")
+        for folder in ("inferfleet", "components", "sandbox")
         for path in (ROOT / folder).rglob("__init__.py")
         if len((ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()) < 2
     ]

@@ -7,7 +7,7 @@ import pytest
 from fleet_of_one import TODAY, OnDisk
 from recorded_project import Project, recorded
 
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.run import prepare
 
 PLUGIN = (Path(__file__).parent / "plugins/outside/even_spread.py").read_text()

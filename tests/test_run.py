@@ -7,10 +7,10 @@ import pytest
 from fleet_of_one import DEPLOYMENT, TODAY, UID
 from recorded_project import EAST, KUBECONFIG, LOCK, LOCK_WITHOUT_UID, OTHER_UID, Project, recorded
 
-from inferfleet.api.problems import InvalidDocuments, Problem, Where
+from inferfleet.clusters.preflight.observe import Observation
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
-from inferfleet.preflight.observe import Observation
 from inferfleet.run import prepare, replaced_clusters, with_uids
 
 

@@ -8,7 +8,7 @@ import pytest
 from fleet_of_one import DEPLOYMENT, TODAY
 from recorded_project import EAST, LOCK, Project, recorded
 
-from inferfleet.api.problems import Where
+from inferfleet.documents.problems import Where
 from inferfleet.fleet.lock.capacity import Seen, text
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.kinds.base import WRITTEN_DURATION
-from inferfleet.api.kinds.node_size import Node
-from inferfleet.api.kinds.text_rules import Dns1035
+from inferfleet.documents.kinds.base import WRITTEN_DURATION
+from inferfleet.documents.kinds.node_size import Node
+from inferfleet.documents.kinds.text_rules import Dns1035
 
 Schema = Mapping[str, Any]
 _HEAD = "| field | type | default | description |\n|---|---|---|---|"

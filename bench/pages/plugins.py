@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.pages.fields import tables
-from inferfleet.api.loading.schema import config_schema
+from inferfleet.documents.loading.schema import config_schema
 from inferfleet.plugins.contract import Plugin
 from inferfleet.plugins.registry import Registry
 

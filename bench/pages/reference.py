@@ -11,16 +11,16 @@ from pydantic.alias_generators import to_camel
 from bench.pages.commands import sections
 from bench.pages.fields import tables
 from bench.pages.plugins import sections as plugin_sections
-from inferfleet.api.loading.load import KINDS
-from inferfleet.api.loading.schema import descriptions, json_schema, settings_schema, value_schema
 from inferfleet.cli.exit_codes import MEANINGS
 from inferfleet.desired.values import Outputs
-from inferfleet.digest.values.stack import Digest
+from inferfleet.documents.loading.load import KINDS
+from inferfleet.documents.loading.schema import descriptions, json_schema, settings_schema, value_schema
 from inferfleet.fleet.lock import lock as lock_file
 from inferfleet.fleet.lock.lock import VERSION, Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.registry import builtin
-from inferfleet.policy import facts
+from inferfleet.review.digest.values.stack import Digest
+from inferfleet.review.policy import facts
 
 _MADE = "<!-- Made by `make docs`; edit the texts in the program instead. -->"
 _TYPES = """\

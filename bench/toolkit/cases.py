@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.toolkit.flat import flat
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.loading.load import load
+from inferfleet.cloud.gke.decide import decide
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.loading.load import load
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
-from inferfleet.gke.decide import decide
-from inferfleet.gke.values import CloudCluster
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "classes"
 ZONE = "us-central1-a"

@@ -46,7 +46,7 @@ reason, and where an entry is about nothing.
 
 Cluster Toolkit sets up clusters for training and HPC, with one blueprint for a kind of machine. inferfleet
 serves models, on clusters with pools of several kinds. So a difference is no mistake by itself, and equal is
-no proof: where Google's own pages say something, they decide (`inferfleet/gke/facts`).
+no proof: where Google's own pages say something, they decide (`inferfleet/cloud/gke/facts`).
 
 Compared are the inputs of Google's API, under their names in Pulumi's provider. A setting that one side
 leaves out counts as what Google takes it for, where that is

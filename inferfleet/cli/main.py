@@ -9,9 +9,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import shown
 from inferfleet.cli.exit_codes import HELP, ExitCode
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.wording import shown
 
 # Verb to module, with what the list of verbs says: the begin of the verb's own help. A verb's module holds a
 # function of its name, or a typer app of its own called `app`.

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from inferfleet.api.wording import one_line
+from inferfleet.documents.wording import one_line
 
 
 def accept_every_character() -> None:

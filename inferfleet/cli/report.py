@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, joined, of_severity
-from inferfleet.api.wording import shown
-from inferfleet.api.work import counted
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_json, print_line
+from inferfleet.documents.problems import (
+    InvalidDocuments,
+    Problem,
+    Severity,
+    in_reading_order,
+    joined,
+    of_severity,
+)
+from inferfleet.documents.wording import shown
+from inferfleet.documents.work import counted
 
 if TYPE_CHECKING:
-    from inferfleet.api.documents import Documents
+    from inferfleet.documents.documents import Documents
 
 # Severity to the key of its problems in JSON.
 _KEYS: dict[Severity, str] = {"error": "problems", "warning": "warnings", "notice": "notices"}

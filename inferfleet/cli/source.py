@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.loading.edits import Edit
-from inferfleet.api.loading.files import files_of
-from inferfleet.api.loading.load import load
-from inferfleet.api.loading.settings import in_ci
-from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
-from inferfleet.api.loading.stack_files import CATALOGUE, catalogue_of, read_capacity, read_lock
-from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import listing, one_line
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.loading.edits import Edit
+from inferfleet.documents.loading.files import files_of
+from inferfleet.documents.loading.load import load
+from inferfleet.documents.loading.settings import in_ci
+from inferfleet.documents.loading.stack import StackFiles, find_root, load_stack, stacks_of
+from inferfleet.documents.loading.stack_files import CATALOGUE, catalogue_of, read_capacity, read_lock
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.wording import listing, one_line
 from inferfleet.fleet.advice.seen import stale
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse
 from inferfleet.plugins.loading import outside_allowed, registered
-from inferfleet.policy.enforce import policy_problems
+from inferfleet.review.policy.enforce import policy_problems
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-    from inferfleet.reach.google_login import Addresses
+    from inferfleet.clusters.connections.google_login import Addresses
 
 # The environment variable with a key of the engines, for `chat`.
 API_KEY = "INFERFLEET_API_KEY"
@@ -166,7 +166,7 @@ def api_key() -> "SecretStr | None":
 def google() -> "Addresses":
     """Return the addresses of Google's APIs, overridden by the environment as for `gcloud`."""
     # Verbs that ask nobody do without the credentials and threads that this module imports.
-    from inferfleet.reach.google_login import addresses
+    from inferfleet.clusters.connections.google_login import addresses
 
     return addresses(os.environ)
 

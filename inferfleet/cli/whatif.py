@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.loading.edits import Edit, parse_edit
-from inferfleet.api.loading.load import KINDS, NAMESPACED
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing, one_line, shown
 from inferfleet.cli.source import Source
+from inferfleet.documents.loading.edits import Edit, parse_edit
+from inferfleet.documents.loading.load import KINDS, NAMESPACED
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing, one_line, shown
 from inferfleet.fleet.whatif.losses import KINDS as LOSSES
 from inferfleet.fleet.whatif.losses import Loss, without
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from inferfleet.api.documents import Documents
 from inferfleet.desired.endpoints import routes_follow
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Leaving, Plan, Roll
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import other_revisions, waiting
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.routes import KIND as ROUTE
-from inferfleet.manifests.workload import forced, unawaited
+from inferfleet.serving.routes import KIND as ROUTE
+from inferfleet.serving.workload import forced, unawaited
 
 Change = Callable[[KubeObject], KubeObject]
 ApiKind = tuple[str, str]  # (apiVersion, kind)

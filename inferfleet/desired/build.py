@@ -6,9 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
-from inferfleet.api.work import take
+from inferfleet.cloud.gke.decide import Cloud, decide
 from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
 from inferfleet.desired.clusters import Site, connection, picker_of
@@ -30,15 +28,17 @@ from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import InvalidDocuments, Problem, in_reading_order, of_severity
+from inferfleet.documents.work import take
 from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.decide import Cloud, decide
-from inferfleet.manifests.scheduling.needs import scheduler_needs
 from inferfleet.plugins.calling import Finding, Step, problems_of
 from inferfleet.plugins.registry import Registry, builtin
-from inferfleet.profiles.table import picker
+from inferfleet.serving.scheduling.needs import scheduler_needs
+from inferfleet.tables.table import picker
 
 # Steps of work that a deployment takes with all that is checked of it, and its pods on a cluster.
 _DECIDED, _MADE = 1_000, 300

@@ -11,21 +11,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
 from inferfleet.desired.values import KubeObject, ReadyHook
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import DECODE, roles_of, workers_of
 from inferfleet.fleet.shapes import accelerator, shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.workload import templates_of
 from inferfleet.plugins.chain import bind, in_order
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.link import BoundLink, Link, Origin
 from inferfleet.plugins.link import links as links_of
 from inferfleet.plugins.registry import Registry
+from inferfleet.serving.workload import templates_of
 
 _KINDS: Mapping[Origin, str] = {
     "class": "InferenceClass",

@@ -4,14 +4,15 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import Problem
+from inferfleet.cloud.gke.gpu_direct.traffic import attached, traffic_problems
+from inferfleet.cloud.gke.values import CloudCluster
 from inferfleet.desired.clusters import picker_of
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.engines import check as engines
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import (
     DECODE,
@@ -32,12 +33,11 @@ from inferfleet.fleet.shapes import (
     shape,
 )
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests import scaler
-from inferfleet.manifests.gpu_direct.traffic import attached, traffic_problems
-from inferfleet.manifests.picker import check as picker_check
-from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
-from inferfleet.manifests.worker_set import KIND
+from inferfleet.serving import scaler
+from inferfleet.serving.engines import check as engines
+from inferfleet.serving.picker import check as picker_check
+from inferfleet.serving.scheduling.contradictions import blocks, contradictions
+from inferfleet.serving.worker_set import KIND
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.documents import Documents
+from inferfleet.cloud.gke import names as cloud_names
+from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
 from inferfleet.desired.values import Connection, KubeObject
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names, roles
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.gke import names as cloud_names
-from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
-from inferfleet.profiles.profile import Profile
+from inferfleet.tables.profile import Profile
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})

@@ -12,22 +12,22 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inferfleet.api.documents import Documents
+from inferfleet.cloud.gke.settings.ranges import Ranges
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.replicas import Replicas
 from inferfleet.desired.serving import ServingStack, route_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.fleet.paths import of_service
-from inferfleet.gke.settings.ranges import Ranges
-from inferfleet.manifests import gateway_extras, monitors
-from inferfleet.manifests.guards import disruption, network_policy
-from inferfleet.manifests.picker import objects as endpoint_picker
-from inferfleet.manifests.role_service import role_service
-from inferfleet.manifests.routes import deployment_route, service_route
-from inferfleet.profiles.profile import Profile
+from inferfleet.serving import gateway_extras, monitors
+from inferfleet.serving.guards import disruption, network_policy
+from inferfleet.serving.picker import objects as endpoint_picker
+from inferfleet.serving.role_service import role_service
+from inferfleet.serving.routes import deployment_route, service_route
+from inferfleet.tables.profile import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
 PICKER_SECONDS = 180

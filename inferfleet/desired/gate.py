@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing, shown
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.advice.short import MOST, fix_step, in_short, told
 from inferfleet.fleet.advice.unreached import unreached
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves

@@ -18,18 +18,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, Steps
-from inferfleet.api.wording import path_of
 from inferfleet.desired.pods import Pods
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.pods.diff import place
+from inferfleet.documents.problems import Problem, Steps
+from inferfleet.documents.wording import path_of
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.names import LWS_GROUP_KEY
 from inferfleet.fleet.roles import template_path
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.parts import Contradiction, Spec, containers
 from inferfleet.plugins.calling import Finding
-from inferfleet.plugins.diff import place
+from inferfleet.serving.pod.parts import Contradiction, Spec, containers
 
 _NODE = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

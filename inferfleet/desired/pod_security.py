@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.pods.security import Forbidden, forbidden, listed
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import path_of
 from inferfleet.desired.pods import Pods
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.pods.diff import place as place_of
+from inferfleet.documents.pods.security import Forbidden, forbidden, listed
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import path_of
 from inferfleet.fleet.roles import path_of_args, template_path, workers_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.risks import risks
-from inferfleet.plugins.diff import place as place_of
+from inferfleet.serving.pod.risks import risks
 
 _FABRIC = "network-fabric"
 # What it gives, and a template that was written before may have too.

@@ -7,37 +7,37 @@ goes through the chain by itself, because plugins may be for one of the two.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import Device, InferenceClass
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.kinds.workers import Position, positions_of
-from inferfleet.api.problems import Problem
+from inferfleet.cloud.gke.settings.nodes import pod_taints
+from inferfleet.cloud.gke.values import CloudPool
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.request import request
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.workers import Position, positions_of
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.roles import image_of, path_of_role, workers_of
 from inferfleet.fleet.shapes import Shape, accelerator, node, shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.settings.nodes import pod_taints
-from inferfleet.gke.values import CloudPool
-from inferfleet.manifests.claims import Claims, claims
-from inferfleet.manifests.pod.contradictions import (
-    document_contradictions,
-    template_check,
-    template_problems,
-    without_requests,
-)
-from inferfleet.manifests.pod.disaggregated.check import changing_image
-from inferfleet.manifests.pod.hardware import Hardware, hardware
-from inferfleet.manifests.pod.risks import restrained
-from inferfleet.manifests.pod.stand import Stand
-from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
 from inferfleet.plugins.calling import Finding, Step
 from inferfleet.plugins.companions import add
 from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Request
 from inferfleet.plugins.link import BoundLink, Link
-from inferfleet.profiles.devices import NVIDIA_DRIVERS
+from inferfleet.serving.claims import Claims, claims
+from inferfleet.serving.pod.contradictions import (
+    document_contradictions,
+    template_check,
+    template_problems,
+    without_requests,
+)
+from inferfleet.serving.pod.disaggregated.check import changing_image
+from inferfleet.serving.pod.hardware import Hardware, hardware
+from inferfleet.serving.pod.risks import restrained
+from inferfleet.serving.pod.stand import Stand
+from inferfleet.serving.pod.template import pod_template
+from inferfleet.tables.devices import NVIDIA_DRIVERS
 
 
 @dataclass(frozen=True)

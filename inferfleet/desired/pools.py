@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.shapes import accelerator
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 
 @dataclass(frozen=True)

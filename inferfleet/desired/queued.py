@@ -7,17 +7,17 @@ Nodes are asked for once for each workload, by a request that is never changed
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, cluster_problem
-from inferfleet.api.wording import listing
 from inferfleet.desired.pods import Pods
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import path_of_role
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.shapes import PoolKey, fit, node
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.scheduling.capacity_requests import asks, names_a_request
+from inferfleet.serving.scheduling.capacity_requests import asks, names_a_request
 
 
 def queued_problems(

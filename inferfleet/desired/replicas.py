@@ -4,23 +4,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.desired.chains import ready_hooks
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, Role, by_role
 from inferfleet.desired.values import Component, KubeObject, ReadyHook
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.scaler import OWNED, scaler
-from inferfleet.manifests.scheduling.capacity_requests import IMMUTABLE, asking
-from inferfleet.manifests.scheduling.pod_groups import pod_groups
-from inferfleet.manifests.scheduling.scheduled import scheduled
-from inferfleet.manifests.worker_set import KIND, awaited, worker_set
-from inferfleet.manifests.workload import bounded, budget, progress_deadline, unawaited, workload
-from inferfleet.profiles.gke import CAPACITY_REQUEST
+from inferfleet.serving.scaler import OWNED, scaler
+from inferfleet.serving.scheduling.capacity_requests import IMMUTABLE, asking
+from inferfleet.serving.scheduling.pod_groups import pod_groups
+from inferfleet.serving.scheduling.scheduled import scheduled
+from inferfleet.serving.worker_set import KIND, awaited, worker_set
+from inferfleet.serving.workload import bounded, budget, progress_deadline, unawaited, workload
+from inferfleet.tables.gke import CAPACITY_REQUEST
 
 # pulumi-kubernetes 4.25 waits for endpoints behind Services and Ingresses (10 minutes), and for a volume of
 # claims (5 minutes), which many storage classes make for the first pod alone. Of what else it waits for

@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import Device, InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.cloud.gke.values import CloudPool
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import names
-from inferfleet.fleet.engines.balance import balance
+from inferfleet.fleet.balance import balance
 from inferfleet.fleet.roles import connector, hands_over, listening_port, workers_of
-from inferfleet.gke.values import CloudPool
-from inferfleet.manifests.pod.hardware import Hardware
-from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.contract import (
     ClassFacts,
     ClusterFacts,
@@ -21,7 +19,9 @@ from inferfleet.plugins.contract import (
     Request,
     TaintFacts,
 )
-from inferfleet.profiles.devices import GKE_ACCELERATOR, RESOURCE_BY_DRIVER
+from inferfleet.serving.pod.hardware import Hardware
+from inferfleet.serving.pod.stand import Stand
+from inferfleet.tables.devices import GKE_ACCELERATOR, RESOURCE_BY_DRIVER
 
 
 def request(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.workers import POSITIONS
-from inferfleet.api.pods.texts import SUBDOMAIN
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing, path_of, shown
 from inferfleet.desired.values import SecretNeed
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.workers import POSITIONS
+from inferfleet.documents.pods.texts import SUBDOMAIN
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing, path_of, shown
 from inferfleet.fleet.roles import roles_of, template_path, workers_of
 
 # https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data

@@ -4,15 +4,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.kinds.inference_cluster import Serving
-from inferfleet.api.kinds.settings import PodSecurity
+from inferfleet.cloud.gke.gpu_direct.objects import objects as gpu_direct
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, KubeObject
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.settings import PodSecurity
 from inferfleet.fleet import names
-from inferfleet.manifests.gateway import own_gateway
-from inferfleet.manifests.gpu_direct.objects import objects as gpu_direct
-from inferfleet.manifests.metadata import baseline_labels, namespace, secret
-from inferfleet.manifests.metrics_reader import reader
+from inferfleet.serving.gateway import own_gateway
+from inferfleet.serving.metadata import baseline_labels, namespace, secret
+from inferfleet.serving.metrics_reader import reader
 
 # Cloud controllers make a load balancer for a gateway, in one to three minutes as a rule; those of a proxy
 # inside of the cluster need seconds.

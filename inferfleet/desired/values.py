@@ -5,22 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict
 
-from inferfleet.api.kinds.inference_cluster import State
-from inferfleet.api.problems import Problem
+from inferfleet.cloud.gke.changes.differences import CloudChange
+from inferfleet.cloud.gke.values import CloudCluster
 from inferfleet.desired.pools import DeclaredPool
+from inferfleet.documents.kinds.inference_cluster import State
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.changes.differences import CloudChange
-from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.metadata import SKIP_AWAIT
-from inferfleet.manifests.monitors import KINDS as MONITORS
-from inferfleet.manifests.scaler import KEDA, target_of
-from inferfleet.manifests.scheduling.needs import SchedulerNeed
-from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.plugins.calling import Step
 from inferfleet.plugins.contract import Plugin, Request
 from inferfleet.plugins.link import BoundLink
+from inferfleet.serving.metadata import SKIP_AWAIT
+from inferfleet.serving.monitors import KINDS as MONITORS
+from inferfleet.serving.scaler import KEDA, target_of
+from inferfleet.serving.scheduling.needs import SchedulerNeed
+from inferfleet.serving.worker_set import KIND as WORKER_SET
 
 NOT_TOLD = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]

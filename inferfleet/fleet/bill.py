@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.placement.ledger import nodes_used
 from inferfleet.fleet.placement.prices import foreign_region, of_node
 from inferfleet.fleet.shapes import Demands

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from inferfleet.api.problems import Problem
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import Demands, Pod

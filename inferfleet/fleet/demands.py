@@ -1,9 +1,9 @@
 """What each role of each deployment needs by the documents alone: its templates, and the routing proxy."""
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.containers import ROUTING_PROXY
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.engines.balance import every_pod_serves
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.containers import ROUTING_PROXY
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet.balance import every_pod_serves
 from inferfleet.fleet.requests import PodSpec
 from inferfleet.fleet.roles import DECODE, is_disaggregated, proxied_port, roles_of, workers_of
 from inferfleet.fleet.shapes import (

@@ -10,15 +10,15 @@ https://github.com/kubernetes-sigs/gateway-api/blob/main/conformance/reports/v1.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.serving.gateway import Gateway
-from inferfleet.api.kinds.serving.route import PATH_LIMIT, RouteForm
-from inferfleet.api.problems import Problem
-from inferfleet.api.work import take
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.serving.gateway import Gateway
+from inferfleet.documents.kinds.serving.route import PATH_LIMIT, RouteForm
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
-from inferfleet.profiles.engines import engine
+from inferfleet.tables.engines import engine
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from inferfleet.api.kinds.inference_cluster import Serving
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.quantity import go_seconds
-from inferfleet.fleet.engines.balance import every_pod_serves
-from inferfleet.fleet.engines.ports import pool_ports
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.quantity import go_seconds
+from inferfleet.fleet.balance import every_pod_serves
+from inferfleet.fleet.ports import pool_ports
 from inferfleet.fleet.roles import picker_of, serving_roles, workers_of
 
 Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource

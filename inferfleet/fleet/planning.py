@@ -55,10 +55,10 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.serving.scaling import ReplicaRange
-from inferfleet.api.problems import Problem, in_reading_order
-from inferfleet.api.work import take
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.serving.scaling import ReplicaRange
+from inferfleet.documents.problems import Problem, in_reading_order
+from inferfleet.documents.work import take
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.misplaced import placement_problems
 from inferfleet.fleet.advice.runners_up import RunnersUp

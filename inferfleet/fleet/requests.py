@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.documents.kinds.quantity import parse_quantity
 
 PodSpec = Mapping[str, Any]
 _NONE = Decimal(0)

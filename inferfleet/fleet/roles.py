@@ -1,14 +1,14 @@
 """The roles of a deployment: what each runs, and where its document says so."""
 
-from inferfleet.api.kinds.inference_cluster import Images, Serving
-from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
-from inferfleet.api.kinds.serving.prefill import Prefill
-from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
-from inferfleet.profiles.engines import engine
-from inferfleet.profiles.kv_transfer import ENGINES, Connector
-from inferfleet.profiles.profile import Profile
-from inferfleet.profiles.proxy import ENGINE_PORT
-from inferfleet.profiles.table import picker
+from inferfleet.documents.kinds.inference_cluster import Images, Serving
+from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, Role
+from inferfleet.documents.kinds.serving.prefill import Prefill
+from inferfleet.documents.kinds.workers import NodeSelector, Position, Workers
+from inferfleet.tables.engines import engine
+from inferfleet.tables.kv_transfer import ENGINES, Connector
+from inferfleet.tables.profile import Profile
+from inferfleet.tables.proxy import ENGINE_PORT
+from inferfleet.tables.table import picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"

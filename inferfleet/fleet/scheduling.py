@@ -3,17 +3,22 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.serving.scheduler import Closeness, DeploymentScheduler, SchedulerType, mistakes
-from inferfleet.api.problems import Problem, Steps
-from inferfleet.api.wording import below, one_of
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.serving.scheduler import (
+    Closeness,
+    DeploymentScheduler,
+    SchedulerType,
+    mistakes,
+)
+from inferfleet.documents.problems import Problem, Steps
+from inferfleet.documents.wording import below, one_of
 from inferfleet.fleet.roles import path_of_role, roles_of, workers_of
 from inferfleet.fleet.shapes import node, shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.profiles.schedulers import SCHEDULER_NAMES, VOLCANO_QUEUE
+from inferfleet.tables.schedulers import SCHEDULER_NAMES, VOLCANO_QUEUE
 
 ON_CLUSTER = "spec.serving.scheduler"
 ON_DEPLOYMENT = "spec.scheduler"

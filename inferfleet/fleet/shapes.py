@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR
 from typing import NamedTuple
 
-from inferfleet.api.kinds.inference_class import Device, InferenceClass
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.kinds.workers import Position, Topology
-from inferfleet.api.problems import Where
+from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.kinds.workers import Position, Topology
+from inferfleet.documents.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
-from inferfleet.profiles.dra import CHANNEL_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_network
+from inferfleet.tables.dra import CHANNEL_DRIVER
 
 
 def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import LabelSelector
-from inferfleet.api.kinds.model_service import ModelService
-from inferfleet.api.problems import Problem
-from inferfleet.api.work import take
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.base import LabelSelector
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Backend, Endpoint, Placement, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock

@@ -3,9 +3,9 @@
 The plugins that come with inferfleet import nothing else of it either.
 """
 
-from inferfleet.api.pods.security import security_mistakes
-from inferfleet.api.pods.texts import Written
-from inferfleet.api.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.pods.security import security_mistakes
+from inferfleet.documents.pods.texts import Written
+from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.plugins.contract import (
     ClassFacts,
     ClusterFacts,
@@ -51,9 +51,9 @@ from inferfleet.plugins.put import (
     require_nodes,
     sequence,
 )
-from inferfleet.profiles import devices, gke, pod_security
-from inferfleet.profiles.engines import EngineDefaults
-from inferfleet.profiles.engines import engine as engine_defaults
+from inferfleet.tables import devices, gke, pod_security
+from inferfleet.tables.engines import EngineDefaults
+from inferfleet.tables.engines import engine as engine_defaults
 
 __all__ = [
     "Amount",

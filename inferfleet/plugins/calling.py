@@ -20,11 +20,11 @@ from typing import Any, Literal, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from inferfleet.api.pods.template import amount_mistakes, template_mistakes, without_nulls
-from inferfleet.api.problems import Mistake, Mistaken, Problem, Severity
-from inferfleet.api.wording import path_of, shown
+from inferfleet.documents.pods.diff import FieldChange, changes, in_words, place
+from inferfleet.documents.pods.template import amount_mistakes, template_mistakes, without_nulls
+from inferfleet.documents.problems import Mistake, Mistaken, Problem, Severity
+from inferfleet.documents.wording import path_of, shown
 from inferfleet.plugins.contract import Companion, Edited, PluginCodeError, PluginError, PodTemplate, Request
-from inferfleet.plugins.diff import FieldChange, changes, in_words, place
 from inferfleet.plugins.hearing import HEED, text_of
 from inferfleet.plugins.link import BoundLink, Link, Origin
 from inferfleet.plugins.plain import NotPlain, packed, plain, unpacked

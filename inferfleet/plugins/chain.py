@@ -17,9 +17,10 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from inferfleet.api.loading.validation import validated
-from inferfleet.api.problems import Mistake, Problem
-from inferfleet.api.wording import one_of
+from inferfleet.documents.loading.validation import validated
+from inferfleet.documents.pods.diff import FieldChange, place
+from inferfleet.documents.problems import Mistake, Problem
+from inferfleet.documents.wording import one_of
 from inferfleet.fleet import names
 from inferfleet.plugins.calling import (
     Finding,
@@ -47,7 +48,6 @@ from inferfleet.plugins.contract import (
     PodTemplate,
     Request,
 )
-from inferfleet.plugins.diff import FieldChange, place
 from inferfleet.plugins.guard import guard
 from inferfleet.plugins.hearing import hearing
 from inferfleet.plugins.link import ORIGINS, BoundLink, Link

@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.pods.objects import object_mistakes
-from inferfleet.api.pods.schema import is_of_clusters
-from inferfleet.api.pods.template import without_nulls
-from inferfleet.api.pods.texts import SUBDOMAIN
-from inferfleet.api.problems import Mistake, Steps
-from inferfleet.api.wording import listing, named, path_of, shown
+from inferfleet.documents.pods.objects import object_mistakes
+from inferfleet.documents.pods.schema import is_of_clusters
+from inferfleet.documents.pods.template import without_nulls
+from inferfleet.documents.pods.texts import SUBDOMAIN
+from inferfleet.documents.problems import Mistake, Steps
+from inferfleet.documents.wording import listing, named, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.plugins.calling import malformed
 from inferfleet.plugins.contract import Companion, PluginCodeError, PodTemplate, Request, is_suffix
-from inferfleet.profiles.devices import ACCELERATOR_DOMAINS
+from inferfleet.tables.devices import ACCELERATOR_DOMAINS
 
 # The engine takes these from annotations, and `waitFor` alone is about the object itself.
 _OF_ENGINE, _WAIT_FOR = "pulumi.com/", "pulumi.com/waitFor"

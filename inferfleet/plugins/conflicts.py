@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-from inferfleet.api.problems import Mistake
+from inferfleet.documents.pods.diff import compared, in_words, leaves
+from inferfleet.documents.problems import Mistake
 from inferfleet.plugins.calling import call, file_of
 from inferfleet.plugins.contract import PluginCodeError, PodTemplate
-from inferfleet.plugins.diff import compared, in_words, leaves
 from inferfleet.plugins.link import BoundLink, Differences, Link
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
-from inferfleet.api.problems import Mistake, Mistaken
+from inferfleet.documents.problems import Mistake, Mistaken
 from inferfleet.fleet import names
 
 PodTemplate = dict[str, Any]

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.pods.texts import ENV_NAME, LABEL_KEY, LABEL_VALUE, SUBDOMAIN, Written
-from inferfleet.api.problems import Mistake, mistaken
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.pods.texts import ENV_NAME, LABEL_KEY, LABEL_VALUE, SUBDOMAIN, Written
+from inferfleet.documents.problems import Mistake, mistaken
 from inferfleet.plugins.contract import Config, PodTemplate
 from inferfleet.plugins.put import put_field
 

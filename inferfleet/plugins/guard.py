@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import below
+from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.problems import Mistake
+from inferfleet.documents.wording import below
 from inferfleet.fleet.names import DOMAIN, MANAGED_BY
 from inferfleet.plugins.contract import PodTemplate
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 _PORT = "http"
 # Device plugins also hand out slices and shares of a GPU: nvidia.com/mig-1g.5gb, nvidia.com/gpu.shared.

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.problems import Problem, Where
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.pods.diff import FieldChange
+from inferfleet.documents.problems import Problem, Where
 from inferfleet.plugins.contract import Plugin, Request
-from inferfleet.plugins.diff import FieldChange
 
 Origin = Literal["class", "cluster", "stack", "deployment"]
 # The order in which chains run: from chains for many pods to those for few, so that the specific one wins.

@@ -17,12 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import AllowedPlugin, Settings
-from inferfleet.api.loading.border import Refused, read_regular
-from inferfleet.api.loading.schema import config_schema
-from inferfleet.api.problems import InvalidDocuments, Problem, Where
-from inferfleet.api.wording import one_of, shown
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import AllowedPlugin, Settings
+from inferfleet.documents.loading.border import Refused, read_regular
+from inferfleet.documents.loading.schema import config_schema
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where
+from inferfleet.documents.wording import one_of, shown
 from inferfleet.plugins.calling import call, shortened
 from inferfleet.plugins.contract import Plugin, PluginError
 from inferfleet.plugins.hearing import HEED, hearing, text_of

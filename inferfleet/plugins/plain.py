@@ -4,7 +4,7 @@ import marshal
 import math
 from typing import Any
 
-from inferfleet.api.wording import below
+from inferfleet.documents.wording import below
 
 # Deeper than any pod template; a value that contains itself ends here too.
 _DEEPEST = 100

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.wording import shown
-from inferfleet.fleet.engines.own import script_at
+from inferfleet.documents.kinds.containers import ROUTING_PROXY, engine_container
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.pods.shell import script_at
+from inferfleet.documents.wording import shown
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")

@@ -14,7 +14,7 @@ from typing import Any, get_args, is_typeddict
 
 from pydantic import BaseModel
 
-from inferfleet.api.problems import Problem
+from inferfleet.documents.problems import Problem
 from inferfleet.plugins.contract import Plugin
 
 # The built-in plugins by name, with their modules.

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from inferfleet.api.problems import Problem
-from inferfleet.gke.import_ids import cloud_id
+from inferfleet.cloud.gke.import_ids import cloud_id
+from inferfleet.documents.problems import Problem
 from inferfleet.recovery.state import CREATING, FIELD_MANAGER, PendingOperation, StackResource, State
 
 KUBERNETES = "kubernetes:"

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.clusters.connections.api import Api, RefusedError
+from inferfleet.clusters.connections.at_once import ask
+from inferfleet.clusters.connections.gke import NotThere
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
+from inferfleet.clusters.connections.resources import known
+from inferfleet.clusters.preflight import checks
 from inferfleet.desired.values import Connection, Desired
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
-from inferfleet.preflight import checks
-from inferfleet.reach.api import Api, RefusedError
-from inferfleet.reach.at_once import ask
-from inferfleet.reach.gke import NotThere
-from inferfleet.reach.kubeconfig import GIVEN_UP
-from inferfleet.reach.resources import known
 from inferfleet.recovery.decide import Absent, Presence, Present
 from inferfleet.recovery.state import StackResource
 

@@ -8,15 +8,15 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.cloud.gke.facts.schema import NODE_POOL
+from inferfleet.cloud.gke.import_ids import cloud_id
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.clusters.connections.gke import GKE
+from inferfleet.clusters.connections.google_apis import ContainerApi
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
+from inferfleet.clusters.connections.refusals import CloudError
 from inferfleet.desired.values import Desired
-from inferfleet.gke.facts.schema import NODE_POOL
-from inferfleet.gke.import_ids import cloud_id
-from inferfleet.gke.values import CloudCluster
-from inferfleet.reach.gke import GKE
-from inferfleet.reach.google_apis import ContainerApi
-from inferfleet.reach.kubeconfig import GIVEN_UP
-from inferfleet.reach.refusals import CloudError
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.recovery.state import State
 
 _BROKEN = "ERROR"

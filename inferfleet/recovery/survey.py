@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inferfleet.api.loading.stack_files import StackFiles, keys_in_repository
-from inferfleet.api.problems import Problem
+from inferfleet.cloud.gke.import_ids import cloud_id
+from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+from inferfleet.clusters.connections.pulumi_command import Pulumi
+from inferfleet.clusters.connections.repository import Repository
 from inferfleet.desired.values import Desired
+from inferfleet.documents.loading.stack_files import StackFiles, keys_in_repository
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.names import PROJECT
-from inferfleet.gke.import_ids import cloud_id
-from inferfleet.reach.kubeconfig import read_kubeconfigs
-from inferfleet.reach.repository import Repository
 from inferfleet.recovery.decide import KUBERNETES, Decision, Presence, decide
 from inferfleet.recovery.locks import (
     Holder,
@@ -25,7 +26,6 @@ from inferfleet.recovery.locks import (
 )
 from inferfleet.recovery.objects import presence
 from inferfleet.recovery.pools import BrokenPool, broken_pools
-from inferfleet.recovery.pulumi_command import Pulumi
 from inferfleet.recovery.state import CREATING, StackResource, State
 
 # Seconds for all clusters together, and for each answer of Google.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.clusters.connections.pulumi_command import Pulumi, command_line
+from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.recovery.decide import Decision, edited, refreshes, restored
-from inferfleet.recovery.pulumi_command import Pulumi, command_line
 from inferfleet.recovery.survey import Survey
 
 _FILE = "state.json"

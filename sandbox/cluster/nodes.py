@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from inferfleet.fleet.names import POOL
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
-from inferfleet.profiles.dra import CHANNEL_DRIVER, CLIQUE
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.dra import CHANNEL_DRIVER, CLIQUE
 
 # Every process of the sandbox imports this module and few need the models of documents, which load slowly.
 if TYPE_CHECKING:
-    from inferfleet.api.kinds.inference_class import InferenceClass
-    from inferfleet.api.kinds.inference_cluster import InferenceCluster
-    from inferfleet.api.kinds.node_pool import NodePool
+    from inferfleet.documents.kinds.inference_class import InferenceClass
+    from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+    from inferfleet.documents.kinds.node_pool import NodePool
 
 Node = dict[str, Any]
 

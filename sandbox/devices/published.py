@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from inferfleet.profiles.dra import CHANNEL_CLASS, CHANNEL_DRIVER, RESOURCE_API
+from inferfleet.tables.dra import CHANNEL_CLASS, CHANNEL_DRIVER, RESOURCE_API
 from sandbox.cluster.kubectl import Kubectl
 
 if TYPE_CHECKING:
-    from inferfleet.api.kinds.inference_class import AttributeValue, Device, InferenceClass
-    from inferfleet.api.kinds.inference_cluster import InferenceCluster
+    from inferfleet.documents.kinds.inference_class import AttributeValue, Device, InferenceClass
+    from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from inferfleet.profiles.engines import engine
+from inferfleet.tables.engines import engine
 from sandbox.engine.command import arguments
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.command.flags import BY_LABEL, EngineFlags

@@ -3,7 +3,7 @@
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from sandbox.cluster import ports
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.gcp import access

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.gke.facts.schema import resource
+from inferfleet.cloud.gke.facts.schema import resource
 from sandbox.gcp import faults
 from sandbox.gcp.kubernetes_engine import Kubernetes, KubernetesEngine
 from sandbox.gcp.rules.errors import OperationError, already_exists, bad_request, not_found

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from inferfleet.cli.output import print_json
-from inferfleet.gke.facts.schema import at
+from inferfleet.cloud.gke.facts.schema import at
 from sandbox.gcp import faults
 from sandbox.gcp.access import cloud_exists
 from sandbox.gcp.faults import Faults

@@ -1,7 +1,7 @@
-"""Makes `inferfleet/api/pods/types.json` from the OpenAPI document that the pinned API server serves.
+"""Makes `inferfleet/documents/pods/types.json` from the OpenAPI document that the pinned API server serves.
 
     kubectl get --raw /openapi/v2 \\
-        | python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods/types.json
+        | python -m sandbox.toolchain.kubernetes_types inferfleet/documents/pods/types.json
 
 It has the types of a pod template and of objects that plugins add beside a workload, without descriptions,
 and the kinds that belong to a whole cluster.

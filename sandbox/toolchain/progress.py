@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inferfleet.api.wording import one_line
+from inferfleet.documents.wording import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.fleet.names import POOL
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 from sandbox.cluster import companions
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import Object, is_ready

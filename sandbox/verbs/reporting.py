@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api import InvalidDocuments
-from inferfleet.api.problems import Problem
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_json, print_line
 from inferfleet.cli.report import as_values
+from inferfleet.documents import InvalidDocuments
+from inferfleet.documents.problems import Problem
 from sandbox.private import owner_only
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.progress import Progress

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from inferfleet.api import InvalidDocuments
-from inferfleet.chat.answers import TEXT, question
 from inferfleet.cli.output import print_json, print_line
+from inferfleet.clusters.chat.answers import TEXT, question
+from inferfleet.documents import InvalidDocuments
 from sandbox import clusters
 from sandbox.environment import environment
 from sandbox.gcp.verb import app as cloud_app

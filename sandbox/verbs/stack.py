@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from inferfleet.api import Documents, InvalidDocuments, load
-from inferfleet.api.loading.border import is_inside
-from inferfleet.api.loading.stack_files import StackFiles, read_config, stacks_of
-from inferfleet.api.wording import one_of
+from inferfleet.documents import Documents, InvalidDocuments, load
+from inferfleet.documents.loading.border import is_inside
+from inferfleet.documents.loading.stack_files import StackFiles, read_config, stacks_of
+from inferfleet.documents.wording import one_of
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
 

@@ -9,7 +9,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from inferfleet.api.wording import one_line
+from inferfleet.documents.wording import one_line
 from sandbox.toolchain.resolve import store
 from sandbox.verbs.overview import CloudRow, ClusterRow, Overview
 

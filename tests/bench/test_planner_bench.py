@@ -9,8 +9,8 @@ from bench.bounds import Bounds
 from bench.fleets import CLASSES, Kind, fleet
 from bench.greedy import greedy
 from bench.planner import by_cluster, measured, price_of
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 

@@ -11,7 +11,7 @@ from bench.toolkit.compare import FACTS, REASONS, compare, comparison
 from bench.toolkit.fact import COMMIT, Fact
 from bench.toolkit.page import page
 from bench.toolkit.reason import Default, Given, Reason
-from inferfleet.gke.facts.machines import machine
+from inferfleet.cloud.gke.facts.machines import machine
 
 ROOT = Path(__file__).parents[2]
 # What classes of one family may differ in.

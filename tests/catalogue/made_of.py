@@ -1,12 +1,12 @@
 """The catalogue, and a stack with one GKE cluster that has one pool of one of its classes."""
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.gke.recipe import GkeProvisioning
-from inferfleet.api.kinds.inference_class import Device, InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.node_pool import CapacityModel
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.load import load
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.gke.recipe import GkeProvisioning
+from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.load import load
 
 CATALOGUE = load([]).classes
 RECIPES = {name: one for name, one in CATALOGUE.items() if one.spec.provisioning is not None}

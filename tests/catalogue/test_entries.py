@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 from made_of import CATALOGUE, GPU_RECIPES, RECIPES, TWINS, WITH_GPUS, gke, gpu, product
 
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.gke.facts.machine_table import machines
-from inferfleet.gke.facts.machines import machine
+from inferfleet.cloud.gke.facts.machine_table import machines
+from inferfleet.cloud.gke.facts.machines import machine
+from inferfleet.documents.kinds.quantity import parse_quantity
 
 GIB = 2**30
 # Not in the catalogue: had by region only, without the disks that images and weights want.

@@ -5,16 +5,16 @@ from typing import get_args
 import pytest
 from made_of import CATALOGUE, RECIPES, gke, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.node_pool import CapacityModel
-from inferfleet.api.problems import Problem, of_severity
+from inferfleet.cloud.gke.clouds import cloud_clusters
+from inferfleet.cloud.gke.facts.machines import machine_of
+from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.recipes.check import recipe_problems
+from inferfleet.cloud.gke.settings.ranges import range_problems
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.gke.clouds import cloud_clusters
-from inferfleet.gke.facts.machines import machine_of
-from inferfleet.gke.pool import gke_clusters
-from inferfleet.gke.recipes.check import recipe_problems
-from inferfleet.gke.settings.ranges import range_problems
 
 MODELS: tuple[CapacityModel, ...] = get_args(CapacityModel)
 EMPTY = Lock(stack="prod")

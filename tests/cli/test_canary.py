@@ -18,7 +18,7 @@ from fleet_of_one import CLUSTER, TODAY, UID
 from in_git import commit
 from small_project import Project
 
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.run import Prepared, prepare
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/threat-model.md"

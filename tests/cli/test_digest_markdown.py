@@ -9,10 +9,10 @@ import pytest
 from inferfleet.cli.show.digest.markdown import MOST, markdown
 from inferfleet.cli.show.digest.sections import sections
 from inferfleet.cli.show.digest.words import LONGEST, code, plain
-from inferfleet.digest.values.files import File, FileKind
-from inferfleet.digest.values.models import Model, Route
-from inferfleet.digest.values.nodes import Resource
-from inferfleet.digest.values.stack import Digest, Stack, Told
+from inferfleet.review.digest.values.files import File, FileKind
+from inferfleet.review.digest.values.models import Model, Route
+from inferfleet.review.digest.values.nodes import Resource
+from inferfleet.review.digest.values.stack import Digest, Stack, Told
 
 COMMIT, HEAD = "0123456789abcdef0123456789abcdef01234567", "fedcba9876543210fedcba9876543210fedcba98"
 

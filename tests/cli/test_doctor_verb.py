@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from small_project import Project
 
-from inferfleet.api.problems import Problem
 from inferfleet.cli.verbs import doctor as verb
-from inferfleet.doctor.values import Check, unseen
+from inferfleet.clusters.doctor.values import Check, unseen
+from inferfleet.documents.problems import Problem
 
 FINE = Check("this machine", "program pulumi")
 OFF = Problem("API iam.googleapis.com is not enabled in project acme", "Run `gcloud services enable`")

@@ -16,7 +16,7 @@ from fleet_of_one import TODAY, UID
 from listener import Listener
 from small_project import Project
 
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.run import prepare
 
 ASKING = ("plan --write", "status", "recover", "preview", "up")

@@ -14,7 +14,7 @@ import pytest
 from in_git import commit, git
 from small_project import Project
 
-from inferfleet.reach import git as git_asked
+from inferfleet.clusters.connections import git as git_asked
 
 VERBS = (
     ("digest", "--base", "main"),

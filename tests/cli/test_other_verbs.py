@@ -10,8 +10,8 @@ import pytest
 from small_project import Project
 from typer.main import get_command
 
-from inferfleet.api.loading.schema import json_schema
 from inferfleet.cli.main import VERBS, app
+from inferfleet.documents.loading.schema import json_schema
 from inferfleet.plugins.registry import MODULES, builtin
 
 

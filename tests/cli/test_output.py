@@ -12,10 +12,10 @@ import pytest
 import yaml
 from small_project import Project
 
-from inferfleet.api.problems import Problem, Where
-from inferfleet.api.wording import one_line
 from inferfleet.cli.output import print_json, visible
 from inferfleet.cli.show.tables import print_table
+from inferfleet.documents.problems import Problem, Where
+from inferfleet.documents.wording import one_line
 
 ROOT = Path(__file__).parents[2]
 # C0, DEL, C1, bidirectional marks, overrides and isolates, separators of lines, the byte order mark,

@@ -12,8 +12,8 @@ import pytest
 from fake_pulumi import FakePulumi
 from small_project import Project
 
-from inferfleet.api.problems import Problem
 from inferfleet.cli.verbs import recover as verb
+from inferfleet.documents.problems import Problem
 from inferfleet.recovery import survey as recover_survey
 from inferfleet.recovery.decide import Absent, Presence, Present
 from inferfleet.recovery.pools import BrokenPool

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 import typer
 
-from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.cli.report import Report, lines, reporting
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 
 HERE, THERE = Where("a.yaml", 2), Where("b.yaml", 1)
 

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.cli.show import explanation as explained
 from inferfleet.cli.show import plan as shown
 from inferfleet.cli.show.explanation_values import as_values
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.advice.changed import change_lines
 from inferfleet.fleet.decisions import Change
 from inferfleet.fleet.lock.lock import Lock

@@ -10,8 +10,8 @@ from small_project import Project
 
 from inferfleet.cli.show.status import as_values, tables
 from inferfleet.cli.verbs import status as verb
-from inferfleet.gke.drift import Drift
-from inferfleet.status.values import (
+from inferfleet.cloud.gke.drift import Drift
+from inferfleet.clusters.status.values import (
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,

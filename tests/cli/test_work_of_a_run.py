@@ -3,7 +3,7 @@
 import pytest
 from small_project import Project
 
-from inferfleet.api import work
+from inferfleet.documents import work
 
 
 def steps_of(project: Project, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 from cloud_pools import cloud_pools
 from recording import Monitor, Recorder, own, run
 
+from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.cloud.gke.values import CloudCluster, CloudComponent, CloudResource
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
-from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.gke.values import CloudCluster, CloudComponent, CloudResource
 
 NETWORK = CloudResource("gcp:compute/network:Network", "east", {"name": "east-1a2b3c", "project": "acme"})
 CONTROL = CloudResource(

@@ -7,7 +7,6 @@ import pulumi
 import pytest
 from recording import run
 
-from inferfleet.api.problems import Problem, Severity, cluster_problem
 from inferfleet.desired.values import (
     Component,
     Confirm,
@@ -17,6 +16,7 @@ from inferfleet.desired.values import (
     KubeObject,
     Served,
 )
+from inferfleet.documents.problems import Problem, Severity, cluster_problem
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
 

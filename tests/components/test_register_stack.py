@@ -10,13 +10,13 @@ import pytest
 from recording import own
 from recording import run as recorded
 
-from inferfleet.api.loading.schema import descriptions
+from inferfleet.clusters.connections.kubeconfig_text import access
 from inferfleet.components.cluster_provider import NOWHERE
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
+from inferfleet.documents.loading.schema import descriptions
 from inferfleet.fleet.decisions import Plan, ServiceRoute
-from inferfleet.manifests.scaler import OWNED
-from inferfleet.reach.kubeconfig_text import access
+from inferfleet.serving.scaler import OWNED
 
 THEIRS = {"dc1": Address("shared.example.com", 443, secure=True)}
 STATUS = {"status": {"addresses": [{"type": "IPAddress", "value": "10.0.0.5"}]}}

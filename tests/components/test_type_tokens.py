@@ -4,10 +4,10 @@ from typing import get_args
 
 from recording import run
 
+from inferfleet.cloud.gke.values import CloudKind
 from inferfleet.components.cloud import BY_KIND
 from inferfleet.desired.values import Component, ComponentKind, Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
-from inferfleet.gke.values import CloudKind
 
 TOKENS = {
     "inferfleet:components:ExistingCluster",

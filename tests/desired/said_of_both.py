@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 from small_stack import NOTHING, cluster, deployment, stack
 
-from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
+from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.model_service import ModelService
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
 from inferfleet.desired.values import Component, Desired, KubeObject
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.spot import Spot
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from small_stack import cluster, deployment, made
 
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.documents.problems import InvalidDocuments
 
 ENGINE: dict[str, Any] = {
     "command": ["serve"],

@@ -3,12 +3,12 @@
 import pytest
 from small_stack import NOTHING, cluster, deployment, find, lock, spot, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
 from inferfleet.desired import desired
 from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, Document, cluster, deployment, lock, stack
 
-from inferfleet.api.documents import Documents
 from inferfleet.cli.show.explanation import explanation
 from inferfleet.cli.show.explanation_values import as_values
 from inferfleet.desired import desired
 from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.values import Desired, ReadyHook
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.plugins import contract

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, deployment, find, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.plugins.registry import builtin
 
 CLASS = InferenceClass.model_validate(

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from small_stack import Document, after, cluster, deployment, stack
 
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired, KubeObject
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.spot import Spot
 

@@ -4,7 +4,7 @@ import pytest
 from combinations import ENGINES, Combination, combinations, deployment_of
 
 from inferfleet.plugins.registry import builtin
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 ALL = list(combinations())
 

@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from small_stack import NOTHING, Document, cluster, deployment, lock, service, stack
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Component, Desired
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request

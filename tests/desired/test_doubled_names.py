@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, Document, cluster, deployment, lock, made, service, stack
 
-from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.desired import desired
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.fleet.lock.lock import Lock
 
 RENAME = "Rename one of the deployments, roles, services or pools from which the name is derived"

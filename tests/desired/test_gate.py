@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from small_stack import NOTHING, cluster, deployment, lock, made, service, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, joined
 from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements, describe, queues, refusals
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem, joined
 from inferfleet.fleet.lock.lock import Lock
 
 EAST_UID = {"east": "uid-east"}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from small_stack import Document, cluster, deployment, lock, stack
 
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.lock import Lock
 
 

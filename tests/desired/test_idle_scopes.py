@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from small_stack import Document, cluster, deployment, stack
 
-from inferfleet.api.kinds.plugin_spec import PluginScope
-from inferfleet.api.loading.validation import validated
-from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import chains
+from inferfleet.documents.kinds.plugin_spec import PluginScope
+from inferfleet.documents.loading.validation import validated
+from inferfleet.documents.problems import Problem
 from inferfleet.plugins.registry import builtin
 
 ENGINE = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}}

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, Document, cluster, deployment, find, lock, made, stack
 
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.decisions import Reason
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, engine, mapping
 from inferfleet.plugins.registry import builtin

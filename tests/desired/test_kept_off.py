@@ -7,9 +7,9 @@ import pytest
 from small_stack import NOTHING, cluster, deployment, stack
 from test_on_cloud import on_gke
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, mapping, require_nodes
 from inferfleet.plugins.registry import builtin
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, cluster, deployment, find, made, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired, KubeObject
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Companion, Edited, Plugin, PodTemplate, Ready, Request
 from inferfleet.plugins.registry import builtin

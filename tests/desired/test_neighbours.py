@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, cluster, deployment, stack
 
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 

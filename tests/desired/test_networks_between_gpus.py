@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, deployment, find, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.plugins.registry import builtin
 
 

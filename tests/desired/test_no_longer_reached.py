@@ -3,9 +3,9 @@
 import pytest
 from small_stack import Document, cluster, deployment, lock, service, stack
 
-from inferfleet.api.problems import Problem
 from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 
 WEST = cluster("west")

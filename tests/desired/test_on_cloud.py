@@ -5,12 +5,12 @@ from typing import Any
 
 from small_stack import NOTHING, after, deployment, find, service, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.plugins.registry import builtin
 
 RECIPE = InferenceClass.model_validate(

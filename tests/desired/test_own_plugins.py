@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, cluster, deployment, find, stack
 
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Companion, Edited, Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin

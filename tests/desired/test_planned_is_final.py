@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from small_stack import L4, NOTHING, Document, cluster, deployment, lock, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.chains import chains
 from inferfleet.desired.demands.worked import worked_out
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.decisions import Reason, Unplaced
 from inferfleet.fleet.placement.ledger import nodes_used
 from inferfleet.fleet.shapes import Demand, Pod, Share

@@ -7,11 +7,11 @@ import pytest
 from said_of_both import TRIED, Change, beside, by_document, by_plugin, engine, pod
 from small_stack import NOTHING, cluster, deployment, stack
 
-from inferfleet.api.kinds.base import API_VERSION
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.loading.validation import validated
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
+from inferfleet.documents.kinds.base import API_VERSION
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.loading.validation import validated
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, put_volume
 from inferfleet.plugins.registry import builtin
 

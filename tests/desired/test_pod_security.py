@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, cluster, deployment, find, made, stack
 
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from small_stack import Document, after, cluster, deployment, find, made
 
-from inferfleet.api.problems import InvalidDocuments, Problem, joined
 from inferfleet.desired.values import Desired
-from inferfleet.manifests.scheduling.needs import SchedulerNeed
+from inferfleet.documents.problems import InvalidDocuments, Problem, joined
+from inferfleet.serving.scheduling.needs import SchedulerNeed
 
 WORKLOAD = "east/ml/a-decode-l4"
 GATEWAY = {"className": "any"}

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from small_stack import Document, cluster, deployment, made
 
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired.values import Desired
-from inferfleet.profiles.table import profile
+from inferfleet.documents.problems import InvalidDocuments
+from inferfleet.tables.table import profile
 
 GIE, ROUTER, SCHEDULER = (profile(name).epp_image for name in ("gie-1.5", "router-0.10", "scheduler-0.7"))
 VLLM = "docker.io/vllm/vllm-openai:v0.32.0"

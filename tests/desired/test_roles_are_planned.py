@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, cluster, deployment, stack
 
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.chains import chains
 from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.demands.worked import worked_out
 from inferfleet.desired.pods import pods
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.shapes import Demand, Pod
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, engine, mapping

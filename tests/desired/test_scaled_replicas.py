@@ -7,10 +7,10 @@ import pytest
 from small_stack import NOTHING, Document, cluster, deployment, made
 from test_on_cloud import on_gke
 
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.awaiting import with_numbers, without_kinds
 from inferfleet.desired.values import Desired, KubeObject
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.spot import Spot
 
@@ -216,7 +216,7 @@ def test_groups_of_pods_are_scaled_as_one() -> None:
 
 
 def _written(manifest: dict[str, Any]) -> str:
-    from inferfleet.manifests.worker_set import awaited
+    from inferfleet.serving.worker_set import awaited
 
     return str(awaited(manifest)["metadata"]["annotations"]["inferfleet.dev/spec"])
 

@@ -3,7 +3,7 @@
 import pytest
 from small_stack import cluster, deployment, lock, made, service
 
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.documents.problems import InvalidDocuments
 
 UNKNOWN = "plugin unheard-of is not registered"
 HF = {"name": "hf", "key": "token"}

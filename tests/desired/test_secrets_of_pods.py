@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from small_stack import cluster, deployment, find, lock, made, stack
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired.secrets import Reference, missing_keys
 from inferfleet.desired.values import Desired, SecretNeed
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import InvalidDocuments, Problem
 
 HF = {"secretKeyRef": {"name": "hf", "key": "token"}}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from said_of_both import TRIED, Change, beside, by_document, by_plugin, pod
 
-from inferfleet.api.problems import Problem
+from inferfleet.documents.problems import Problem
 
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

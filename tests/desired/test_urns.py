@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
 
 ROOT = Path(__file__).parents[2]

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from small_stack import L4, NOTHING, Document, deployment, lock, stack
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.fleet.decisions import Reason, Unplaced
 
 TAINT = {"key": "models", "value": "only", "effect": "NoSchedule"}

@@ -10,7 +10,7 @@ import yaml
 from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
-from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins.chain import bind, run
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.put import engine

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from test_pages import CATALOGUE, ROOT, pages, written
 
-from inferfleet.api import load
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.cli.verbs.new import project_files
+from inferfleet.cloud.gke.quota.needs import needs
+from inferfleet.clusters.doctor.project import project_needs
 from inferfleet.desired import desired
-from inferfleet.doctor.project import project_needs
+from inferfleet.documents import load
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.gke.quota.needs import needs
 
 PAGE = ROOT / "docs" / "tutorials" / "first-model-on-gke.md"
 TEXT = PAGE.read_text()

@@ -10,9 +10,9 @@ import yaml
 from disaggregated_service_objects import disaggregated
 from test_pages import CATALOGUE, ROOT, documents
 
-from inferfleet.api import load
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
+from inferfleet.documents import load
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
 
 PAGE = ROOT / "docs/explanation/otterscale.md"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from inferfleet.api import load
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
+from inferfleet.documents import load
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
 
 ROOT = Path(__file__).parent.parent.parent

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from test_pages import CATALOGUE, ROOT, documents
 
-from inferfleet.api import load
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents import load
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.names import ROLE
 

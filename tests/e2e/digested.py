@@ -12,14 +12,14 @@ import yaml
 from fleet_of_one import TODAY
 from gke_edits import Edit
 
-from inferfleet.api import Documents, InvalidDocuments, Problem, load
-from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
 from inferfleet.desired.gate import lock_refusals
-from inferfleet.digest.compare import compared_stack
-from inferfleet.digest.update import Side, lock_after
-from inferfleet.digest.values.stack import Stack
+from inferfleet.documents import Documents, InvalidDocuments, Problem, load
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.review.digest.compare import compared_stack
+from inferfleet.review.digest.update import Side, lock_after
+from inferfleet.review.digest.values.stack import Stack
 
 STACKS = {"edits": gke_edits_stack.documents, edits_of_workers_stack.STACK: edits_of_workers_stack.documents}
 # Refused by what only the cluster knows, so no digest can tell.

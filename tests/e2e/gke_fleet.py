@@ -13,7 +13,7 @@ from documents import API, Document
 from project import Operations, Project, Run, checkout
 from sandboxes import started
 
-from inferfleet.api import load
+from inferfleet.documents import load
 from sandbox import clusters
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.gcp import faults

@@ -8,7 +8,7 @@ from pathlib import Path
 from documents import Document
 from project import Project, checkout
 
-from inferfleet.api import load
+from inferfleet.documents import load
 from sandbox import clusters
 from sandbox.environment import environment
 from sandbox.orphans.owner import claim

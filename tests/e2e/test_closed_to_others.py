@@ -17,10 +17,10 @@ from killing import started_by
 from project import Project, Run
 from scraping import families, targets
 
-from inferfleet.api.kinds.inference_cluster import Serving
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.manifests.monitors import engine_monitors, picker_monitors
-from inferfleet.profiles.table import profile
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.serving.monitors import engine_monitors, picker_monitors
+from inferfleet.tables.table import profile
 from sandbox.passphrase import fits
 from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in

@@ -9,7 +9,7 @@ from documents import Document, cluster, deployment
 from project import ROOT, Project
 from sandboxes import running
 
-from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.selectors.claimed import claimed as claimed_of
 

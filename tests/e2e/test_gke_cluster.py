@@ -9,8 +9,8 @@ from documents import Document, model
 from gke_fleet import Fleet, fleet, gke, l4
 from project import Run
 
-from inferfleet.manifests.metadata import SKIP_AWAIT
-from inferfleet.profiles.gke import CONSUMED_REQUEST
+from inferfleet.serving.metadata import SKIP_AWAIT
+from inferfleet.tables.gke import CONSUMED_REQUEST
 from sandbox.gcp import faults
 
 STACK = "one"

@@ -11,7 +11,7 @@ from fake_google import FakeGoogle, error, running, service_account
 from gke_fleet import gke, l4
 from project import Project, checkout
 
-from inferfleet.gke import names as cloud_names
+from inferfleet.cloud.gke import names as cloud_names
 from sandbox.environment import environment
 from sandbox.places import StackPlaces
 from sandbox.pulumi_state import prepare_pulumi

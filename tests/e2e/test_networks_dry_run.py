@@ -7,10 +7,10 @@ import pytest
 from dry_run import ApiServer
 from project import Project
 
-from inferfleet.gke.fabrics import extra_networks
-from inferfleet.gke.facts.installers import INSTALLERS
-from inferfleet.gke.facts.machine import Fabric
-from inferfleet.manifests.gpu_direct.objects import installer, networks
+from inferfleet.cloud.gke.fabrics import extra_networks
+from inferfleet.cloud.gke.facts.installers import INSTALLERS
+from inferfleet.cloud.gke.facts.machine import Fabric
+from inferfleet.cloud.gke.gpu_direct.objects import installer, networks
 from sandbox.gcp.nodes.network_cards import cards_of, device_classes
 from sandbox.toolchain.build import build
 from sandbox.toolchain.parts import GKE_NETWORKS

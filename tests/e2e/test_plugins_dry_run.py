@@ -11,7 +11,7 @@ from combinations import ENGINES, combinations, deployment_of
 from dry_run import ApiServer
 from project import Project
 
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 NAMESPACE = "restricted-pods"
 LABELS = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}

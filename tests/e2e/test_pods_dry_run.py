@@ -13,8 +13,8 @@ from pod_values import STRICTER, Template
 from pods import templates
 from project import ROOT, Project
 
-from inferfleet.api.pods.template import template_mistakes
-from inferfleet.api.wording import path_of
+from inferfleet.documents.pods.template import template_mistakes
+from inferfleet.documents.wording import path_of
 from sandbox.toolchain.kubernetes_types import table, text_of
 
 SEED, REFUSED = 2026, 100

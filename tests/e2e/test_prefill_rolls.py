@@ -184,7 +184,7 @@ def mended(fleet: Project, course: Course) -> Mended:
         before = seen.look()
         fleet.write("models", *models(EDITS | {"image": BROKEN, "toggled": BEFORE["toggled"]}))
         # Half a minute for the update, where a real one waits for a large image for longer.
-        with fleet.with_code("import inferfleet.manifests.workload as budgets\nbudgets.IMAGE_PULL = 5\n"):
+        with fleet.with_code("import inferfleet.serving.workload as budgets\nbudgets.IMAGE_PULL = 5\n"):
             failed = fleet.up("--continue-on-error")
         meanwhile = seen.look()
         fleet.write("models", *models(EDITS | {"image": {"image": "v0.35.0"}, "toggled": BEFORE["toggled"]}))

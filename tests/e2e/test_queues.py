@@ -15,10 +15,10 @@ from documents import deployment, east
 from dry_run import ApiServer
 from project import Project
 
-from inferfleet.api.kinds.serving.scheduler import Closeness
+from inferfleet.documents.kinds.serving.scheduler import Closeness
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.scheduling.pod_groups import pod_groups
+from inferfleet.serving.scheduling.pod_groups import pod_groups
 from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import SCHEDULERS
 from sandbox.toolchain.progress import Progress

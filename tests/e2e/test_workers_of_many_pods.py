@@ -184,7 +184,7 @@ def test_a_leader_without_its_follower_fails_the_update_with_the_words_of_the_en
     fleet.write("models", grouped("kimi", replicas=3, image=NEXT))
     fleet.write("wrong", grouped("lonely", apart=True, engine={"startup": "90s"}))
     # A minute until the engines give up, and one more: an image is pulled within no time here.
-    with fleet.with_code("import inferfleet.manifests.workload as budgets\nbudgets.IMAGE_PULL = 20\n"):
+    with fleet.with_code("import inferfleet.serving.workload as budgets\nbudgets.IMAGE_PULL = 20\n"):
         done = fleet.up()
     assert done.code != 0
     assert "1/2 clients joined" in done.output

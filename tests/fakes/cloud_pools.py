@@ -1,11 +1,11 @@
 """A pool of a GKE cluster, of which a test knows the names alone."""
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.gke.pool import gke_clusters
-from inferfleet.gke.values import CloudComponent, CloudPool
+from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.values import CloudComponent, CloudPool
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.settings import Settings
 
 _L4 = {
     "node": {"cpu": "8", "memory": "32Gi"},

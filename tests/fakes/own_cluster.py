@@ -7,10 +7,10 @@ from typing import Any
 
 from fake_google import PLAN, FakeGoogle
 
-from inferfleet.api.problems import Problem
+from inferfleet.clusters.preflight.observe import Observation, observe
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
-from inferfleet.preflight.observe import Observation, observe
 
 GKE = "spec.cluster.gke"
 NAME = "east-1a2b3c in project acme, us-east5"

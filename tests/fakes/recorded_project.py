@@ -10,9 +10,9 @@ import yaml
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, TODAY, UID, OnDisk
 
 from inferfleet import run
-from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.clusters.preflight.observe import Observation
 from inferfleet.desired.values import Desired
-from inferfleet.preflight.observe import Observation
+from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.run import Prepared, prepare
 
 EAST = CLUSTER.replace("path: east.kubeconfig", "configKey: eastKubeconfig")

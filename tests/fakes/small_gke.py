@@ -5,13 +5,13 @@ from typing import Any
 
 from fake_google import FakeGoogle
 
-from inferfleet.api import load
-from inferfleet.api.documents import Documents
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.clusters.connections.google_login import Addresses
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents import load
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.gke.values import CloudCluster
-from inferfleet.reach.google_login import Addresses
 
 DOCUMENTS = """\
 apiVersion: inferfleet.dev/v1alpha1

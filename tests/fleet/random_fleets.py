@@ -15,7 +15,7 @@ from small_fleet import (
     spot,
 )
 
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.lock import Lock
 

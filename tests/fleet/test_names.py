@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.fleet import names
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke import names as cloud_names
 
 UNIFIED = Spot("ml/qwen3-coder", "east", (("decode", "h100"),))
 SPLIT = Spot("ml/deepseek", "east", (("decode", "h200"), ("prefill", "h100")))

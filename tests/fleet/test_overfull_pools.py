@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from random_fleets import random_fleets, random_locks
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed, spot
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
 

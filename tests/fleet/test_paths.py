@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from small_fleet import cluster, deployment, fleet, lock, service
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_service import ModelService
-from inferfleet.api.kinds.serving.gateway import Gateway
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet import plan
 from inferfleet.fleet.paths import Requests, of_deployment, of_service
 

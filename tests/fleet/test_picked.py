@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.kinds.inference_cluster import Serving
-from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.picked import endpoints_of_replica, picker_resources, sized
 
 

@@ -11,9 +11,9 @@ from random_fleets import named, random_deployments, random_fleets, random_locks
 from small_fleet import Document, fleet, standing
 from worker_sizes import clipped, workers_of
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import of_severity
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.capacity import Seen

@@ -3,8 +3,8 @@
 import pytest
 from small_fleet import class_, cluster, deployment, fleet, lock, placed, service, spot
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import of_severity
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Change, Endpoint, Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from random_fleets import NODE_PRICES, random_fleets, random_locks
 from small_fleet import Document, fleet
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.policy.quota import Quota
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.policy.quota import Quota
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock

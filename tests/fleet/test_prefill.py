@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from small_fleet import cluster, deployment, fleet, lock, role, standing
 
-from inferfleet.api.kinds.inference_cluster import Images, InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.inference_cluster import Images, InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.demands import demand
-from inferfleet.fleet.engines.revision import revision
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.fleet.placement.handover import waiting
+from inferfleet.fleet.revision import revision
 from inferfleet.fleet.shapes import Pod
 
 ON_L4 = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) < 0"

@@ -8,8 +8,8 @@ from packings import Size, Worker, fit
 from small_fleet import H100, L4, Document, class_, cluster, deployment, fleet, role
 from worker_sizes import workers_of
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock

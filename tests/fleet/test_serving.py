@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_fleet import cluster, deployment, fleet, lock, service
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, of_severity
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock

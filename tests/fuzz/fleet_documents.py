@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.model_service import ModelService
-from inferfleet.api.kinds.policy.quota import Quota
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.validation import validated
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.validation import validated
 from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import PoolKey

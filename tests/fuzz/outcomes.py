@@ -18,14 +18,14 @@ from typing import Any
 import yaml
 from cases import OUTSIDE, SECRET, Case, write
 
-from inferfleet.api.loading.stack import load_stack
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.main import app
+from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+from inferfleet.clusters.connections.repository import Repository
 from inferfleet.desired import desired
+from inferfleet.documents.loading.stack import load_stack
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.reach.kubeconfig import read_kubeconfigs
-from inferfleet.reach.repository import Repository
 
 # Seconds after which an input counts as one that never ends.
 LIMIT = 300.0

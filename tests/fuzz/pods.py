@@ -26,7 +26,7 @@ from pod_values import (
     Template,
 )
 
-from inferfleet.api.pods.schema import Field, fields, is_type
+from inferfleet.documents.pods.schema import Field, fields, is_type
 
 # Types that have one of their fields besides a name.
 _ONE_OF = ("EnvVarSource", "LifecycleHandler", "Volume", "VolumeProjection")

@@ -4,16 +4,16 @@ from typing import Any
 
 from pods import templates
 
-from inferfleet.api.kinds.base import API_VERSION
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.loading.validation import validated
-from inferfleet.api.pods.template import template_mistakes
+from inferfleet.documents.kinds.base import API_VERSION
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.loading.validation import validated
+from inferfleet.documents.pods.template import template_mistakes
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.contradictions import document_contradictions, template_problems
-from inferfleet.manifests.pod.hardware import Hardware
-from inferfleet.manifests.pod.stand import Stand
-from inferfleet.manifests.pod.template import pod_template
+from inferfleet.serving.pod.contradictions import document_contradictions, template_problems
+from inferfleet.serving.pod.hardware import Hardware
+from inferfleet.serving.pod.stand import Stand
+from inferfleet.serving.pod.template import pod_template
 
 _SPOT = Spot("ml/web", "east", (("decode", "h100"),))
 _HARDWARE = Hardware("nvidia.com/gpu", 2, 8, {"inferfleet.dev/pool": "h100"})

@@ -5,7 +5,7 @@ from typing import Any
 
 from one_request import NO_CHECK
 
-from inferfleet.api.problems import Problem
+from inferfleet.documents.problems import Problem
 from inferfleet.plugins import contract
 from inferfleet.plugins.calling import problems_of
 from inferfleet.plugins.chain import Outcome, bind, run

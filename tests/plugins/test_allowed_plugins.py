@@ -9,9 +9,9 @@ import pytest
 from fleet_of_one import OnDisk
 from installing import as_package, in_folder
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.kinds.settings import AllowedPlugin, Settings
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.settings import AllowedPlugin, Settings
 from inferfleet.plugins.loading import found_plugins, installed, registered
 from inferfleet.plugins.registry import MODULES, Registry, builtin
 

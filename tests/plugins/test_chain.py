@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from running import mine, outcome_of, ran
 
-from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
+from inferfleet.documents.kinds.plugin_spec import PluginScope, PluginSpec
+from inferfleet.documents.pods.diff import FieldChange
 from inferfleet.plugins import contract
 from inferfleet.plugins.calling import Step
 from inferfleet.plugins.chain import Outcome
 from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Request
-from inferfleet.plugins.diff import FieldChange
 from inferfleet.plugins.link import Link, Origin
 from inferfleet.plugins.registry import Registry, builtin
 

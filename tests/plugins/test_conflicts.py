@@ -7,8 +7,8 @@ import pytest
 from one_request import NO_CHECK
 from running import mine, ran
 
-from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.problems import Where
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.problems import Where
 from inferfleet.plugins import api, contract
 from inferfleet.plugins.calling import problems_of
 from inferfleet.plugins.chain import bind, run

@@ -14,8 +14,8 @@ from one_request import NO_CHECK
 from pydantic import Field, field_validator
 from running import mine, ran
 
-from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.problems import Mistake, Mistaken
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.problems import Mistake, Mistaken
 from inferfleet.plugins import contract
 from inferfleet.plugins.calling import problems_of
 from inferfleet.plugins.chain import bind, run

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import pytest
 from running import mine, outcome_of, ran
 
-from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.desired.demands.shares import admitted
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
 from inferfleet.fleet.shapes import Pod, pod_of
 from inferfleet.plugins.api import Edited, PodTemplate, Request, SidecarConfig, put_container
 from inferfleet.plugins.calling import Step

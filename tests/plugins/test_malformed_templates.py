@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from running import mine, ran
 
-from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.problems import Problem
+from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.problems import Problem
 from inferfleet.plugins import contract
 from inferfleet.plugins.chain import Outcome
 from inferfleet.plugins.contract import PodTemplate, Request

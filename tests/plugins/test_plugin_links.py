@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, field_serializer
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.problems import Where
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.plugin_spec import PluginScope, PluginSpec
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.problems import Where
 from inferfleet.plugins.chain import bind, fingerprint
 from inferfleet.plugins.contract import Config, Plugin
 from inferfleet.plugins.link import Link, links

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inferfleet.plugins.diff import FieldChange, changes
+from inferfleet.documents.pods.diff import FieldChange, changes
 from inferfleet.plugins.plain import plain
 
 JSON = st.recursive(

@@ -2,7 +2,7 @@
 
 from small_state import GOOGLE, IN, POOL, Values, config_map, exported, pool, resource, state, urn
 
-from inferfleet.api.problems import Problem
+from inferfleet.documents.problems import Problem
 from inferfleet.recovery.decide import Absent, Action, Decision, Present, decide, edited, refreshes, restored
 from inferfleet.recovery.state import StackResource, State
 

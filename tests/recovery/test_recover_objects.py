@@ -8,8 +8,8 @@ from fake_cluster import FakeCluster, thing
 from own_cluster import connection, desired_on
 from small_state import Values, config_map, resource, urn
 
-from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
 from inferfleet.recovery.decide import Absent, Presence, Present
 from inferfleet.recovery.objects import presence

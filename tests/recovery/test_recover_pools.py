@@ -5,7 +5,7 @@ from fake_google import PATH, FakeGoogle, error
 from own_cluster import GKE, desired_on
 from small_state import POOL, Values, resource, state, urn
 
-from inferfleet.api.problems import Problem
+from inferfleet.documents.problems import Problem
 from inferfleet.recovery.pools import BrokenPool, broken_pools
 from inferfleet.recovery.state import State
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
 from sandbox import clusters
 from sandbox.cluster.kwok import COMPLETE, KwokCluster
 from sandbox.network import pod_network

@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
 from sandbox import clusters
 from sandbox.cluster import kwok
 from sandbox.cluster.kwok import KwokCluster

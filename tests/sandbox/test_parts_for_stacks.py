@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, OnDisk, together
 
-from inferfleet.api import load
+from inferfleet.documents import load
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart
 from sandbox.agent.programs.images import PICKERS, SUITES

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api import load
+from inferfleet.documents import load
 from sandbox.cluster import ports
 from sandbox.environment import environment
 from sandbox.places import StackPlaces, project_root

@@ -5,13 +5,13 @@ from functools import cache
 
 from rendered_frontier import ROOT, WORKLOADS, Manifest, engine, templates
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
-from inferfleet.profiles.engines import engine as engine_defaults
+from inferfleet.tables.engines import engine as engine_defaults
 from sandbox.engine.protocol import Start
 
 FOLDER = ROOT / "stacks" / "disaggregated"

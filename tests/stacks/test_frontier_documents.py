@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from rendered_frontier import ROOT, SHAPES, documents, frontier, part_of, shape
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.load import load
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.load import load
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from sandbox.engine.settings import settings

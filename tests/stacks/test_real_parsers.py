@@ -6,12 +6,12 @@ from typing import Any
 
 from real_parsers import refusals, with_real_parsers
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.workers import Position
-from inferfleet.api.loading.stack import load_stack
-from inferfleet.fleet.engines.worker import WorkerPod
-from inferfleet.fleet.engines.written import command_line
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.roles import engine_of, roles_of, workers_of
+from inferfleet.serving.engines.worker import WorkerPod
+from inferfleet.serving.engines.written import command_line
 
 ROOT = Path(__file__).parent.parent.parent
 # What the controller of LeaderWorkerSets puts in for them in the second pod of a worker.

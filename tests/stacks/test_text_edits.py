@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.manifests.worker_set import KIND
-from inferfleet.manifests.workload import templates_of
+from inferfleet.serving.worker_set import KIND
+from inferfleet.serving.workload import templates_of
 
 ROOT = Path(__file__).parent.parent.parent
 STACKS = ("local", "frontier", "disaggregated", "gke-demo")

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from inferfleet.api.kinds.inference_class import Device, InferenceClass
-from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
+from inferfleet.cloud.gke.facts.machine import Machine
+from inferfleet.cloud.gke.facts.machines import machine_of
+from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.fleet.placement.sizes import cores, gib
 from inferfleet.fleet.shapes import accelerators
-from inferfleet.gke.facts.machine import Machine
-from inferfleet.gke.facts.machines import machine_of
 
 # The provider of nodes that exist already, as a search names it.
 NO_PROVIDER = "none"

@@ -5,25 +5,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.serving.scaling import ReplicaRange
-from inferfleet.api.kinds.workers import Position, positions_of
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.plan import gpus_or_cpu, pools, reason_rows
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired, ReadyHook
-from inferfleet.digest.texts import command_text
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.serving.scaling import ReplicaRange
+from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.fleet import names
 from inferfleet.fleet.advice.short import by_cluster, fix_lines
 from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced
-from inferfleet.fleet.engines.worker import WorkerPod
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.sizes import cores, gib, needed
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import RESOURCES, Demand, Demands, Pod, PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.calling import Step, in_amounts
+from inferfleet.review.digest.texts import command_text
+from inferfleet.serving.engines.worker import WorkerPod
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inferfleet.api.wording import listing
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.plan import node_values
 from inferfleet.cli.show.tables import print_table
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.advice.short import cost, place
 from inferfleet.fleet.placement.sizes import counted
 from inferfleet.fleet.whatif.each import Consequence

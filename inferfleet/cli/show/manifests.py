@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import yaml
 
-from inferfleet.api.loading.border import border_of
-from inferfleet.api.loading.files import read_text, write_text
-from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import commands
+from inferfleet.documents.loading.border import border_of
+from inferfleet.documents.loading.files import read_text, write_text
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.wording import commands
 
 Format = Literal["yaml", "json"]
 # Text that every YAML reader takes for text. kubectl's reads more as numbers and booleans (y, 1e3, 0o17) than

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.api.loading.schema import config_schema
 from inferfleet.cli.output import print_line
+from inferfleet.documents.loading.schema import config_schema
 from inferfleet.plugins.contract import Plugin
 from inferfleet.plugins.registry import Registry
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
+from inferfleet.cloud.gke.explained import OURS, Setting, pool_settings
+from inferfleet.cloud.gke.values import CloudCluster
 from inferfleet.desired.values import Desired
-from inferfleet.gke.explained import OURS, Setting, pool_settings
-from inferfleet.gke.values import CloudCluster
 
 
 def clouds(desired: Desired) -> dict[str, CloudCluster]:

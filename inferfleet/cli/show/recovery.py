@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.problems import Problem
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
+from inferfleet.documents.problems import Problem
 from inferfleet.recovery.decide import Action
 from inferfleet.recovery.locks import Holder
 from inferfleet.recovery.survey import Survey

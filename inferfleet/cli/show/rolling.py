@@ -4,9 +4,9 @@ from dataclasses import asdict
 from typing import Any
 
 from inferfleet.cli.output import print_line
-from inferfleet.digest.values.models import Model
-from inferfleet.digest.values.stack import Stack
 from inferfleet.fleet.placement.sizes import counted
+from inferfleet.review.digest.values.models import Model
+from inferfleet.review.digest.values.stack import Stack
 
 # A stack that a commit had not, or had with errors, has nothing to be compared with.
 WITHOUT_BASE = ("added", "not compared")

@@ -6,7 +6,7 @@ from typing import Any
 
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
-from inferfleet.status.values import (
+from inferfleet.clusters.status.values import (
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,

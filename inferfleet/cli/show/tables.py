@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from inferfleet.api.wording import one_line
+from inferfleet.documents.wording import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,18 +8,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.loading.load import load
-from inferfleet.api.loading.stack import find_root, stacks_of
-from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import one_of, shown
 from inferfleet.cli.output import print_line, print_yaml
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.classes import Search, print_classes
 from inferfleet.cli.show.manifests import manifest_text
 from inferfleet.cli.source import AsJson, StackName, catalogue, read_source
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.loading.load import load
+from inferfleet.documents.loading.stack import find_root, stacks_of
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.wording import one_of, shown
 
 NamesOrPaths = Annotated[
     list[str] | None,

@@ -7,11 +7,6 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.loading.files import write_text
-from inferfleet.api.loading.stack import find_root, stacks_of
-from inferfleet.api.loading.stack_files import files_of_stack, map_in
-from inferfleet.api.problems import InvalidDocuments, Problem, Where, of_severity
-from inferfleet.api.wording import listing
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import json_text, print_line, print_yaml
 from inferfleet.cli.report import reporting
@@ -20,12 +15,17 @@ from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.source import AsJson, Source, locks_by_default, stack_source
 from inferfleet.desired.gate import lock_refusals, refusals
 from inferfleet.desired.values import Desired
-from inferfleet.digest.beyond import beyond
-from inferfleet.digest.compare import Version, compared_stack, told
-from inferfleet.digest.update import Side, lock_after
-from inferfleet.digest.values.files import File
-from inferfleet.digest.values.stack import Digest, Stack
-from inferfleet.revision import Revision, revision
+from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.stack import find_root, stacks_of
+from inferfleet.documents.loading.stack_files import files_of_stack, map_in
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where, of_severity
+from inferfleet.documents.wording import listing
+from inferfleet.review.commit import Revision, revision
+from inferfleet.review.digest.beyond import beyond
+from inferfleet.review.digest.compare import Version, compared_stack, told
+from inferfleet.review.digest.update import Side, lock_after
+from inferfleet.review.digest.values.files import File
+from inferfleet.review.digest.values.stack import Digest, Stack
 
 Base = Annotated[
     str,

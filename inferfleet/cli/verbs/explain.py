@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import listing, one_of, shown
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show import pool as pool_explanation
 from inferfleet.cli.show.explanation import explanation, show
 from inferfleet.cli.show.explanation_values import as_values
 from inferfleet.cli.source import AsJson, Paths, StackName, read_source
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.wording import listing, one_of, shown
 
 Thing = Annotated[
     str,

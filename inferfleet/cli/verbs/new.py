@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 import typer
 import yaml
 
-from inferfleet.api.loading.files import write_text
-from inferfleet.api.loading.stack_files import shipped
-from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import listing, shown
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import refuse_links
+from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.stack_files import shipped
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.wording import listing, shown
 
 Folder = Annotated[Path, typer.Argument(help="The project's folder, which is made where it is missing.")]
 Name = Annotated[

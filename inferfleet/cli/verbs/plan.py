@@ -7,11 +7,6 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.loading.files import write_text
-from inferfleet.api.loading.stack import find_root
-from inferfleet.api.loading.stack_files import read_lock
-from inferfleet.api.problems import Problem, of_severity
-from inferfleet.api.wording import one_line, one_of, shown
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
@@ -22,6 +17,11 @@ from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_ap
 from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.stack import find_root
+from inferfleet.documents.loading.stack_files import read_lock
+from inferfleet.documents.problems import Problem, of_severity
+from inferfleet.documents.wording import one_line, one_of, shown
 from inferfleet.fleet.advice.exposed import exposed, one_picker
 from inferfleet.fleet.lock.lock import matches, text
 from inferfleet.fleet.whatif.each import n_minus_one as after_each_loss
@@ -180,7 +180,7 @@ def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -
     if source.files is None:
         return
     # It imports a client for clusters, which a plan that writes nothing does without.
-    from inferfleet.reach.repository import Repository
+    from inferfleet.clusters.connections.repository import Repository
     from inferfleet.run import with_reachable_uids
 
     trusted = source.documents.settings.trust_repository_kubeconfigs

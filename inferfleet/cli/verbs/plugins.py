@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.stack import find_root, load_stack, stacks_of
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.plugins import as_values, show
 from inferfleet.cli.source import AsJson, StackName, outside_plugins
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.stack import find_root, load_stack, stacks_of
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.loading import found_plugins, stdout_to_stderr
 
 

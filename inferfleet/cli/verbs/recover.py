@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.loading.stack import find_root
-from inferfleet.api.loading.stack_files import files_of_stack
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.recovery import as_values, notices, show
 from inferfleet.cli.source import AsJson, StackName, container_api, only_stack, read_source
+from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.desired.values import Desired
-from inferfleet.recovery.pulumi_command import Pulumi
+from inferfleet.documents.loading.stack import find_root
+from inferfleet.documents.loading.stack_files import files_of_stack
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.recovery.survey import Survey, survey
 from inferfleet.recovery.work import carry_out, commands
 

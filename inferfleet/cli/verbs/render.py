@@ -12,9 +12,9 @@ from inferfleet.cli.output import print_json, print_line, print_yaml, visible
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import Format, manifest_text, write_folder
 from inferfleet.cli.source import Paths, StackName, read_source
+from inferfleet.cloud.gke.values import CloudResource
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired, KubeObject
-from inferfleet.gke.values import CloudResource
 
 Folder = Annotated[
     Path | None,

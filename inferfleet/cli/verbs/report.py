@@ -6,20 +6,20 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.loading.files import write_text
-from inferfleet.api.loading.stack import find_root
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.show.picture.page import page
 from inferfleet.cli.source import AsJson, StackName, only_stack, stack_source
 from inferfleet.cli.verbs.digest import compared
+from inferfleet.clusters.status.values import Status
 from inferfleet.desired.gate import announcements, refusals
-from inferfleet.digest.update import Side
-from inferfleet.digest.values.stack import Stack
-from inferfleet.picture.picture import picture
-from inferfleet.revision import Revision
-from inferfleet.status.values import Status
+from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.stack import find_root
+from inferfleet.review.commit import Revision
+from inferfleet.review.digest.update import Side
+from inferfleet.review.digest.values.stack import Stack
+from inferfleet.review.picture.picture import picture
 
 File = Annotated[Path, typer.Option("--output", "-o", help="Write this HTML file.")]
 Base = Annotated[
@@ -82,6 +82,6 @@ def report(
 def _look(side: Side, root: Path) -> Status:
     """Return what clusters say now; only this needs the libraries that ask them."""
     from inferfleet.cli.verbs.status import look
-    from inferfleet.reach.repository import Repository
+    from inferfleet.clusters.connections.repository import Repository
 
     return look(side.desired, Repository(root, side.documents.settings.trust_repository_kubeconfigs))

@@ -5,17 +5,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.schema import json_schema, value_schema
-from inferfleet.api.loading.stack import find_root, load_stack
-from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.output import print_json
 from inferfleet.cli.report import reporting
 from inferfleet.cli.source import StackName, outside_plugins
-from inferfleet.digest.values.stack import Digest
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.schema import json_schema, value_schema
+from inferfleet.documents.loading.stack import find_root, load_stack
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.loading import found_plugins, stdout_to_stderr
 from inferfleet.plugins.registry import MODULES
+from inferfleet.review.digest.values.stack import Digest
 
 Of = Annotated[
     Literal["documents", "digest"],

@@ -11,20 +11,20 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from inferfleet.api.problems import Problem, cluster_problem
-from inferfleet.api.wording import one_line
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.status import as_values, show, tables
 from inferfleet.cli.show.tables import table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
+from inferfleet.clusters.connections.asked import Asked
+from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+from inferfleet.clusters.connections.repository import Repository
+from inferfleet.clusters.status.read import Seen, read, read_cloud
+from inferfleet.clusters.status.status import status as status_of
+from inferfleet.clusters.status.values import Phase, Status
 from inferfleet.desired.values import Desired
-from inferfleet.reach.asked import Asked
-from inferfleet.reach.kubeconfig import read_kubeconfigs
-from inferfleet.reach.repository import Repository
-from inferfleet.status.read import Seen, read, read_cloud
-from inferfleet.status.status import status as status_of
-from inferfleet.status.values import Phase, Status
+from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.wording import one_line
 
 # Seconds: a cluster that does not answer must not delay the answers of the others for long.
 SECONDS = 10.0

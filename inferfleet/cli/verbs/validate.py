@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.loading.stack import find_root, stacks_of
-from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, read_source, stack_source
 from inferfleet.desired.gate import announcements, refusals
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.loading.stack import find_root, stacks_of
+from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity
 
 Every = Annotated[bool, typer.Option("--all", help="Check all stacks of the project.")]
 

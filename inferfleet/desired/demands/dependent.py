@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.problems import Problem
 from inferfleet.desired.demands.shares import PARTS, admitted
 from inferfleet.desired.demands.worked import Worked, pool_of
 from inferfleet.desired.pods import Pods
+from inferfleet.documents.pods.diff import changes, leaves
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.shapes import RESOURCES
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.diff import changes, leaves
 
 _STEP = (
     "Let what pods ask for follow from the deployment and its class; or name the plugin in the chains of the "

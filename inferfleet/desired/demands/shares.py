@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.problems import Where
 from inferfleet.desired.pods import Pods
+from inferfleet.documents.problems import Where
 from inferfleet.fleet.shapes import Demand, Pod, Share, pod_of
 from inferfleet.plugins.chain import Outcome
 

@@ -10,11 +10,13 @@ the document says all then.
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.node_pool import NodePool
+from inferfleet.cloud.gke.decide import cloud_pools
+from inferfleet.cloud.gke.values import CloudPool
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
@@ -29,8 +31,6 @@ from inferfleet.fleet.shapes import (
     node,
 )
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.decide import cloud_pools
-from inferfleet.gke.values import CloudPool
 from inferfleet.plugins.calling import Finding
 from inferfleet.plugins.link import Origin
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.roles import roles_of, workers_of
 

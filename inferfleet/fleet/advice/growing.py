@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.wanted import Wanted

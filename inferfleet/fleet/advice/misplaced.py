@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.workers import POSITIONS
-from inferfleet.api.problems import Problem
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.workers import POSITIONS
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.reasons import Why, kept_free, listed

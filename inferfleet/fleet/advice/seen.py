@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Literal
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.capacity import FILE, FRESH, Seen
 from inferfleet.fleet.placement.held_back import pools_of, shortage
 from inferfleet.fleet.shapes import PoolKey, node

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from inferfleet.api.wording import listing, shown
+from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
 from inferfleet.fleet.placement.reasons import ROOM, listed
 from inferfleet.fleet.placement.sizes import counted

@@ -8,10 +8,10 @@ is planned, and must be the class's.
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.workers import POSITIONS
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import shown
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.workers import POSITIONS
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import shown
 from inferfleet.fleet.placement.sizes import gib
 from inferfleet.fleet.requests import requests
 from inferfleet.fleet.roles import roles_of, template_path, workers_of

@@ -6,9 +6,9 @@ because a Gateway leads nowhere but to its own cluster.
 
 from collections.abc import Iterator
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, cluster_problem
-from inferfleet.api.wording import listing
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import InvalidDocuments, Problem, Where
-from inferfleet.api.wording import shown
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where
+from inferfleet.documents.wording import shown
 from inferfleet.fleet.lock.text import MOST_PROBLEMS, Entry, entries, flow, quoted, read_flow, scalar
 from inferfleet.fleet.shapes import PoolKey
 

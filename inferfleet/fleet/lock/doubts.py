@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from itertools import groupby
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, Where
-from inferfleet.api.wording import listing, shown
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem, Where
+from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.lock.capacity import FILE, Seen
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import PoolKey

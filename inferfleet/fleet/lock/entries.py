@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from inferfleet.api.wording import shown
+from inferfleet.documents.wording import shown
 from inferfleet.fleet.lock.text import Entry, quoted, read_flow, unquoted
 from inferfleet.fleet.spot import Spot
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.problems import InvalidDocuments, Problem, Where
-from inferfleet.api.wording import shown
+from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where
+from inferfleet.documents.wording import shown
 from inferfleet.fleet.lock import entries as lock_entries
 from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.text import (

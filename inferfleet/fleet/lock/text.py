@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from re import compile as pattern
 from typing import Any
 
-from inferfleet.api.problems import Problem, Where
-from inferfleet.api.wording import shown
-from inferfleet.api.yaml.budget import Unreadable
-from inferfleet.api.yaml.syntax import conflict
-from inferfleet.api.yaml.text import texts
+from inferfleet.documents.problems import Problem, Where
+from inferfleet.documents.wording import shown
+from inferfleet.documents.yaml.budget import Unreadable
+from inferfleet.documents.yaml.syntax import conflict
+from inferfleet.documents.yaml.text import texts
 
 # Words that YAML parsers read as something else than text (YAML 1.1 and 1.2 together).
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})

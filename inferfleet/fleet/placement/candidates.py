@@ -8,10 +8,9 @@ chooses its pool by these; the others choose theirs on the same cluster in the s
 
 from collections.abc import Mapping
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.work import take
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.work import take
 from inferfleet.fleet import names
-from inferfleet.fleet.engines.revision import revision
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.order import Order
 from inferfleet.fleet.placement.policy.quotas import Refusal
@@ -20,6 +19,7 @@ from inferfleet.fleet.placement.policy.wanted import Wanted, Wants
 from inferfleet.fleet.placement.prices import prices
 from inferfleet.fleet.placement.rooms import More, Room
 from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.revision import revision
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 

@@ -6,8 +6,8 @@ Pulumi creates before it deletes, and waits for what it creates: it would wait f
 from collections import Counter
 from collections.abc import Collection
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import of_severity
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Leaving, Plan
 from inferfleet.fleet.lock.lock import Lock

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.node_pool import NodePool
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.fleet.lock.capacity import Beside, Seen
 from inferfleet.fleet.placement.rooms import More, Room, Rooms
 from inferfleet.fleet.placement.sizes import cores, counted, gib, gpus

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.placement.held_back import HeldBack, Shortage
 from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.policy.quotas import Quotas

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.shapes import accelerator
 
 _Rank = tuple[bool, Fraction, Fraction, int, str]

@@ -5,8 +5,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.wording import listing, shown
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.lock.capacity import FILE
 from inferfleet.fleet.placement.candidates import Candidates

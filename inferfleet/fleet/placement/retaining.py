@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
-from inferfleet.fleet.engines.revision import revision
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.revision import revision
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.spot import Spot
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter, mul
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.placement import packing
 from inferfleet.fleet.placement.packing import Filled, Free, Gang, Packing, no_more
 from inferfleet.fleet.placement.prices import offer

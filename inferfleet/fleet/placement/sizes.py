@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from inferfleet.api.kinds.workers import POSITIONS
+from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.fleet.shapes import Demand, Node, Pod, Share, fit
 
 

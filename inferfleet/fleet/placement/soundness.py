@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import LabelSelector
-from inferfleet.api.kinds.inference_cluster import Images
-from inferfleet.api.problems import Problem
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.base import LabelSelector
+from inferfleet.documents.kinds.inference_cluster import Images
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.placement.policy.kept import Impossible
 from inferfleet.fleet.placement.sizes import gpus
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
@@ -23,7 +23,7 @@ from inferfleet.fleet.roles import (
 )
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import Demands, Node, accelerators, has_accelerators, node, shape
-from inferfleet.profiles.devices import LINK_TYPE, NETWORK_DRIVER, RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import LINK_TYPE, NETWORK_DRIVER, RESOURCE_BY_DRIVER
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import Taint, Toleration
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import Images
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.work import take
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.base import Taint, Toleration
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import Images
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.work import take
 from inferfleet.fleet.placement.sizes import Misfit, gpus, misfit
 from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors, Unmet

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.held_back import HeldBack

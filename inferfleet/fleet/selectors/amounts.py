@@ -10,8 +10,8 @@ from decimal import ROUND_UP, Decimal, localcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.wording import shown
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.wording import shown
 
 if TYPE_CHECKING:
     from semver import Version

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.wording import listing, shown
-from inferfleet.api.work import take
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.wording import listing, shown
+from inferfleet.documents.work import take
 from inferfleet.fleet.selectors.amounts import SEMVER, SPOKEN, type_of
 from inferfleet.fleet.selectors.devices import SIZES, View, view
 from inferfleet.fleet.selectors.growth import compiling

@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
-from inferfleet.api.kinds.inference_class import Device, InferenceClass
-from inferfleet.api.wording import shown
+from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.wording import shown
 from inferfleet.fleet.selectors.cel import program
 from inferfleet.fleet.selectors.devices import qualified
 from inferfleet.fleet.selectors.source import InvalidSelector, Source, Token
 from inferfleet.fleet.shapes import accelerator
-from inferfleet.profiles.dra import PUBLISHED
+from inferfleet.tables.dra import PUBLISHED
 
 _MAPS = ("attributes", "capacity")
 # A text between one of these and `in` is the whole key, unlike in `"a" + "b" in attributes`.

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.kinds.inference_class import AttributeValue, Device, InferenceClass
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.wording import nearest, shown
+from inferfleet.documents.kinds.inference_class import AttributeValue, Device, InferenceClass
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.wording import nearest, shown
 from inferfleet.fleet.selectors.amounts import QUANTITY, Unusable, of_amount, semver, text_of, type_of
 from inferfleet.fleet.selectors.growth import Size
 from inferfleet.fleet.selectors.source import Token

@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-from inferfleet.api.wording import shown
+from inferfleet.documents.wording import shown
 from inferfleet.fleet.selectors.amounts import Unusable
 
 # Memory of one compiled pattern, which bounds the time to compile it too.

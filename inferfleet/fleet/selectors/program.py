@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from inferfleet.api.wording import nearest, shown
+from inferfleet.documents.wording import nearest, shown
 from inferfleet.fleet.selectors import amounts, growth, patterns
 from inferfleet.fleet.selectors.amounts import SPOKEN, Unusable
 from inferfleet.fleet.selectors.growth import MAX_WORK, PER_STEP, Size

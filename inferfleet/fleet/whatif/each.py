@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet.advice.short import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock

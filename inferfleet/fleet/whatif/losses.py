@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import listing, one_of, shown
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.wording import listing, one_of, shown
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import PoolKey
 

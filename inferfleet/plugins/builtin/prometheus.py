@@ -7,7 +7,7 @@ in its options file, which no pod template shows, so `explain` says it.
 
 Sources: prometheus/prometheus documentation/examples/prometheus-kubernetes.yml and the chart
 prometheus-community/prometheus (values.yaml, job kubernetes-pods) for the annotations; ports and paths of
-engines as in inferfleet/profiles/engines.py: vLLM docs/usage/metrics.md, SGLang
+engines as in inferfleet/tables/engines.py: vLLM docs/usage/metrics.md, SGLang
 docs/references/production_metrics.md (--enable-metrics), TensorRT-LLM tensorrt_llm/serve/openai_server.py,
 Triton docs/user_guide/metrics.md (port 8002, --metrics-port).
 """

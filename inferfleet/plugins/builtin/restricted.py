@@ -10,7 +10,8 @@ Images of engines run as root unless told otherwise (vllm/vllm-openai, lmsysorg/
 kubelet does not start an image of root with `runAsNonRoot`: `runAsUser` gives another user, who needs a home
 that it may write, such as HOME=/tmp.
 
-The rules of the level, those of level `baseline`, and their sources are in inferfleet/api/pods/security.py.
+The rules of the level, those of level `baseline`, and their sources are in
+inferfleet/documents/pods/security.py.
 """
 
 from collections.abc import Iterator

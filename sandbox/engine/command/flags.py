@@ -1,6 +1,6 @@
 """What the stand-ins read of the command lines of their engines, by the engine's label.
 
-Which flags an engine has is known from its own parser (`inferfleet.profiles.flags`). Here stands which of
+Which flags an engine has is known from its own parser (`inferfleet.tables.flags`). Here stands which of
 them say what a stand-in has to know, in the spelling under which `Arguments` keeps their values.
 
 Sources: vllm/entrypoints/launchers/cli_args.py and vllm/engine/arg_utils.py of vLLM 0.32.0,
@@ -10,7 +10,7 @@ sglang/srt/server_args.py of SGLang 0.5.23, tensorrt_llm/commands/serve.py.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inferfleet.profiles.flags.table import Flag, FlagTable
+from inferfleet.tables.flags.table import Flag, FlagTable
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import re
 
-from inferfleet.profiles.flags.table import FlagTable, flags
-from inferfleet.profiles.images import reference_of
+from inferfleet.tables.flags.table import FlagTable, flags
+from inferfleet.tables.images import reference_of
 from sandbox.engine.command.flags import EngineFlags
 
 _VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?).*")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.profiles.gke import CAPACITY_REQUEST, CONSUMED_REQUEST, QUEUED_CLASS
+from inferfleet.tables.gke import CAPACITY_REQUEST, CONSUMED_REQUEST, QUEUED_CLASS
 from sandbox.cluster.objects import now
 from sandbox.gcp.nodes.fitting import fits, free_of, requests, take
 from sandbox.gcp.nodes.pool_nodes import pool_node

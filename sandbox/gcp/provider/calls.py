@@ -13,7 +13,7 @@ from pulumi.runtime.proto import plugin_pb2
 from pulumi.runtime.proto import provider_pb2 as rpc
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
-from inferfleet.gke.facts.schema import resource
+from inferfleet.cloud.gke.facts.schema import resource
 from sandbox.gcp.operations import Cloud
 from sandbox.gcp.provider.check import check
 from sandbox.gcp.provider.diff import resource_changes

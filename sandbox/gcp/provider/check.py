@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.gke.facts.schema import Field, Fields, resource, walk
+from inferfleet.cloud.gke.facts.schema import Field, Fields, resource, walk
 from sandbox.gcp.provider.wire import UNKNOWN
 
 # The Python types of the values that each scalar type takes. To Python a bool is also an int; here it is not.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from inferfleet.gke.facts.schema import Field, Fields, resource
+from inferfleet.cloud.gke.facts.schema import Field, Fields, resource
 from sandbox.gcp.provider.wire import UNKNOWN
 from sandbox.gcp.rules.names import same_link
 from sandbox.gcp.rules.networking import SUBNETWORK, is_widened

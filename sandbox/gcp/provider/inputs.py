@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inferfleet.gke.facts.schema import Field, Fields
+from inferfleet.cloud.gke.facts.schema import Field, Fields
 from sandbox.gcp.provider.wire import UNKNOWN
 
 Values = dict[str, Any]

@@ -6,7 +6,7 @@ them there is the default of pools, which is too small for one. Memory is in GiB
 
 from dataclasses import dataclass
 
-from inferfleet.gke.facts import machines as facts
+from inferfleet.cloud.gke.facts import machines as facts
 
 
 @dataclass(frozen=True)

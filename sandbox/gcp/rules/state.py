@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.gke.facts.schema import Field, Fields
+from inferfleet.cloud.gke.facts.schema import Field, Fields
 
 Values = dict[str, Any]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from random_fleets import random_fleets, random_locks
 from small_fleet import Document, class_, cluster, deployment, fleet, gke, lock, quota, role
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet import plan
 from inferfleet.fleet.advice.short import fix_step
 from inferfleet.fleet.decisions import Fix, MoreNodes

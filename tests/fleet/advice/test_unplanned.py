@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from small_fleet import cluster, deployment, fleet, placed
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.capacity import Beside, Seen, parse, text
 
 DAY = date(2026, 11, 23)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, TODAY, together
 
-from inferfleet.api import load
-from inferfleet.api.problems import Problem, Where
+from inferfleet.documents import load
+from inferfleet.documents.problems import Problem, Where
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from work import least_cpu
 
-from inferfleet.api.problems import InvalidDocuments, Where
+from inferfleet.documents.problems import InvalidDocuments, Where
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, matches, parse, text
 from inferfleet.fleet.spot import Spot
 

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inferfleet.api.problems import InvalidDocuments, Where
+from inferfleet.documents.problems import InvalidDocuments, Where
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool, matches, parse, text
 
 LOCK = Lock(

@@ -3,7 +3,7 @@
 import pytest
 from small_fleet import class_, cluster, deployment, fleet, lock, spot
 
-from inferfleet.api.documents import Documents
+from inferfleet.documents.documents import Documents
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock

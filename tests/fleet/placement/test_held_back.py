@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from small_fleet import Document, cluster, deployment, fleet, lock, placed
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
 from inferfleet.fleet.advice.seen import stale
 from inferfleet.fleet.lock.capacity import Beside, Seen

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from small_fleet import cluster, deployment, fleet, placed, service
 
-from inferfleet.api.kinds.base import LabelSelector
+from inferfleet.documents.kinds.base import LabelSelector
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
 

@@ -1,10 +1,10 @@
 """How many nodes the replicas of a plan need."""
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.placement.ledger import nodes_used
 from inferfleet.fleet.spot import Spot

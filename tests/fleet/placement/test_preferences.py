@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from small_fleet import class_, cluster, deployment, fleet, gke, lock, placed
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from small_fleet import Document, class_, cluster, deployment, fleet, gke, lock, placed
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.settings import Settings
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet import plan
 
 EMPTY = lock({})

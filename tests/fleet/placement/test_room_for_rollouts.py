@@ -3,7 +3,7 @@
 import pytest
 from small_fleet import cluster, deployment, fleet, lock
 
-from inferfleet.api.problems import Problem
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Reason, Unplaced
 

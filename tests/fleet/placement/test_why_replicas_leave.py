@@ -3,8 +3,8 @@
 import pytest
 from small_fleet import cluster, deployment, fleet, lock, placed
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet import plan
 
 ONE_NODE = cluster("east", {"l4": ("l4", 1)})

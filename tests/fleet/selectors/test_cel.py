@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from inferfleet.api import work
-from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.documents import work
+from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.fleet.selectors import cel
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 

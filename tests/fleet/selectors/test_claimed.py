@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.selectors.claimed import Claimed, claimed
 

@@ -5,7 +5,7 @@ from textwrap import indent
 
 import pytest
 
-from inferfleet.api.loading.files import read
+from inferfleet.documents.loading.files import read
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 
 

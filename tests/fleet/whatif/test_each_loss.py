@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from random_fleets import random_fleets, random_locks
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed, spot
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet import plan
 from inferfleet.fleet.advice.short import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from sandbox.cluster.nodes import nodes
 from sandbox.devices.published import MADE_FROM, has_channels, published
 

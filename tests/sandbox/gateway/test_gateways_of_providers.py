@@ -6,10 +6,10 @@ from ipaddress import IPv4Network
 import pytest
 from gateway_objects import gateway, snapshot
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.serving.gateway import Gateway
-from inferfleet.manifests.routes import deployment_route
-from inferfleet.profiles.table import profile
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.serving.gateway import Gateway
+from inferfleet.serving.routes import deployment_route
+from inferfleet.tables.table import profile
 from sandbox.gateway.attachment import NotAccepted
 from sandbox.gateway.config import config
 

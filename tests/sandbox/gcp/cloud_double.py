@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp.test_utils import TestClient, TestServer
 from small_cloud import cluster, network, pool
 
-from inferfleet.gke.facts.schema import resource
+from inferfleet.cloud.gke.facts.schema import resource
 from sandbox.gcp.container_api import application
 from sandbox.gcp.operations import Cloud
 from sandbox.gcp.provider.check import check

@@ -7,16 +7,16 @@ import pytest
 import yaml
 from cloud_double import empty_cloud
 
-from inferfleet.api import load
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import of_severity
+from inferfleet.cloud.gke.decide import decide
+from inferfleet.cloud.gke.facts.schema import resource
+from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.documents import load
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.gke.decide import decide
-from inferfleet.gke.facts.schema import resource
-from inferfleet.gke.values import CloudResource
 from sandbox.gcp.nodes.pool_nodes import capacity_of
 from sandbox.gcp.provider.check import check
 from sandbox.gcp.provider.diff import diff

@@ -7,7 +7,7 @@ import pytest
 from cloud_double import create, empty_cloud, inputs, with_cluster
 from small_cloud import CLUSTER, POOL, SUBNET, cluster, l4, network, pool
 
-from inferfleet.gke.facts.schema import resource
+from inferfleet.cloud.gke.facts.schema import resource
 from sandbox.gcp.provider.diff import Change, diff, resource_changes
 from sandbox.gcp.provider.replies import diff_response
 from sandbox.gcp.provider.wire import UNKNOWN

@@ -7,7 +7,7 @@ import pytest
 from cloud_double import IDS, create, empty_cloud, inputs, with_cluster
 from small_cloud import POOL, cluster, l4, network, pool
 
-from inferfleet.gke.facts.schema import resource
+from inferfleet.cloud.gke.facts.schema import resource
 from sandbox.gcp import faults
 from sandbox.gcp.provider.inputs import imported_inputs, refreshed_inputs
 from sandbox.gcp.provider.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 from cloud_double import IDS, ask, create, empty_cloud, inputs, with_cluster
 from small_cloud import CLUSTER, cluster, l4, network, pool
 
-from inferfleet.gke.facts.schema import resource
+from inferfleet.cloud.gke.facts.schema import resource
 from sandbox.gcp.provider.check import check
 from sandbox.gcp.provider.diff import resource_changes
 from sandbox.gcp.rules.errors import ApiError

@@ -13,12 +13,12 @@ from cloud_double import IDS, create, empty_cloud
 from fake_google import service_account
 from small_cloud import Resource, cluster, network, pool
 
+from inferfleet.cloud.gke.values import CloudCluster, CloudComponent, CloudResource
+from inferfleet.clusters.connections.google_login import addresses
+from inferfleet.clusters.doctor.leftovers import leftovers
+from inferfleet.clusters.doctor.values import Check
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
-from inferfleet.doctor.leftovers import leftovers
-from inferfleet.doctor.values import Check
 from inferfleet.fleet.decisions import Plan
-from inferfleet.gke.values import CloudCluster, CloudComponent, CloudResource
-from inferfleet.reach.google_login import addresses
 from sandbox.gcp.container_api import application
 from sandbox.gcp.operations import Cloud
 

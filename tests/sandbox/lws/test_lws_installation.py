@@ -8,8 +8,8 @@ import pytest
 import yaml
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, OnDisk, together
 
-from inferfleet.api import load
-from inferfleet.api.documents import Documents
+from inferfleet.documents import load
+from inferfleet.documents.documents import Documents
 from sandbox.cluster import companions, ports
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import KwokCluster

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from inferfleet.api import InvalidDocuments
+from inferfleet.documents import InvalidDocuments
 from sandbox.problem import SandboxProblem
 from sandbox.verbs.sandbox import app
 from sandbox.verbs.stack import stack_documents, stack_places

@@ -6,10 +6,10 @@ It has a bound of its own for each kind, so that neither files with other names 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from inferfleet.api.wording import one_line
 from inferfleet.cli.show.digest.words import code
-from inferfleet.digest.values.files import File, FileKind
-from inferfleet.digest.values.models import Coming
+from inferfleet.documents.wording import one_line
+from inferfleet.review.digest.values.files import File, FileKind
+from inferfleet.review.digest.values.models import Coming
 
 # Files of a kind, and characters of a name: all of it is less than half of a comment.
 _MOST, _LONGEST = 10, 100

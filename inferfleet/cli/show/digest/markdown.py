@@ -12,7 +12,7 @@ from inferfleet.cli.show.digest.sections import (
     services_that_end,
 )
 from inferfleet.cli.show.digest.words import code, plain
-from inferfleet.digest.values.stack import Digest, Stack, State
+from inferfleet.review.digest.values.stack import Digest, Stack, State
 
 # GitHub takes 65,536 characters for a comment; workflows put a few lines around it.
 MOST = 60 * 1024

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 
-from inferfleet.api.problems import ALSO, Severity
 from inferfleet.cli.show.digest.words import code, plain
-from inferfleet.digest.values.models import Model
-from inferfleet.digest.values.nodes import Pool, Resource
-from inferfleet.digest.values.stack import Stack, Told
-from inferfleet.digest.values.written import Field, Waiver, Written
+from inferfleet.documents.problems import ALSO, Severity
+from inferfleet.review.digest.values.models import Model
+from inferfleet.review.digest.values.nodes import Pool, Resource
+from inferfleet.review.digest.values.stack import Stack, Told
+from inferfleet.review.digest.values.written import Field, Waiver, Written
 
 # Rules of an update itself, which somebody must see.
 _OPENED = ("Settings", "Lock", "Policy", "InferenceCluster")

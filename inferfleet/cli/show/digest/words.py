@@ -2,7 +2,7 @@
 
 import re
 
-from inferfleet.api.wording import one_line
+from inferfleet.documents.wording import one_line
 
 # Longest line of a message; `--json` has all of it.
 LONGEST = 600

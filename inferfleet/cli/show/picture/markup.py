@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from inferfleet.api.wording import one_line
+from inferfleet.documents.wording import one_line
 
 # https://html.spec.whatwg.org/multipage/syntax.html#void-elements, looked up on 2026-11-24.
 _VOID = frozenset({"input", "meta"})

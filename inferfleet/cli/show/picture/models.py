@@ -2,7 +2,7 @@
 
 from inferfleet.cli.show.picture.markup import Html, element, joined
 from inferfleet.cli.show.picture.parts import marks, phase, table
-from inferfleet.picture.values import Model, Picture, Place, Route, Service
+from inferfleet.review.picture.values import Model, Picture, Place, Route, Service
 
 # Pods that are told one by one are those of so many models.
 _UNFOLDED = 8

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from inferfleet.api.loading.files import write_text
-from inferfleet.api.loading.stack_files import read_capacity
-from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.tables import print_table
 from inferfleet.cli.source import AsJson, StackName, google, read_source, shown_path
 from inferfleet.desired.values import Connection
+from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.stack_files import read_capacity
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.advice.seen import remarks
 from inferfleet.fleet.lock.capacity import Beside, Seen, text
 from inferfleet.fleet.placement.held_back import amount
@@ -49,10 +49,10 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
         if files is None:
             return
         # They import clients for clusters and Google Cloud.
-        from inferfleet.preflight.seen import look
-        from inferfleet.reach.gke import path_of
-        from inferfleet.reach.kubeconfig import GIVEN_UP, read_kubeconfigs
-        from inferfleet.reach.repository import Repository
+        from inferfleet.clusters.connections.gke import path_of
+        from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
+        from inferfleet.clusters.connections.repository import Repository
+        from inferfleet.clusters.preflight.seen import look
 
         desired = source.desired()
         connections = [cluster.connection for cluster in desired.clusters]

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import LabelSelector
-from inferfleet.api.kinds.model_deployment import ModelDeploymentSpec
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.base import LabelSelector
+from inferfleet.documents.kinds.model_deployment import ModelDeploymentSpec
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.policy.wanted import domains, prefers
 from inferfleet.fleet.shapes import PoolKey

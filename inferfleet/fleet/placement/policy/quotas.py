@@ -13,11 +13,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.policy.quota import Quota
-from inferfleet.api.problems import Problem, Where
-from inferfleet.api.wording import listing
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.problems import Problem, Where
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.placement.prices import class_of, hourly, offer
 from inferfleet.fleet.shapes import Demand, Demands, PoolKey
 from inferfleet.fleet.spot import Spot

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeploymentSpec
-from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.kinds.policy.placement import STEADY, Preference
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeploymentSpec
+from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.policy.placement import STEADY, Preference
 from inferfleet.fleet.placement.prices import class_of, ranks
 from inferfleet.fleet.placement.rooms import Room, Rooms
 from inferfleet.fleet.placement.suitability import Suitability

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
 from inferfleet.fleet.placement.exchange import exchange
 

@@ -1,0 +1,113 @@
+"""The Kubernetes provider of a cluster, through which everything on it is registered."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from inferfleet.cloud.gke.kubeconfig import kubeconfig
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.components.cloud import Cloud
+from inferfleet.desired.values import Connection
+
+# For a cluster that is given up and whose kubeconfig is gone or not used. With an empty text the engine's
+# provider would take the kubeconfig that is active on the machine, and so another cluster. No name below
+# .invalid can be resolved: https://www.rfc-editor.org/rfc/rfc2606#section-2
+# Everybody knows this text, and a file may be named like it (see `_no_file`). So it ends with more bytes
+# after its last slash than the 255 that a name in a folder can have.
+NOWHERE = (
+    json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "nowhere", "cluster": {"server": "https://cluster.invalid"}}],
+            "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere"}}],
+            "current-context": "nowhere",
+        }
+    )
+    + " " * 256
+)
+
+
+def gke_kubeconfig(plan: CloudCluster, cluster: Cloud) -> pulumi.Output[str]:
+    """Return the kubeconfig of a cluster; unknown until the cluster exists, as its `id` is."""
+
+    def text(values: list[Any]) -> str:
+        _, endpoints, address, auth = values
+        if plan.endpoint == "DNS":
+            return kubeconfig(plan.cluster, host=endpoints["dnsEndpointConfig"]["endpoint"], ca=None)
+        return kubeconfig(plan.cluster, host=address, ca=auth["clusterCaCertificate"])
+
+    return pulumi.Output.all(
+        cluster.id,
+        cluster.output("controlPlaneEndpointsConfig"),
+        cluster.output("endpoint"),
+        cluster.output("masterAuth"),
+    ).apply(text)
+
+
+def cluster_provider(
+    name: str, plan: Connection, kubeconfig: pulumi.Input[str], *, parent: pulumi.Resource | None
+) -> kubernetes.Provider:
+    """Register the provider of a cluster.
+
+    `kubeconfig` may change (rotated credentials), or be unknown in a preview, without replacing anything,
+    because `cluster_identifier` says which cluster it is.
+    """
+    given_up = plan.state in ("lost", "abandoned")
+    return kubernetes.Provider(
+        name,
+        cluster_identifier=plan.identifier,
+        kubeconfig=pulumi.Output.secret(kubeconfig).apply(_no_file),
+        context=plan.context,
+        # Replacing a ConfigMap or Secret would leave pods without it for a while.
+        enable_config_map_mutable=True,
+        enable_secret_mutable=True,
+        skip_update_unreachable=given_up,
+        delete_unreachable=plan.state == "abandoned",
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            # The file of a cluster that is gone may be gone too: keep the last kubeconfig in the state.
+            ignore_changes=["kubeconfig", "context"] if given_up else None,
+        ),
+    )
+
+
+def _no_file(kubeconfig: str) -> str:
+    """Return the text of a kubeconfig. Raises pulumi.RunError where a file has this text for its name.
+
+    The engine's provider would read that file instead, from the project's folder, and so what a pull request
+    brought: parseKubeconfigString in provider/pkg/provider/util.go of pulumi-kubernetes 4.25.
+    """
+    try:
+        named = Path(kubeconfig).exists()
+    except OSError:  # such as for its length: no file can be named so
+        named = False
+    if named:
+        raise pulumi.RunError(
+            "a file in the project's folder has the text of a kubeconfig for its name, and Pulumi would read "
+            "that file instead. Remove it, and find out who made it: no tool makes such files"
+        )
+    return kubeconfig
+
+
+class ExistingCluster(pulumi.ComponentResource):
+    """Creates nothing: holds the provider through which everything on the cluster is registered.
+
+    `kubeconfig` is the file's text.
+    """
+
+    provider: kubernetes.Provider
+
+    def __init__(
+        self,
+        name: str,
+        plan: Connection,
+        kubeconfig: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("inferfleet:components:ExistingCluster", name, None, opts)
+        self.provider = cluster_provider(name, plan, kubeconfig, parent=self)
+        self.register_outputs({})

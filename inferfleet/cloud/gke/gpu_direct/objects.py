@@ -1,0 +1,137 @@
+"""What GPUDirect needs inside a GKE cluster beside the pods that use it, where its document says that the
+stack makes it: Networks, and the DaemonSets that put NCCL on nodes. Tables of images are in `gke/facts`.
+
+Networks and their parameters are as cluster-toolkit makes them, `modules/scheduler/gke-cluster/templates` and
+`main.tf` at commit 10470803 (2026-06-25); annotations of pods name them. Types:
+https://github.com/GoogleCloudPlatform/gke-networking-api, apis/network/v1, v0.2.11.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from inferfleet.cloud.gke import names as cloud_names
+from inferfleet.cloud.gke.fabrics import ExtraNetwork, shared
+from inferfleet.cloud.gke.facts.installers import Daemon, Installer, Step, installers_for
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.serving.metadata import SKIP_AWAIT, metadata
+
+# Where pods may have the priority of the system, and where Google's manifests have them.
+NAMESPACE = "kube-system"
+_APP = "k8s-app"
+_ACCELERATOR, _ARCHITECTURE = "cloud.google.com/gke-accelerator", "kubernetes.io/arch"
+_GROUP = "networking.gke.io"
+PARAMETERS, NETWORK = "GKENetworkParamSet", "Network"
+
+
+def objects(cluster: CloudCluster, *, stack: str) -> tuple[dict[str, Any], ...]:
+    """Return networks and installers of all pools with GPUDirect, whatever is placed on them.
+
+    So a replica that moves takes no network away from pods that still end there. Networks that GKE makes
+    itself have no objects, and need the installers all the same (cluster-toolkit, examples/gke-a4x at commit
+    10470803, 2026-06-25).
+    """
+    pools = [pool.pool for pool in cluster.gpu_pools.values() if pool.pool.networks or pool.pool.claims_cards]
+    if not any(pool.gke.network.gpu_direct == "Stack" for pool in pools):
+        return ()
+    gpus = {pool.recipe.accelerator.type for pool in pools if pool.recipe.accelerator}
+    extras = shared(extra for pool in pools for extra in pool.networks)
+    return (
+        *networks(extras, cloud_name=cluster.cloud_name, stack=stack),
+        *(installer(row, stack=stack) for row in installers_for(gpus)),
+    )
+
+
+def networks(extras: Iterable[ExtraNetwork], *, cloud_name: str, stack: str) -> tuple[dict[str, Any], ...]:
+    """Return the objects of the networks of a cluster with this name in the cloud, in their order.
+
+    Each Network follows the parameters that it refers to. GKE gives pods the whole interface (type Device).
+    """
+    return tuple(
+        manifest
+        for extra in extras
+        for subnet, _ in extra.subnets
+        for manifest in _both(extra, subnet, cloud_name=cloud_name, stack=stack)
+    )
+
+
+def _both(extra: ExtraNetwork, subnet: str, *, cloud_name: str, stack: str) -> Iterator[dict[str, Any]]:
+    parameters = {
+        "vpc": cloud_names.gke_part(cloud_name, extra.part),
+        "vpcSubnet": cloud_names.gke_part(cloud_name, subnet),
+        # Networks that have a zone are those of RDMA adapters.
+        "deviceMode": "RDMA" if extra.zone else "NetDevice",
+    }
+    reference = {"group": _GROUP, "kind": PARAMETERS, "name": subnet}
+    specs = {PARAMETERS: parameters, NETWORK: {"type": "Device", "parametersRef": reference}}
+    for kind, spec in specs.items():
+        yield {
+            "apiVersion": f"{_GROUP}/v1",
+            "kind": kind,
+            "metadata": metadata(subnet, stack=stack),
+            "spec": spec,
+        }
+
+
+def installer(row: Installer, *, stack: str) -> dict[str, Any]:
+    """Return the DaemonSet of an installer under Google's name, so that one made by hand is found.
+
+    Nothing waits for it: nodes may be there hours later, and engines wait for the libraries of theirs.
+    """
+    named = metadata(
+        row.name,
+        stack=stack,
+        namespace=NAMESPACE,
+        labels={_APP: row.name},
+        annotations={SKIP_AWAIT: "true"},
+    )
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": named,
+        "spec": {
+            "selector": {"matchLabels": {_APP: row.name}},
+            "updateStrategy": {"type": "RollingUpdate"},
+            "template": {"metadata": {"labels": {"name": row.name, _APP: row.name}}, "spec": _pod(row)},
+        },
+    }
+
+
+def _pod(row: Installer) -> dict[str, Any]:
+    wanted = [{"key": _ACCELERATOR, "operator": "In", "values": list(row.accelerators)}]
+    if row.architecture:
+        wanted.append({"key": _ARCHITECTURE, "operator": "In", "values": [row.architecture]})
+    terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
+    return {
+        "priorityClassName": "system-node-critical",
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "tolerations": [{"operator": "Exists"}],
+        "hostNetwork": True,
+        "hostPID": True,
+        "volumes": [
+            {"name": name, "hostPath": {"path": folder} | ({"type": kind} if kind else {})}
+            for name, folder, kind in row.volumes
+        ],
+        **({"initContainers": [_container(step) for step in row.steps]} if row.steps else {}),
+        "containers": [_daemon(row.daemon)],
+    }
+
+
+def _daemon(daemon: Daemon) -> dict[str, Any]:
+    named = {"name": daemon.name, "image": daemon.image}
+    return named | (_as_root(daemon.mounts) if daemon.mounts else {})
+
+
+def _as_root(mounts: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    return {
+        "resources": {"requests": {"cpu": "150m"}},
+        "securityContext": {"privileged": True},
+        "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts],
+    }
+
+
+def _container(step: Step) -> dict[str, Any]:
+    named = {"name": step.name, "image": step.image}
+    if step.on_node:
+        command = ["nsenter", "-at", "1", "--", "sh", "-c", step.script]
+        return named | {"securityContext": {"privileged": True}, "command": command}
+    return named | _as_root(step.mounts) | {"command": ["/bin/sh", "-c"], "args": [step.script]}

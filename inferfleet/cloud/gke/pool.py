@@ -1,0 +1,210 @@
+"""What the documents say of each GKE cluster and its pools, joined once: cluster, pool, class and machine.
+
+These values are there before any rule is checked, so they may describe what Google would refuse. What is
+decided of them afterwards (names, settings, resources) is in `values`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inferfleet.cloud.gke import names as cloud_names
+from inferfleet.cloud.gke.fabrics import ExtraNetwork, extra_networks
+from inferfleet.cloud.gke.facts.drivers import chosen
+from inferfleet.cloud.gke.facts.machine import Fabric, Machine
+from inferfleet.cloud.gke.facts.machines import machine_of
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.gke.recipe import Driver, GkeProvisioning
+from inferfleet.documents.kinds.gke_cluster import Gke
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.node_pool import CapacityModel, NodePool
+
+
+@dataclass(frozen=True)
+class GkeClass:
+    """An InferenceClass that GKE provisions: its recipe, and the machine type that the recipe names."""
+
+    document: InferenceClass
+    recipe: GkeProvisioning
+    machine: Machine
+
+    @property
+    def name(self) -> str:
+        return self.document.metadata.name
+
+    @property
+    def fabric(self) -> Fabric | None:
+        """Return the network between GPUs that the machine has and the recipe asks for."""
+        fabric = self.machine.fabric
+        return fabric if fabric and fabric.kind == self.recipe.networking.gpu_direct else None
+
+    @property
+    def auto_network(self) -> bool:
+        """Return whether GKE itself makes the networks between the GPUs, and pods claim their cards."""
+        return self.recipe.networking.accelerator_network_profile == "Auto"
+
+
+@dataclass(frozen=True)
+class GkePool:
+    """Pool number `place` of a GKE cluster, with the class that says how its nodes are provisioned.
+
+    `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
+    interfaces, in their order on the node, without such as GKE makes itself. `driver` is that of the
+    recipe, or else that of the table.
+    """
+
+    cluster: str
+    gke: Gke
+    place: int
+    document: NodePool
+    gke_class: GkeClass
+    zones: tuple[str, ...]
+    networks: tuple[ExtraNetwork, ...]
+    driver: Driver
+
+    @property
+    def name(self) -> str:
+        """Return the name in the document; the one in Google Cloud is decided later."""
+        return self.document.name
+
+    @property
+    def key(self) -> str:
+        """Return the name in the whole stack, as the lock and messages have it: `east/h100`."""
+        return f"{self.cluster}/{self.name}"
+
+    @property
+    def recipe(self) -> GkeProvisioning:
+        return self.gke_class.recipe
+
+    @property
+    def machine(self) -> Machine:
+        return self.gke_class.machine
+
+    @property
+    def fabric(self) -> Fabric | None:
+        return self.gke_class.fabric
+
+    @property
+    def claims_cards(self) -> bool:
+        """Return whether pods claim the cards of its fabric, whose networks GKE makes itself."""
+        return self.fabric is not None and self.gke_class.auto_network
+
+    @property
+    def capacity_model(self) -> CapacityModel:
+        return self.document.capacity.model
+
+    @property
+    def flex_start(self) -> bool:
+        """Return whether its nodes are flex-start ones: queued ones are those too.
+
+        https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
+        """
+        return self.capacity_model in ("FlexStart", "Queued")
+
+    @property
+    def fixed_size(self) -> int | None:
+        """Return the number of nodes of a pool of fixed size; None for one that is autoscaled."""
+        return None if self.document.max_node_count else self.document.node_count or 0
+
+    @property
+    def node_labels(self) -> dict[str, tuple[str, ...]]:
+        """Return labels that its nodes are known to have, each with the values that one of them can have.
+
+        Beside those of the document: https://kubernetes.io/docs/reference/labels-annotations-taints/, and
+        that of the accelerator, https://cloud.google.com/kubernetes-engine/docs/how-to/gpus.
+        """
+        labels: dict[str, tuple[str, ...]] = {key: (value,) for key, value in self.document.labels.items()}
+        labels["kubernetes.io/os"] = ("linux",)
+        labels["topology.kubernetes.io/region"] = (self.gke.region,)
+        if gpu := self.recipe.accelerator:
+            labels["cloud.google.com/gke-accelerator"] = (gpu.type,)
+        if self.zones:
+            labels["topology.kubernetes.io/zone"] = self.zones
+        if self.machine.known:
+            labels["kubernetes.io/arch"] = (self.machine.architecture,)
+            labels["node.kubernetes.io/instance-type"] = (self.machine.type,)
+        return labels
+
+    def path(self, field: str = "") -> str:
+        """Return the path of a field of the pool, or of the pool itself, in the cluster's document."""
+        return f"spec.nodePools[{self.place}]" + (f".{field}" if field else "")
+
+
+@dataclass(frozen=True)
+class GkeCluster:
+    """One cluster of source GKE. `pools` are those that GKE can provision, in the order of the document."""
+
+    name: str
+    stack: str
+    document: InferenceCluster
+    gke: Gke
+    pools: tuple[GkePool, ...]
+
+    @property
+    def cloud_name(self) -> str:
+        return cloud_names.gke_cluster(
+            self.name, stack=self.stack, project=self.gke.project, region=self.gke.region
+        )
+
+    @property
+    def account(self) -> str:
+        """Return the address of the service account that its nodes act as."""
+        return cloud_names.account_email(
+            cloud_names.node_account(self.name, stack=self.stack), self.gke.project
+        )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the labels of its resources in Google Cloud, which are not those of Kubernetes nodes."""
+        return self.gke.labels | cloud_names.cloud_labels(self.stack, cluster=self.name)
+
+
+def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:
+    """Return every cluster of source GKE by name, sorted by name.
+
+    Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`.
+    """
+    classes = _gke_classes(documents)
+    return {
+        name: GkeCluster(name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes))
+        for name, cluster in sorted(documents.clusters.items())
+        if (gke := cluster.spec.cluster.gke)
+    }
+
+
+def _gke_classes(documents: Documents) -> dict[str, GkeClass]:
+    return {
+        name: GkeClass(document, provisioning.gke, machine)
+        for name, document in documents.classes.items()
+        if (provisioning := document.spec.provisioning)
+        and provisioning.gke
+        and (machine := machine_of(document))
+    }
+
+
+def _pools(
+    name: str,
+    cluster: InferenceCluster,
+    gke: Gke,
+    classes: Mapping[str, GkeClass],
+) -> tuple[GkePool, ...]:
+    return tuple(
+        _pool(name, gke, place, document, classes[document.class_name])
+        for place, document in enumerate(cluster.spec.node_pools)
+        if document.class_name in classes
+    )
+
+
+def _pool(cluster: str, gke: Gke, place: int, document: NodePool, gke_class: GkeClass) -> GkePool:
+    zones = tuple(sorted(document.zones or gke.zones))
+    made_here = gke_class.fabric if not gke_class.auto_network else None
+    networks = extra_networks(made_here, zones) if made_here else ()
+    return GkePool(cluster, gke, place, document, gke_class, zones, networks, _driver(gke_class))
+
+
+def _driver(gke_class: GkeClass) -> Driver:
+    """Return the driver of the recipe, or else that of the table."""
+    if gke_class.recipe.driver:
+        return gke_class.recipe.driver
+    gpu = gke_class.recipe.accelerator
+    return chosen(gke_class.machine, gpu.type) if gpu else "DEFAULT"

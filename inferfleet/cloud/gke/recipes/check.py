@@ -1,0 +1,111 @@
+"""Every recipe that Google would refuse once its cluster is there and billed, with reason and source.
+
+What the first call of an update says itself, of networks and clusters, is left to that.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from inferfleet.cloud.gke.pool import GkeClass, GkeCluster, GkePool
+from inferfleet.cloud.gke.recipes import capacity, devices, machine, network, upkeep, version, zones
+from inferfleet.cloud.gke.recipes.cluster import cluster_problems
+from inferfleet.cloud.gke.recipes.findings import Finding
+from inferfleet.cloud.gke.recipes.gateways import gateway_problems, pool_kind_problems
+from inferfleet.cloud.gke.recipes.machine import tpu_problem
+from inferfleet.cloud.gke.recipes.version import MAYBE_UPGRADED
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.problems import Problem
+
+_CLASS_RULES = (*machine.RULES, *devices.RULES, *network.CLASS_RULES)
+_POOL_RULES = (*capacity.RULES, *zones.RULES, *upkeep.RULES, *version.RULES, *network.POOL_RULES)
+_CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
+
+
+def recipe_problems(
+    documents: Documents,
+    clusters: Mapping[str, GkeCluster],
+    made: Container[str] = (),
+    known: Container[str] = (),
+) -> Iterator[Problem]:
+    """Yield what Google would refuse of the clusters as they are written (errors), or might (warnings).
+
+    A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out. `made`
+    holds the GKE clusters that exist: what is wrong with what one began with is a warning. `known` holds all
+    clusters that are in the lock, existing ones too.
+    """
+    yield from gateway_problems(documents, known)
+    checked: set[str] = set()
+    for cluster in clusters.values():
+        if cluster.document.spec.state == "abandoned":
+            continue
+        yield from cluster_problems(cluster)
+        yield from pool_kind_problems(cluster, made)
+        yield from network.both_ways(cluster)
+        yield from upkeep.maintenance_problems(cluster)
+        pools = {pool.place: pool for pool in cluster.pools}
+        for place, document in enumerate(cluster.document.spec.node_pools):
+            pool = pools.get(place)
+            if pool is None:
+                yield _not_provisioned(documents, cluster.name, place, document)
+                continue
+            if pool.gke_class.name not in checked:
+                checked.add(pool.gke_class.name)
+                yield from _class_problems(pool.gke_class)
+            yield from _pool_problems(pool, made=cluster.name in made)
+
+
+def _class_problems(gke_class: GkeClass) -> Iterator[Problem]:
+    if tpu := tpu_problem(gke_class):
+        yield tpu
+        return
+    findings = (finding for rule in _CLASS_RULES for finding in rule(gke_class))
+    verified = gke_class.recipe.verified
+    for problem in _problems(findings, f"class {gke_class.name}", verified, made=False):
+        yield replace(problem, kind=_CLASS, key=gke_class.name)
+
+
+def _pool_problems(pool: GkePool, *, made: bool) -> Iterator[Problem]:
+    findings = (finding for rule in _POOL_RULES for finding in rule(pool))
+    subject = f"pool {pool.name} of cluster {pool.cluster}"
+    for problem in _problems(findings, subject, pool.recipe.verified, made=made):
+        yield replace(problem, kind=_CLUSTER, key=pool.cluster)
+
+
+def _problems(
+    findings: Iterable[Finding], subject: str, verified: str | None, *, made: bool
+) -> Iterator[Problem]:
+    """Yield each finding as a problem with its severity. `verified` overrules the table of machines."""
+    for finding in findings:
+        what, next_step = finding.about(subject), finding.next_step
+        if finding.certainty == "rule":
+            yield Problem(what, next_step, finding.path)
+        elif finding.certainty == "creation":
+            yield Problem(what, next_step, finding.path, severity="warning" if made else "error")
+        elif finding.certainty == "floor" and made:
+            yield Problem(f"{what}{MAYBE_UPGRADED}", next_step, finding.path, severity="warning")
+        elif finding.certainty in ("fact", "floor") and verified:
+            what = f"{what}, but was seen to work: {verified}"
+            yield Problem(
+                what,
+                "Look again at what `verified` says when you change the recipe",
+                finding.path,
+                severity="warning",
+            )
+        elif finding.certainty in ("fact", "floor"):
+            hint = "If Google has changed that since, say where you saw it in the class: verified"
+            yield Problem(what, f"{next_step}. {hint}", finding.path)
+        elif not verified:
+            yield Problem(what, next_step, finding.path, severity="warning")
+
+
+def _not_provisioned(documents: Documents, cluster: str, place: int, pool: NodePool) -> Problem:
+    provisioning = documents.classes[pool.class_name].spec.provisioning
+    why = (
+        f"is provisioned by {provisioning.provider}"
+        if provisioning
+        else "does not say how its nodes are provisioned"
+    )
+    what = f"pool {pool.name} of cluster {cluster} is provisioned by GKE, but class {pool.class_name} {why}"
+    next_step = "Use a class with provisioning {provider: GKE}; `inferfleet classes` lists them"
+    return Problem(what, next_step, f"spec.nodePools[{place}].className", kind=_CLUSTER, key=cluster)

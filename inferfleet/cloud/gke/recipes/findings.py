@@ -1,0 +1,42 @@
+"""What a rule of recipes finds against a class or a pool, and how certain that is."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from inferfleet.cloud.gke.pool import GkeClass, GkePool
+
+# rule: never works. creation: never works for a pool that is made, but a cluster that exists may have one.
+# fact: the table of machines says no, unless the class is `verified`. floor: a fact about the version with
+# which a cluster begins, so of one that exists it is not sure. doubt: may not work.
+Certainty = Literal["rule", "creation", "fact", "floor", "doubt"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule has against a class or a pool, and the source of the rule ("": it contradicts itself).
+
+    `what` continues the sentence where "class x" or "pool x of cluster y" ends. `path` is in the document of
+    the class, or of the pool's cluster.
+    """
+
+    certainty: Certainty
+    path: str
+    what: str
+    source: str
+    next_step: str
+
+    def about(self, subject: str) -> str:
+        """Return the whole sentence about `class x` or `pool x of cluster y`, with the source."""
+        return f"{subject} {self.what}" + (f" ({self.source})" if self.source else "")
+
+
+ClassRule = Callable[[GkeClass], Iterator[Finding]]
+PoolRule = Callable[[GkePool], Iterator[Finding]]
+GKE = "spec.provisioning.gke"
+
+
+def either(choices: Sequence[int | str]) -> str:
+    """Return the choices as `1, 2 or 4`; there must be at least one."""
+    *others, last = (str(choice) for choice in choices)
+    return f"{', '.join(others)} or {last}" if others else last

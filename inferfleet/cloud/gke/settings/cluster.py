@@ -1,0 +1,129 @@
+"""The settings of a GKE cluster itself: a regional control plane without pools."""
+
+from typing import Any
+
+from inferfleet.cloud.gke.facts.schema import CLUSTER
+from inferfleet.cloud.gke.pool import GkeCluster
+from inferfleet.cloud.gke.settings.network import network_settings
+from inferfleet.cloud.gke.settings.upkeep import maintenance
+from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.documents.kinds.gke_cluster import Gke
+from inferfleet.fleet import names
+from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
+
+# An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
+_SECONDS = 3600
+# Settings of the default pool, which is removed at creation.
+_OF_FIRST_POOL = ("initialNodeCount", "nodeConfig")
+# Room for the operating system and GKE's own pods, for the minutes that the pool exists.
+_FIRST_DISK_GB = 30
+# It can be set at any time (https://github.com/GoogleCloudPlatform/magic-modules/pull/14000). It stays set
+# when the last pool that needs it is deleted: the cluster is changed first, and Google refuses to unset it
+# while the pool exists.
+_MULTI_NETWORKING = "enableMultiNetworking"
+
+
+# Google gives other zones of a cluster to all of its pools, also to those that have zones of their own:
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/ClusterUpdate (desiredLocations). Every
+# pool of a cluster with zones has its own here and changes by itself, so the cluster's stay as they began.
+_ZONES = "nodeLocations"
+
+
+def control_plane(
+    cluster: GkeCluster, *, made: bool, multi_networking: bool, after: tuple[str, ...]
+) -> CloudResource:
+    """Return the Cluster resource. With `multi_networking` nodes of its pools may have extra interfaces.
+
+    `made` says that it exists, in its region. Its zones are what it is made with only; a replacement in
+    another region would keep those of the old one.
+
+    `after` should hold all networks, also those that one pool alone uses: Pulumi does not delete the pools
+    of a cluster that is deleted, so nothing else keeps their networks until the last node is gone.
+    """
+    gke = cluster.gke
+    return CloudResource(
+        CLUSTER,
+        names.cluster_component(cluster.name),
+        {
+            "name": cluster.cloud_name,
+            "project": gke.project,
+            "location": gke.region,
+            **({"nodeLocations": sorted(gke.zones)} if gke.zones else {}),
+            **network_settings(cluster),
+            "datapathProvider": "ADVANCED_DATAPATH",
+            **({_MULTI_NETWORKING: True} if multi_networking else {}),
+            "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes},
+            **_endpoints(gke),
+            **_versions(gke),
+            **maintenance(gke.maintenance_policy),
+            **_first_pool(cluster.account),
+            "workloadIdentityConfig": {"workloadPool": f"{gke.project}.svc.id.goog"},
+            "gatewayApiConfig": {"channel": GATEWAY_CHANNEL},
+            "addonsConfig": {
+                # Gateways are load balancers: without this addon none is ever made.
+                "httpLoadBalancing": {"disabled": False},
+                "gcePersistentDiskCsiDriverConfig": {"enabled": True},
+                "gcsFuseCsiDriverConfig": {"enabled": True},
+            },
+            "loggingConfig": {"enableComponents": list(LOGS)},
+            "monitoringConfig": {
+                "enableComponents": list(METRICS),
+                "managedPrometheus": {"enabled": True},
+            },
+            "costManagementConfig": {"enabled": True},
+            "resourceLabels": cluster.labels,
+            "deletionProtection": gke.deletion_protection,
+        },
+        after=after,
+        ignore=(
+            *_OF_FIRST_POOL,
+            *(() if multi_networking else (_MULTI_NETWORKING,)),
+            *((_ZONES,) if made else ()),
+        ),
+        protect=gke.deletion_protection,
+        timeout=_SECONDS,
+    )
+
+
+def _endpoints(gke: Gke) -> dict[str, Any]:
+    """Return the settings of exactly one endpoint.
+
+    The DNS endpoint is guarded by IAM, the IP endpoint can be limited to networks.
+    """
+    by_dns = gke.control_plane_endpoint == "DNS"
+    endpoints = {
+        "controlPlaneEndpointsConfig": {
+            "dnsEndpointConfig": {"allowExternalTraffic": by_dns},
+            "ipEndpointsConfig": {"enabled": not by_dns},
+        }
+    }
+    if not gke.authorized_networks:
+        return endpoints
+    blocks = [{"cidrBlock": block} for block in sorted(set(gke.authorized_networks))]
+    return endpoints | {"masterAuthorizedNetworksConfig": {"cidrBlocks": blocks}}
+
+
+def _versions(gke: Gke) -> dict[str, Any]:
+    """Return a channel and at most a minimum: a pinned version conflicts with the channel's own upgrades."""
+    channel = {"releaseChannel": {"channel": gke.release_channel}}
+    return channel | ({"minMasterVersion": gke.min_version} if gke.min_version else {})
+
+
+def _first_pool(account: str) -> dict[str, Any]:
+    """Return the settings of the pool that GKE creates with a cluster and removes some minutes later.
+
+    GKE creates no cluster without a pool. It has one node per zone, and its nodes use our account: the
+    project's default account may have been deleted. Its disks are small and standard ones: Google's default
+    of 100 GB each, balanced, is 300 GB in a region, where a new project's quota SSD_TOTAL_GB may be 250 (https://
+    github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795, 2023-11-07). Provider
+    8.9 announces that this argument will go; until it offers another way, this is what every version takes.
+    """
+    return {
+        "removeDefaultNodePool": True,
+        "initialNodeCount": 1,
+        "nodeConfig": {
+            "serviceAccount": account,
+            "oauthScopes": list(SCOPES),
+            "bootDisk": {"sizeGb": _FIRST_DISK_GB, "diskType": "pd-standard"},
+        },
+    }

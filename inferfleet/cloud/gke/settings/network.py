@@ -1,0 +1,155 @@
+"""The networks of one GKE cluster: its own with subnetworks and NAT, and those between GPUs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from inferfleet.cloud.gke import names as cloud_names
+from inferfleet.cloud.gke.fabrics import ExtraNetwork
+from inferfleet.cloud.gke.pool import GkeCluster
+from inferfleet.cloud.gke.settings.ranges import Ranges
+from inferfleet.cloud.gke.values import CloudComponent, CloudResource
+from inferfleet.fleet import names
+
+NETWORK = "gcp:compute/network:Network"
+SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
+FIREWALL = "gcp:compute/firewall:Firewall"
+ROUTER = "gcp:compute/router:Router"
+ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
+# Names of the secondary ranges in the nodes' subnetwork.
+PODS, SERVICES = "pods", "services"
+_MAIN, _NODES, _PROXIES, _NAT = "network", "nodes", "proxies", "nat"
+
+
+def network(
+    cluster: GkeCluster, *, ranges: Ranges | None, extras: tuple[ExtraNetwork, ...]
+) -> CloudComponent | None:
+    """Return the networks that the stack creates for a cluster.
+
+    None for a cluster in an existing network without GPUDirect, and `ranges` is None only for such a one.
+    """
+    maker = _Maker(cluster)
+    resources: list[CloudResource] = []
+    if ranges and cluster.gke.network.existing is None:
+        resources += _own(maker, ranges)
+    if ranges:
+        resources += [resource for extra in extras for resource in _between_gpus(maker, ranges, extra)]
+    return (
+        CloudComponent("GkeNetwork", names.cluster_component(cluster.name), tuple(resources))
+        if resources
+        else None
+    )
+
+
+def network_settings(cluster: GkeCluster) -> dict[str, Any]:
+    """Return the settings of a Cluster about its network: subnetwork, and ranges of pods and services."""
+    gke, existing = cluster.gke, cluster.gke.network.existing
+    if existing:
+        project, network_name, subnetwork = (
+            existing.project or gke.project,
+            existing.name,
+            existing.subnetwork,
+        )
+        pods, services = existing.pods_range, existing.services_range
+    else:
+        project, network_name = gke.project, cloud_names.gke_part(cluster.cloud_name, _MAIN)
+        subnetwork, pods, services = cloud_names.gke_part(cluster.cloud_name, _NODES), PODS, SERVICES
+    return {
+        "network": _network_path(project, network_name),
+        "subnetwork": f"projects/{project}/regions/{gke.region}/subnetworks/{subnetwork}",
+        "networkingMode": "VPC_NATIVE",
+        "ipAllocationPolicy": {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": services},
+    }
+
+
+def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[str, Any]]:
+    """Return the settings of a NodePool about its nodes' extra interfaces, in order."""
+    return [
+        {
+            "network": cloud_names.gke_part(cloud_name, extra.part),
+            "subnetwork": cloud_names.gke_part(cloud_name, subnet),
+        }
+        for extra in extras
+        for subnet, _ in extra.subnets
+    ]
+
+
+class _Maker:
+    """Makes resources of one cluster: `part` names them in Pulumi and, after the cluster, in Google Cloud."""
+
+    def __init__(self, cluster: GkeCluster) -> None:
+        self.cluster, self.cloud_name, self.gke = cluster.name, cluster.cloud_name, cluster.gke
+
+    def name(self, part: str) -> str:
+        return cloud_names.gke_part(self.cloud_name, part)
+
+    def resource(self, token: str, part: str, inputs: dict[str, Any], *after: CloudResource) -> CloudResource:
+        regional = {} if token in (NETWORK, FIREWALL) else {"region": self.gke.region}
+        return CloudResource(
+            token,
+            cloud_names.cloud_resource(self.cluster, part),
+            {"name": self.name(part), "project": self.gke.project, **regional, **inputs},
+            after=tuple(resource.key for resource in after),
+        )
+
+    def path(self, part: str) -> str:
+        return _network_path(self.gke.project, self.name(part))
+
+
+def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
+    main = maker.resource(NETWORK, _MAIN, {"autoCreateSubnetworks": False, "routingMode": "REGIONAL"})
+    yield main
+    within = {"network": maker.path(_MAIN)}
+    secondary = [
+        {"rangeName": PODS, "ipCidrRange": ranges.pods},
+        {"rangeName": SERVICES, "ipCidrRange": ranges.services},
+    ]
+    nodes = {"ipCidrRange": ranges.nodes, "privateIpGoogleAccess": True, "secondaryIpRanges": secondary}
+    yield maker.resource(SUBNETWORK, _NODES, within | nodes, main)
+    # For the Envoys of regional load balancers; gateways of class gke-l7-rilb never get ready without it.
+    proxies = {"ipCidrRange": ranges.proxies, "purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE"}
+    yield maker.resource(SUBNETWORK, _PROXIES, within | proxies, main)
+    # Also where nodes have public addresses, which do not use it: pools that were created before
+    # privateNodes was turned off keep nodes that reach the internet no other way.
+    router = maker.resource(ROUTER, _NAT, within, main)
+    yield router
+    nat = {
+        "router": maker.name(_NAT),
+        "natIpAllocateOption": "AUTO_ONLY",
+        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+        # A node that loads a model opens more connections than the 64 ports it would have.
+        "enableDynamicPortAllocation": True,
+        "enableEndpointIndependentMapping": False,
+    }
+    yield maker.resource(ROUTER_NAT, _NAT, nat, router)
+
+
+def _between_gpus(maker: _Maker, ranges: Ranges, extra: ExtraNetwork) -> Iterator[CloudResource]:
+    shape: dict[str, Any] = {"autoCreateSubnetworks": False}
+    if extra.mtu:
+        shape["mtu"] = extra.mtu
+    if extra.zone:
+        profile = f"global/networkProfiles/{extra.zone}-vpc-roce"
+        shape["networkProfile"] = f"projects/{maker.gke.project}/{profile}"
+    between = maker.resource(NETWORK, extra.part, shape)
+    yield between
+    within = {"network": maker.path(extra.part)}
+    for part, slot in extra.subnets:
+        subnet = {"ipCidrRange": ranges.between_gpus(slot)}
+        yield maker.resource(SUBNETWORK, part, within | subnet, between)
+    # Networks of RDMA let everything in by themselves and take no rules of this kind:
+    # https://docs.cloud.google.com/vpc/docs/rdma-network-profiles
+    if not extra.zone:
+        among = {
+            "direction": "INGRESS",
+            "sourceRanges": [ranges.between_gpus(slot) for _, slot in extra.subnets],
+            "allows": [
+                {"protocol": "icmp"},
+                {"protocol": "tcp", "ports": ["0-65535"]},
+                {"protocol": "udp", "ports": ["0-65535"]},
+            ],
+        }
+        yield maker.resource(FIREWALL, extra.part, within | among, between)
+
+
+def _network_path(project: str, name: str) -> str:
+    return f"projects/{project}/global/networks/{name}"

@@ -1,0 +1,300 @@
+"""What an update changes where it is: companions under pods that read them, ports, all pods of a workload.
+
+A companion that keeps its name is changed before its workload rolls. Until a pod is replaced, the files that
+it mounts follow, and a container of it that restarts reads the new data too. An InferencePool has its new
+ports from the first second of an update, long before the last old pod has gone.
+
+Pods are replaced though no replica moves where a workload becomes one of the other kind, or its pods others.
+placement.lock knows where replicas run and not as what, so a plan without a cluster cannot tell.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from inferfleet.clusters.preflight.leaving import gpus_of_pod
+from inferfleet.desired.values import DesiredCluster
+from inferfleet.documents.kinds.containers import ENGINE, ROUTING_PROXY
+from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.wording import listing
+from inferfleet.fleet.names import (
+    ACTIVE_PORTS,
+    CLAIMED_GPUS,
+    COMPANIONS,
+    DEPLOYMENT,
+    PLACEMENT,
+    ROLE,
+    SERVES,
+)
+from inferfleet.fleet.roles import path_of_role
+from inferfleet.serving.differing import is_applied
+from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
+from inferfleet.serving.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
+from inferfleet.serving.pod.template import PORT_NAME
+from inferfleet.serving.worker_set import KIND
+from inferfleet.serving.workload import bounds, pods_of, templates_of
+from inferfleet.tables.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
+
+Workload = Mapping[str, Any]
+# What serves while a workload becomes one of the other kind.
+REMADE = (
+    "an update makes the new one, waits until it is ready, and then ends all pods of the old one, which "
+    "take the requests until then"
+)
+_DEFAULT_SCHEDULER = "default-scheduler"  # what the API server writes where pods name none
+
+
+def changed_in_place(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+    """Yield a warning for each workload that runs and reads companions whose contents will be others.
+
+    `workloads` are those on the cluster. What their pods read, with a hash, is in an annotation of theirs.
+    """
+    desired = {
+        (wanted.namespace, wanted.kubernetes_name): _read(wanted.manifest)
+        for wanted in cluster.objects
+        if wanted.kind in ("Deployment", KIND)
+    }
+    for workload in workloads:
+        metadata = workload["metadata"]
+        after = desired.get((metadata["namespace"], metadata["name"]), {})
+        before = _read(workload)
+        if others := sorted(name for name in before.keys() & after.keys() if before[name] != after[name]):
+            objects = ", ".join(name.replace("/", " ") for name in others)
+            yield cluster_problem(
+                cluster.connection.cluster,
+                f"on cluster {cluster.connection.cluster!r} an update changes {objects} while pods of "
+                f"{metadata['namespace']}/{metadata['name']} run and read it: they may see what is new "
+                "before they are replaced",
+                "If they must not, let the plugin name it by its contents: "
+                "request.companion_name(..., contents=data)",
+                severity="warning",
+            )
+
+
+def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+    """Yield a warning for each workload whose pods do not serve on the ports that requests will be sent to.
+
+    Pickers choose among the ports of a pool on each of its pods, or among those that an annotation of the pod
+    names.
+    """
+    pools = {
+        _selected(made.namespace, spec["selector"]["matchLabels"]): [
+            port["number"] for port in spec["targetPorts"]
+        ]
+        for made in cluster.objects
+        if made.kind == INFERENCE_POOL and (spec := made.manifest.get("spec"))
+    }
+    for workload in workloads:
+        template, metadata = templates_of(workload)[0], workload["metadata"]
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        key = (str(metadata["namespace"]), str(labels.get(DEPLOYMENT, "")))
+        pool = _selected(key[0], labels)
+        if pool not in pools or not pods_of(workload):
+            continue
+        before, after = _ports(template), pools[pool]
+        annotations = (template.get("metadata") or {}).get("annotations") or {}
+        chosen = set(after) & set(before) if ACTIVE_PORTS[0] in annotations else set(after)
+        if before and (not chosen or chosen - set(before)):
+            yield Problem(
+                f"pods of {key[0]}/{metadata['name']} on cluster {cluster.connection.cluster!r} serve on "
+                f"{_listed(before)}, and their InferencePool would send requests to {_listed(after)} as soon "
+                "as the update begins: requests fail until the pods are replaced",
+                "If they must not, write a deployment of another name beside this one, let services select "
+                "both, and remove this one once the other serves",
+                "spec.engine.port" if before[0] != after[0] else "spec.workers",
+                kind="ModelDeployment",
+                key="/".join(key),
+                severity="warning",
+            )
+
+
+def _selected(namespace: str | None, labels: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return what tells pods of one InferencePool from all others."""
+    return namespace, labels.get(DEPLOYMENT), labels.get(SERVES)
+
+
+def _read(workload: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hashes of the companions that pods of a workload read, by `<kind>/<name>`."""
+    texts = [
+        str(((template.get("metadata") or {}).get("annotations") or {}).get(COMPANIONS) or "")
+        for template in templates_of(workload)
+    ]
+    entries = (entry.rpartition("@") for text in texts for entry in text.split(",") if "@" in entry)
+    return {name: digest for name, _, digest in entries}
+
+
+def remade(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
+    """Yield a warning for each engine workload that becomes one of the other kind, or whose pods are all
+    replaced because of its topology, how it gets its GPUs, or its scheduler.
+
+    `workloads` are those on the cluster. Of other changes of a pod template `replaced_alone` tells.
+    """
+    running: dict[tuple[str, ...], list[Workload]] = {}
+    for workload in workloads:
+        if (whose := _whose(workload)) and pods_of(workload):
+            running.setdefault(whose, []).append(workload)
+    for wanted in cluster.objects:
+        if wanted.kind not in ("Deployment", KIND) or not (whose := _whose(wanted.manifest)):
+            continue
+        there = {str(workload["kind"]): workload for workload in running.get(whose, ())}
+        if same := there.get(wanted.kind):
+            yield from _rolled(cluster.connection.cluster, same, wanted.manifest)
+        elif there:
+            yield _another_kind(cluster.connection.cluster, next(iter(there.values())), wanted.manifest)
+
+
+def _whose(workload: Workload) -> tuple[str, ...] | None:
+    """Return namespace, deployment, role and pools of an engine's workload, None for others."""
+    metadata = workload["metadata"]
+    labels = metadata.get("labels") or {}
+    whose = tuple(str(labels.get(label, "")) for label in (DEPLOYMENT, ROLE, PLACEMENT))
+    return (str(metadata.get("namespace")), *whose) if all(whose) else None
+
+
+def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
+    return _of_deployment(
+        after,
+        f"{_named(before)} on cluster {cluster!r} is {_shaped(before)} now and will be {_shaped(after)}: "
+        f"{REMADE}",
+        "Where another warning says that it fits only once others are gone, the update does not wait, and "
+        "nothing serves there until the new pods have loaded their model: let another placement serve "
+        "meanwhile, or make room for both",
+    )
+
+
+def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
+    was, will = _facts(before), _facts(after)
+    if differing := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
+        how, next_step = meanwhile(before, after)
+        yield _of_deployment(
+            after,
+            f"an update replaces all pods of {after['kind']} {_named(after)} on cluster {cluster!r} where "
+            f"they are ({'; '.join(differing)}): {how}",
+            next_step,
+        )
+
+
+def replaced_alone(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
+    """Yield one warning where an update replaces pods that serve alone, of which `remade` says nothing.
+
+    `workloads` are those on the cluster; several of one deployment there roll one after the other.
+    """
+    there = {(str(each["kind"]), _named(each)): each for each in workloads if pods_of(each)}
+    spots = {key: spot for spot, keys in cluster.workloads.items() for key in keys}
+    endpoints = Counter((spot.deployment, spot.revision) for spot in cluster.workloads)
+    alone = []
+    for wanted in cluster.objects:
+        spot, after = spots.get(wanted.key), wanted.manifest
+        before = there.get((wanted.kind, _named(after))) if spot else None
+        if not spot or not before or not stops_serving(before, after):
+            continue
+        told = _facts(before) != _facts(after) or is_applied(templates_of(after), templates_of(before))
+        if endpoints[spot.deployment, spot.revision] == 1 and not told:
+            alone.append((before, after))
+    if alone:
+        how, next_step = meanwhile(*alone[0])
+        named = listing((_named(after) for _, after in alone), 5)
+        where = f"{named} on cluster {cluster.connection.cluster!r} where they are"
+        how = how.replace("it has", "each has") if alone[1:] else how
+        yield _of_deployment(alone[0][1], f"an update replaces the pods of {where}: {how}", next_step)
+
+
+def _of_deployment(workload: Workload, what: str, next_step: str) -> Problem:
+    """Return a warning at the line of the role that a workload is for."""
+    metadata = workload["metadata"]
+    labels = metadata["labels"]
+    return Problem(
+        what,
+        next_step,
+        f"{path_of_role(labels[ROLE])}.workers",
+        kind="ModelDeployment",
+        key=f"{metadata['namespace']}/{labels[DEPLOYMENT]}",
+        severity="warning",
+    )
+
+
+def _facts(workload: Workload) -> dict[str, str]:
+    """Return what a workload's pods are, as far as a change replaces all of them, in words by what it is."""
+    entry = templates_of(workload)[0]
+    annotations = (entry.get("metadata") or {}).get("annotations") or {}
+    facts = {
+        "size of groups": str(pods_of_group(workload)),
+        "GPUs of a pod": _gpus(entry),
+        "scheduler": str(entry["spec"].get("schedulerName") or _DEFAULT_SCHEDULER),
+    }
+    for name, key in (("queue", VOLCANO_QUEUE_NAME), ("PodGroup", VOLCANO_GROUP_NAME)):
+        facts[name] = str(annotations.get(key) or "none")
+    return facts
+
+
+def _gpus(template: Workload) -> str:
+    claimed = CLAIMED_GPUS in ((template.get("metadata") or {}).get("annotations") or {})
+    return f"{gpus_of_pod(template)} by {'claims (DRA)' if claimed else 'an extended resource'}"
+
+
+def meanwhile(before: Workload, after: Workload) -> tuple[str, str]:
+    """Return what serves while a workload rolls, and the next step. `before` is what runs."""
+    what = "group" if after["kind"] == KIND else "pod"
+    number = _rolling(before, after)
+    if _surges(after):
+        return f"a new {what} is ready before an old one ends", "Look at what changes, and let it run"
+    if not stops_serving(before, after):
+        return (
+            f"one {what} of {number} after another, and the others take the requests meanwhile",
+            "Let it run when they suffice",
+        )
+    return (
+        f"it has one {what}, and nothing serves there until the new one has loaded its model",
+        "Add a replica first, or write rollout: Surge where there is room for another",
+    )
+
+
+def stops_serving(before: Workload, after: Workload) -> bool:
+    """Return whether nothing of a workload serves while its pods are replaced. `before` is what runs."""
+    return not _surges(after) and _rolling(before, after) <= 1
+
+
+def _rolling(before: Workload, after: Workload) -> int:
+    """Return how many pods or groups roll: no update sets the number of those that are scaled."""
+    return int((before if bounds(after) else after)["spec"].get("replicas", 1))
+
+
+def _surges(workload: Workload) -> bool:
+    spec = workload["spec"]
+    rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
+    rolling = rolling or (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    return bool(rolling.get("maxSurge"))
+
+
+def pods_of_group(workload: Workload) -> int:
+    """Return how many pods a group of a workload has, one of a Deployment."""
+    return int((workload["spec"].get("leaderWorkerTemplate") or {}).get("size", 1))
+
+
+def _shaped(workload: Workload) -> str:
+    number, size = int(workload["spec"].get("replicas", 1)), pods_of_group(workload)
+    pods = f"{size} pod{'' if size == 1 else 's'}"
+    if workload["kind"] == KIND:
+        return f"a {KIND} of {number} group{'' if number == 1 else 's'} of {pods}"
+    return f"a Deployment of {number} pod{'' if number == 1 else 's'}"
+
+
+def _named(workload: Workload) -> str:
+    return f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
+
+
+def _ports(template: dict[str, Any]) -> list[int]:
+    """Return the ports on which a pod serves, by their names: of its routing proxy, or of its engine."""
+    spec = template["spec"]
+    asked = [each for each in spec.get("initContainers") or () if each["name"] == ROUTING_PROXY]
+    name = PROXY_PORT if asked else PORT_NAME
+    return [
+        port["containerPort"]
+        for container in asked or [each for each in spec.get("containers") or () if each["name"] == ENGINE]
+        for port in container.get("ports") or ()
+        if str(port.get("name", "")).partition("-")[0] == name
+    ]
+
+
+def _listed(ports: list[int]) -> str:
+    return f"port{'' if len(ports) == 1 else 's'} {', '.join(map(str, ports))}"

@@ -1,0 +1,193 @@
+"""Ask all clusters at once whether what is desired can be written there."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeVar
+
+from inferfleet.clusters.connections.api import Api, RefusedError
+from inferfleet.clusters.connections.at_once import ask
+from inferfleet.clusters.connections.gke import NotThere
+from inferfleet.clusters.connections.google_login import GOOGLE
+from inferfleet.clusters.connections.resources import ApiKind, known
+from inferfleet.clusters.connections.unreachable import refusal
+from inferfleet.clusters.preflight import checks, ownership, schedulers
+from inferfleet.clusters.preflight.devices import device_classes, unlabelled_nodes
+from inferfleet.clusters.preflight.dry_run.answers import refused_writes
+from inferfleet.clusters.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
+from inferfleet.clusters.preflight.kinds.monitoring import (
+    kinds_to_come,
+    left_out,
+    unknown_kinds,
+    without_metrics,
+)
+from inferfleet.clusters.preflight.kinds.objectives import passed_over
+from inferfleet.clusters.preflight.kinds.worker_sets import worker_set_problems
+from inferfleet.clusters.preflight.leaving import leaving, running, scaled, scaled_otherwise
+from inferfleet.clusters.preflight.nodes import node_problems
+from inferfleet.clusters.preflight.pickers import picker_problems
+from inferfleet.desired.addresses import Address
+from inferfleet.desired.values import Connection, Desired, DesiredCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import Problem
+from inferfleet.fleet.decisions import Leaving
+
+# A cluster that does not answer is reported within 30 s, the time to load and plan included.
+SECONDS = 25.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What the clusters answered. `problems` are of every severity.
+
+    By cluster, `uids` are those of kube-system, and `addresses` those of gateways that are somebody else's,
+    where there is one. `scaled` are workloads whose replicas are or were somebody else's, by cluster,
+    namespace and name. `absent` are clusters that the stack creates and that do not exist yet. `unknown` are
+    kinds of monitoring that a cluster does not know.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    leaving: tuple[Leaving, ...] = ()
+    uids: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, Address] = field(default_factory=dict)
+    scaled: frozenset[tuple[str, str, str]] = frozenset()
+    absent: tuple[str, ...] = ()
+    unknown: Mapping[str, frozenset[ApiKind]] = field(default_factory=dict)
+
+
+def observe(
+    desired: Desired,
+    kubeconfigs: Mapping[str, str],
+    *,
+    deployments: Mapping[str, ModelDeployment] = MappingProxyType({}),
+    container_api: str = GOOGLE.container,
+    seconds: float = SECONDS,
+) -> Observation:
+    """Check every cluster that is neither lost nor abandoned, all at once, within `seconds`.
+
+    `kubeconfigs` holds texts by cluster; clusters that the stack creates need none, because the Container API
+    at the address `container_api` says where they are. `deployments` are the documents that pods come from.
+    """
+    clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
+
+    def check(connection: Connection, api: Api) -> Observation:
+        return _check(api, clusters[connection.cluster], desired.stack, deployments)
+
+    answers = ask(desired, kubeconfigs, check, container_api=container_api, seconds=seconds)
+    observations = [_observation(name, answer, clusters[name]) for name, answer in sorted(answers.items())]
+    return Observation(
+        problems=tuple(problem for seen in observations for problem in seen.problems),
+        leaving=tuple(workload for seen in observations for workload in seen.leaving),
+        uids={name: uid for seen in observations for name, uid in seen.uids.items()},
+        addresses={name: address for seen in observations for name, address in seen.addresses.items()},
+        scaled=frozenset(name for seen in observations for name in seen.scaled),
+        absent=tuple(name for seen in observations for name in seen.absent),
+        unknown={name: kinds for seen in observations for name, kinds in seen.unknown.items()},
+    )
+
+
+def identify(
+    desired: Desired,
+    kubeconfigs: Mapping[str, str],
+    *,
+    container_api: str = GOOGLE.container,
+    seconds: float,
+) -> tuple[dict[str, str], dict[str, Problem]]:
+    """Return the kube-system UIDs of clusters that answer within `seconds`, and why the others did not.
+
+    A cluster that does not exist yet is in neither.
+    """
+    answers = ask(
+        desired,
+        kubeconfigs,
+        lambda _, api: checks.identity(api),
+        container_api=container_api,
+        seconds=seconds,
+    )
+    return (
+        {name: answer for name, answer in sorted(answers.items()) if isinstance(answer, str)},
+        {name: answer for name, answer in sorted(answers.items()) if isinstance(answer, Problem)},
+    )
+
+
+def _observation(name: str, answer: Observation | Problem | NotThere, cluster: DesiredCluster) -> Observation:
+    if isinstance(answer, Problem):
+        return Observation(problems=(answer,))
+    if isinstance(answer, NotThere):
+        notices = (answer.notice,) if answer.notice else ()
+        unknown = kinds_to_come(cluster)
+        return Observation(
+            problems=(*notices, *schedulers.to_come(cluster), *left_out(cluster, unknown)),
+            absent=() if answer.made else (name,),
+            unknown={name: unknown} if unknown else {},
+        )
+    return answer
+
+
+def _check(
+    api: Api, cluster: DesiredCluster, stack: str, deployments: Mapping[str, ModelDeployment]
+) -> Observation:
+    """Run all checks on one cluster. Where another cluster answers than the one meant, ask nothing else."""
+    connection = cluster.connection
+    uid = checks.identity(api)
+    swapped = tuple(checks.same_cluster(cluster, uid))
+    if swapped:
+        return Observation(problems=swapped, uids={connection.cluster: uid})
+    resources = known(api, checks.kinds_needed(cluster))
+    problems = [*checks.missing_kinds(api, cluster, resources), *checks.misplaced(cluster, resources)]
+    for check in (
+        checks.gateway_class(api, cluster, resources),
+        checks.gateway_ref(api, cluster, resources),
+        device_classes(api, cluster, resources),
+        unlabelled_nodes(api, cluster),
+        node_problems(api, cluster),
+        checks.secrets(api, cluster),
+        passed_over(api, cluster),
+        worker_set_problems(api, cluster, resources),
+        schedulers.needs(api, cluster),
+        schedulers.pod_groups(api, cluster, resources),
+        without_metrics(api, cluster),
+    ):
+        problems += _permitted(connection, check, problems)
+    addresses = _permitted(connection, checks.their_address(api, cluster, resources), problems)
+    existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
+    workloads = _permitted(connection, running(api, stack), problems)
+    # A cluster that the stack creates is the stack's own, and everything on it.
+    unknown = unknown_kinds(cluster, resources)
+    foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)
+    refused = refused_writes(api, cluster, stack, existing, resources, deployments)
+    return Observation(
+        problems=(
+            *problems,
+            *foreign,
+            *refused,
+            *ownership.terminating(connection.cluster, existing),
+            *changed_in_place(cluster, workloads),
+            *remade(cluster, workloads),
+            *replaced_alone(cluster, workloads),
+            *ports_ahead(cluster, workloads),
+            *picker_problems(cluster, workloads),
+            *left_out(cluster, unknown),
+            *scaled_otherwise(cluster, workloads),
+        ),
+        leaving=tuple(
+            sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
+        ),
+        uids={connection.cluster: uid},
+        addresses={connection.cluster: addresses[0]} if addresses else {},
+        scaled=scaled(connection.cluster, workloads),
+        unknown={connection.cluster: unknown} if unknown else {},
+    )
+
+
+def _permitted(connection: Connection, answers: Iterator[T], problems: list[Problem]) -> list[T]:
+    """Return the answers until the API server refused a request, which is a problem of its own."""
+    permitted: list[T] = []
+    try:
+        for answer in answers:
+            permitted.append(answer)
+    except RefusedError as error:
+        problems.append(refusal(connection, error))
+    return permitted

@@ -1,0 +1,92 @@
+"""What somebody changed by hand, in Google Cloud and on the clusters: fields that differ from documents."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inferfleet.cloud.gke.drift import Drift, cloud_drift, shown
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
+from inferfleet.clusters.status.read import METADATA_ONLY, InCloud, Seen
+from inferfleet.clusters.status.routing import titled
+from inferfleet.desired.values import Desired
+from inferfleet.documents.problems import Problem
+from inferfleet.serving.differing import differing
+from inferfleet.serving.workload import PATCH_FORCE, bounds
+
+_AUTOSCALER = "kube-controller-manager"
+# As which updates write: `pulumi-kubernetes-<8 digits>` (fieldManagerName in pulumi-kubernetes v4.25.0,
+# provider/pkg/provider/provider.go).
+_ENGINE = "pulumi-kubernetes"
+
+
+def drift(
+    desired: Desired, seen: Mapping[str, Seen | Problem], in_cloud: Mapping[str, InCloud]
+) -> Iterator[Drift]:
+    """Yield the drift of every cluster, that of the cloud first. An object that is missing on a cluster is no
+    drift; the status of the cluster names it.
+    """
+    for cluster in sorted(desired.clusters, key=lambda cluster: cluster.connection.cluster):
+        name, plan = cluster.connection.cluster, cluster.connection.cloud
+        if cluster.connection.state in GIVEN_UP:
+            continue
+        if plan and name in in_cloud:
+            yield from cloud_drift(plan, in_cloud[name].cluster, in_cloud[name].sizes)
+        live = seen.get(name)
+        if not isinstance(live, Seen):
+            continue
+        for wanted in cluster.objects:
+            key = (wanted.kind, wanted.namespace or "", wanted.kubernetes_name)
+            if key in live.objects:
+                whole = wanted.kind not in METADATA_ONLY and "spec" not in wanted.ignore
+                thing = f"{name} {titled(key)}"
+                yield from object_drift(name, thing, wanted.manifest, live.objects[key], whole=whole)
+
+
+def object_drift(
+    cluster: str, thing: str, manifest: Mapping[str, Any], live: Mapping[str, Any], *, whole: bool
+) -> Iterator[Drift]:
+    """Yield the fields of the manifest that the live object has differently. Only metadata is compared where
+    `live` is not `whole`.
+    """
+    wanted = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+    for path, value, actual in differing(wanted if whole else {"metadata": manifest["metadata"]}, live):
+        if path == ".spec.replicas":
+            if scaled := bounds(manifest):
+                yield from _outside(cluster, thing, actual, scaled)
+                continue
+            if _scaled_by_a_controller(live):
+                continue
+        undeployed = actual is not None and _written_by_updates_alone(live)
+        yield Drift(cluster, thing, path.removeprefix("."), shown(actual), shown(value), undeployed)
+
+
+def _written_by_updates_alone(live: Mapping[str, Any]) -> bool:
+    """Return whether nobody but updates set any field that is there, as API servers remember it. Of fields
+    that are gone they remember nothing, and whoever writes a status or scales has a subresource of its own.
+    """
+    writers = [
+        (entry.get("manager", ""), entry.get("operation"))
+        for entry in live["metadata"].get("managedFields") or ()
+        if not entry.get("subresource")
+    ]
+    return bool(writers) and all(
+        name.startswith(_ENGINE) and operation == "Apply" for name, operation in writers
+    )
+
+
+def _outside(cluster: str, thing: str, replicas: Any, scaled: tuple[int, int]) -> Iterator[Drift]:
+    """Yield the number of replicas where it is none of those between which the plan has them scaled."""
+    least, most = scaled
+    if not (isinstance(replicas, int) and least <= replicas <= most):
+        yield Drift(cluster, thing, "spec.replicas", shown(replicas), f"{least} to {most}")
+
+
+def _scaled_by_a_controller(live: Mapping[str, Any]) -> bool:
+    """Return whether the controller of a HorizontalPodAutoscaler set the number, not a person."""
+    if PATCH_FORCE in (live["metadata"].get("annotations") or {}):
+        return False  # It was scaled, and its number is an update's again.
+    return any(
+        entry.get("manager") == _AUTOSCALER
+        and entry.get("subresource") == "scale"
+        and "f:replicas" in (entry.get("fieldsV1") or {}).get("f:spec", {})
+        for entry in live["metadata"].get("managedFields") or ()
+    )

@@ -1,0 +1,74 @@
+"""All documents and settings of a stack, as one value."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from os.path import normpath
+from pathlib import Path
+
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.policy.policy import Policy, Waiver
+from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.problems import Problem, Where
+from inferfleet.documents.wording import nearest_parent
+
+DocumentName = tuple[str, str]  # (kind, key)
+# The lines of each document's fields, by path ("" is the document itself).
+Positions = Mapping[DocumentName, Mapping[str, Where]]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Valid documents by key: classes, clusters, policies and waivers by name, deployments, services and
+    quotas by `namespace/name`.
+
+    `positions` has the line of every field, `sources` the file of every document; both only for messages and
+    for paths relative to a document. `broken_links` are links of plugin chains that cannot be read, by kind
+    and key of their document and path: their problems are told with those of all other links. Those
+    `of_all_stacks` are from the folder of policies, and the others of this stack alone. `notices` say how
+    documents were understood, which secrets are in plain text, and which files beside the documents were not
+    read.
+    """
+
+    settings: Settings
+    classes: Mapping[str, InferenceClass] = field(default_factory=dict)
+    clusters: Mapping[str, InferenceCluster] = field(default_factory=dict)
+    deployments: Mapping[str, ModelDeployment] = field(default_factory=dict)
+    services: Mapping[str, ModelService] = field(default_factory=dict)
+    positions: Positions = field(default_factory=dict, compare=False)
+    notices: tuple[Problem, ...] = ()
+    broken_links: Mapping[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+    sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)
+    of_all_stacks: frozenset[DocumentName] = frozenset()
+
+    def where(self, kind: str, key: str, path: str = "") -> Where | None:
+        """Return the line of a field, or of its nearest parent in the file; None for an unknown document."""
+        lines = self.positions.get((kind, key), {})
+        return lines.get(nearest_parent(path, lines))
+
+    def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        """Return the problems with the line of the field that each names, unless it already has one."""
+        return tuple(
+            problem
+            if problem.where or not problem.kind
+            else replace(problem, where=self.where(problem.kind, problem.key, problem.path))
+            for problem in problems
+        )
+
+    def kubeconfig_path(self, cluster: str) -> Path | None:
+        """Return the kubeconfig file of an existing cluster, or None when it is in the configuration."""
+        existing = self.clusters[cluster].spec.cluster.existing
+        if existing is None or existing.kubeconfig.path is None:
+            return None
+        written = Path(existing.kubeconfig.path)
+        if written.parts[:1] == ("~",):
+            return Path.home().joinpath(*written.parts[1:])
+        source = self.sources.get(("InferenceCluster", cluster))
+        folder = source.parent if source else Path.cwd()
+        return Path(normpath(folder / written))

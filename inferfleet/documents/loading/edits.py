@@ -1,0 +1,116 @@
+"""Edits of documents while they are loaded, as somebody asks for them who wants to know what would be.
+
+An edit is written `<kind>/<name>.<path>=<value>`, such as
+`InferenceCluster/west.spec.nodePools[h100].nodeCount=4`. Brackets hold the name of an entry of a list, its
+position, or a key of a map; the value is YAML, and `null` removes the field. No file changes.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inferfleet.documents.loading.files import Source
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing, one_of, shown
+from inferfleet.documents.yaml.budget import Unreadable
+from inferfleet.documents.yaml.text import texts
+
+_EDIT = re.compile(
+    r"(?P<kind>[A-Za-z]+)/(?P<key>[a-z0-9-]+(?:/[a-z0-9-]+)?)(?P<path>(?:\.[\w-]+|\[[^\[\]=]+\])+)="
+    r"(?P<value>.*)",
+    re.DOTALL,
+)
+_STEP = re.compile(r"\.([\w-]+)|\[([^\[\]=]+)\]")
+# Fields by which an edit finds its document.
+_IDENTITY = (("metadata",), ("metadata", "name"), ("metadata", "namespace"))
+_FORM = "Write <kind>/<name>.<path>=<value>, such as ModelDeployment/ml/qwen.spec.replicas=4"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A value for a field of a document; None removes the field. `written` is what was asked for."""
+
+    kind: str
+    key: str
+    steps: tuple[str, ...]
+    value: Any
+    written: str
+
+
+class NoSuchField(ValueError):  # noqa: N818 (it says what is not there)
+    """Raised where an edit leads to no field; the text says which part of it does not."""
+
+
+def parse_edit(written: str, kinds: Collection[str], namespaced: Collection[str]) -> Edit | Problem:
+    """Return the edit, or why it cannot be read. Names without a namespace are in `default`."""
+    edit = _EDIT.fullmatch(written)
+    if not edit:
+        return Problem(f"{shown(written)!r} is no edit of a document", _FORM)
+    kind, key = edit["kind"], edit["key"]
+    if kind not in kinds:
+        return Problem(f"there is no kind {shown(kind)!r}", one_of(kind, kinds, "Known kinds"))
+    if kind in namespaced and "/" not in key:
+        key = f"default/{key}"
+    try:
+        values = list(texts(edit["value"]))
+    except Unreadable as error:
+        return Problem(f"the value of {shown(written)!r} is no YAML: {error.what}", error.next_step)
+    flaws = [flaw for text in values for flaw in text.flaws]
+    if flaws or (len(values) != 1 and edit["value"].strip() != "null"):
+        why = flaws[0].what if flaws else "it is not one value"
+        return Problem(f"the value of {shown(written)!r} cannot be read: {why}", _FORM)
+    steps = tuple(name or inner for name, inner in _STEP.findall(edit["path"]))
+    if steps[0] in ("apiVersion", "kind") or steps in _IDENTITY:
+        what = f"{shown(written)!r} would make it another document: kind, name and namespace cannot be set"
+        return Problem(what, "Set another field, or add that document to the folder of the stack")
+    return Edit(kind, key, steps, values[0].data if values else None, written)
+
+
+def edited(source: Source, edits: Iterable[Edit]) -> tuple[Source, list[Problem]]:
+    """Return the document with the edits of it, and why some of them lead nowhere."""
+    data, problems = source.text.data, []
+    for edit in edits:
+        try:
+            data = _with(data, edit.steps, edit.value)
+        except NoSuchField as wrong:
+            problems.append(Problem(f"{shown(edit.written)!r} leads to no field: {wrong}", _FORM))
+    return replace(source, text=replace(source.text, data=data)), problems
+
+
+def astray(edits: Iterable[Edit], known: Iterable[tuple[str, str]]) -> Iterable[Problem]:
+    """Yield a problem for each edit of a document that there is not."""
+    keys = sorted(known)
+    for edit in edits:
+        if (edit.kind, edit.key) not in keys:
+            alike = [key for kind, key in keys if kind == edit.kind]
+            what = f"there is no {edit.kind} {shown(edit.key)!r} for {shown(edit.written)!r}"
+            yield Problem(what, one_of(edit.key, alike, "There are") if alike else "There is none at all")
+
+
+def _with(data: Any, steps: tuple[str, ...], value: Any) -> Any:
+    step, rest = steps[0], steps[1:]
+    removed = value is None and not rest
+    if isinstance(data, list):
+        place = _place(data, step)
+        entry = _with(data[place], rest, value) if rest else value
+        return [*data[:place], *([] if removed else [entry]), *data[place + 1 :]]
+    if data is not None and not isinstance(data, dict):
+        raise NoSuchField(f"{shown(str(data))!r} has no field {shown(step)}")
+    fields = dict(data or {})
+    if value is None and step not in fields:
+        return data
+    if removed:
+        return {name: field for name, field in fields.items() if name != step}
+    return {**fields, step: _with(fields.get(step), rest, value) if rest else value}
+
+
+def _place(entries: list[Any], step: str) -> int:
+    """Return the position of an entry by its name, or by its position."""
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+    if step in names:
+        return names.index(step)
+    if step.isdecimal() and int(step) < len(entries):
+        return int(step)
+    known = [name for name in names if isinstance(name, str)]
+    raise NoSuchField(f"the list has no entry {shown(step)}, but {listing(known) or len(entries)}")

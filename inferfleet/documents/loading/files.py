@@ -1,0 +1,253 @@
+"""Files: find and read those with documents; read and write a whole text file."""
+
+import contextlib
+import fcntl
+import glob
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from inferfleet.documents.loading.border import MAX_BYTES, Refused, border_of, is_inside, read_regular
+from inferfleet.documents.problems import InvalidDocuments, Problem, Where
+from inferfleet.documents.wording import nearest_parent
+from inferfleet.documents.yaml.budget import Budget, Unreadable
+from inferfleet.documents.yaml.text import Text, texts
+
+_ENDINGS = (".yaml", ".yml")
+# Before the name of a class whose file is in no project.
+PACKAGED = "catalogue: "
+# Opening a file costs a third of a millisecond, whatever is in it.
+MAX_FILES = 2_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document in a file; `shown` is the name of the file in messages, or that of a `packaged` class."""
+
+    text: Text
+    file: Path
+    shown: str
+    packaged: bool = False
+
+    def as_packaged(self) -> "Source":
+        """Return the class as one of the catalogue that comes with inferfleet: by its name."""
+        metadata = self.text.data.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return replace(self, shown=f"{PACKAGED}{name or self.file.name}", packaged=True)
+
+    def where(self, path: str = "") -> Where:
+        """Return the line of a field, or of its nearest parent in the file."""
+        lines = self.text.lines
+        return self.at(lines.get(nearest_parent(path, lines), 1))
+
+    def at(self, line: int) -> Where:
+        """Return a line of the file."""
+        return Where(self.shown, 0 if self.packaged else line)
+
+    def located(self, problems: Iterable[Problem], *, kind: str = "", key: str = "") -> list[Problem]:
+        """Return the problems with their lines, and with the name of this document as far as it is known."""
+        return [
+            replace(problem, kind=kind, key=key, where=problem.where or self.where(problem.path))
+            for problem in problems
+        ]
+
+    def flaws(self) -> Iterator[Problem]:
+        """Yield what in the text could not be read, each with its own line, which may be that of no field."""
+        for flaw in self.text.flaws:
+            yield Problem(flaw.what, flaw.next_step, flaw.path, self.at(flaw.line))
+
+    def positions(self) -> dict[str, Where]:
+        """Return the line of every field by path."""
+        positions = {path: self.at(line) for path, line in self.text.lines.items()}
+        for path, text in self.text.written.items():
+            positions[path] = replace(positions[path], text=text)
+        return positions
+
+
+def files_of(
+    paths: Iterable[Path | str], *, root: Path | None = None, base: Path | None = None
+) -> tuple[dict[Path, Path], list[Problem]]:
+    """Return all files among the paths and all YAML files below folders among them, each once, and problems.
+
+    Each file comes with the folder that it must be inside of: `root`, or without it the project of its path.
+    Names that start with "." and Pulumi's own files are left out of folders. What looks like
+    documents and is not read is a warning, which names the file relative to `base` where it is below it.
+    """
+    files: dict[Path, Path] = {}
+    problems: list[Problem] = []
+    for path in map(Path, paths):
+        # os.path, because pathlib raises on names that no file can have.
+        if os.path.isdir(path):
+            border = root or border_of(path)
+            if is_inside(path, border):
+                below = islice(_inside(path, base or Path.cwd(), problems), MAX_FILES + 1)
+                files.update(dict.fromkeys(below, border))
+            else:
+                what = f"folder {path} is outside of {border}, where a symbolic link leads"
+                problems.append(Problem(what, "Put a folder in its place"))
+        elif os.path.isfile(path):
+            files[path.absolute()] = root or border_of(path)
+        elif os.path.exists(path):
+            problems.append(Problem(f"{path} is neither a file nor a folder", "Name a YAML file or a folder"))
+        else:
+            problems.append(Problem(f"{path} does not exist", "Check the path"))
+    if len(files) > MAX_FILES:
+        what = f"there are more than {MAX_FILES:,} files of documents"
+        problems.append(Problem(what, "Put several documents into one file, or use several stacks"))
+        files = {}
+    once: dict[str, Path] = {}
+    for file in files:
+        once.setdefault(os.path.realpath(file), file)
+    return {file: files[file] for file in once.values()}, problems
+
+
+def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        what = f"folder {error.filename} cannot be read: {error.strerror}"
+        problems.append(Problem(what, "Check its permissions"))
+
+    def ignored(path: Path, why: str, next_step: str) -> None:
+        problems.append(Problem(why, next_step, where=Where(_shown(path, base), 1), severity="warning"))
+
+    for here, folders, names in os.walk(folder.absolute(), onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in folders:
+            if os.path.islink(os.path.join(here, name)):
+                why = "this folder is not read, because it is a symbolic link"
+                ignored(Path(here, name), why, "Put a folder in its place, or link its files one by one")
+        for name in sorted(names):
+            of_pulumi = name == "Pulumi.yaml" or name.startswith("Pulumi.")
+            if of_pulumi and name != "Pulumi.yaml" and name.endswith(_ENDINGS):
+                why = "this file is not read, because settings of a stack are in stacks/Pulumi.<stack>.yaml"
+                ignored(Path(here, name), why, "Move or rename it")
+            if name.startswith(".") or of_pulumi:
+                continue
+            if name.endswith(_ENDINGS):
+                yield Path(here, name)
+            elif name.lower().endswith(_ENDINGS):
+                why = "this file is not read, because its name does not end in .yaml or .yml, in lowercase"
+                ignored(Path(here, name), why, "Rename it")
+            elif name.lower().endswith(tuple(f"{ending}.txt" for ending in _ENDINGS)):
+                ignored(Path(here, name), "this file is not read, because its name ends in .txt", "Rename it")
+
+
+def _shown(file: Path, base: Path) -> str:
+    return str(file.relative_to(base)) if file.is_relative_to(base) else str(file)
+
+
+def read(
+    file: Path, base: Path, root: Path | None = None, budget: Budget | None = None
+) -> tuple[list[Source], list[Problem]]:
+    """Return the documents of a file that could be separated, and why the rest of it could not be read.
+
+    The file must be inside of `root`, or without it inside the project of its path. Files that are read with
+    the same budget share it.
+    """
+    budget = budget or Budget()
+    name = _shown(file, base)
+    try:
+        raw = read_regular(file, root or border_of(file))
+    except Refused as refused:
+        return [], [_unread(name, 1, f"the file {refused.why}", refused.next_step)]
+    try:
+        content = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return [], [_unread(name, line, "the file is not UTF-8 text", "Save it as UTF-8")]
+    sources: list[Source] = []
+    try:
+        budget.file(len(raw))
+        sources.extend(Source(text, file, name) for text in texts(content, budget))
+    except Unreadable as error:
+        return sources, [_unread(name, error.line, error.what, error.next_step)]
+    return sources, []
+
+
+def _unread(file: str, line: int, what: str, next_step: str) -> Problem:
+    return Problem(what, next_step, where=Where(file, line))
+
+
+RESTORE = "Restore it from version control"
+
+
+def read_text(
+    path: Path,
+    *,
+    root: Path | None = None,
+    shown: str | None = None,
+    next_step: str = RESTORE,
+    limit: int = MAX_BYTES,
+) -> str | None:
+    """Return the text of a file that inferfleet writes, or None when there is no such file.
+
+    It must be inside of `root`, or without it inside the project of its path, and no symbolic link, because
+    it is written again. Raises InvalidDocuments, which names the file as `shown`.
+    """
+    if not os.path.lexists(path):
+        return None
+    try:
+        if path.is_symlink():
+            raise Refused("is a symbolic link, which is neither read nor written", next_step)
+        return read_regular(path, root or border_of(path), limit=limit).decode()
+    except UnicodeDecodeError:
+        why = "is not UTF-8 text"
+    except Refused as refused:
+        why = refused.why
+    raise InvalidDocuments([Problem(f"{shown or path} {why}", next_step)])
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file so that it has either all of the text or what it had before.
+
+    Raises OSError, and InvalidDocuments for a symbolic link: nothing is written through one.
+    """
+    if path.is_symlink():
+        what = f"{path} is a symbolic link, and nothing is written through links"
+        raise InvalidDocuments([Problem(what, "Remove the link, or put a regular file in its place")])
+    try:
+        _write(path, text)
+    except OSError as error:
+        # It names the file beside it that the text goes to first, which nobody knows.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _remove_killed(path: Path) -> None:
+    """Remove what writes that were killed have left beside a file."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Who begins to write has an empty file before it is locked.
+                if os.fstat(descriptor).st_size:
+                    os.unlink(left)
+            finally:
+                os.close(descriptor)
+
+
+def _write(path: Path, text: str) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    _remove_killed(path)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            # As long as somebody writes it, nobody else takes it for what a killed write has left.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            stream.write(text.encode())
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

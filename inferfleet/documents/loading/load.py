@@ -1,0 +1,179 @@
+"""Loading: files and folders to Documents, or every problem in them at once."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.policy.policy import Policy, Waiver
+from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.collection import Collected, Collection, Document
+from inferfleet.documents.loading.edits import Edit, astray, edited
+from inferfleet.documents.loading.files import Source, files_of, read
+from inferfleet.documents.loading.recognition import flaws_of, kind_of
+from inferfleet.documents.loading.references import dangling
+from inferfleet.documents.loading.stack_files import CATALOGUE
+from inferfleet.documents.loading.validation import MOST_PROBLEMS, validated_but_for_links
+from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity
+from inferfleet.documents.work import take
+from inferfleet.documents.yaml.budget import Budget
+
+# What a stack may have; what it takes together is counted (`api/work.py`).
+MAX_DEPLOYMENTS = 1_500
+MAX_REPLICAS = 20_000
+_CHAIN = ("spec", "plugins")
+NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
+# What holds for all stacks may be in the folder with their policies: anything else would be in each of them.
+_OF_ALL_STACKS = ("Policy", "Waiver", "Quota")
+
+
+KINDS: dict[str, type[Document]] = {
+    "InferenceClass": InferenceClass,
+    "InferenceCluster": InferenceCluster,
+    "ModelDeployment": ModelDeployment,
+    "ModelService": ModelService,
+    "Quota": Quota,
+    "Policy": Policy,
+    "Waiver": Waiver,
+}
+
+
+def load(
+    paths: Iterable[Path | str],
+    *,
+    settings: Settings | None = None,
+    catalogue: Path | None = CATALOGUE,
+    base: Path | None = None,
+    root: Path | None = None,
+    edits: tuple[Edit, ...] = (),
+    policies: Path | None = None,
+) -> Documents:
+    """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
+
+    A class with the name of one in the catalogue replaces it, with a notice. The folder `policies`, which
+    there need not be, has those of all stacks and nothing else. Messages name files below `base`
+    (the current directory) relative to it. Every file must be inside of the folder `root`; without it, inside
+    the project of its path. Documents are taken as the `edits` make them. Raises InvalidDocuments with every
+    problem; links of plugin chains that cannot be read are told by `desired`, unless there is another.
+    """
+    base = (base or Path.cwd()).absolute()
+    packaged = catalogue == CATALOGUE and os.path.realpath((root or base) / "classes") != str(CATALOGUE)
+    collection = Collection()
+    folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
+    # The catalogue that comes with inferfleet is outside of every other project.
+    classes, problems = files_of(folders, root=None if catalogue == CATALOGUE else root, base=base)
+    own, more = files_of(paths, root=root, base=base)
+    shared, of_shared = files_of([policies] if policies and policies.is_dir() else [], root=root, base=base)
+    problems += [problem for problem in (*more, *of_shared) if problem not in problems]
+    own = _but_for(own, classes)
+    # A stack may have its own documents in that folder.
+    shared_alone = _but_for(shared, classes | own)
+    budget, steps = Budget(), 0
+    for file, border in (classes | own | shared_alone).items():
+        sources, unread = read(file, base, border, budget)
+        problems += unread
+        if file in classes and packaged:
+            sources = [source.as_packaged() for source in sources]
+        collection.complete &= not unread
+        for source in sources:
+            limits = _Limits(file in classes, file in shared_alone, file in shared)
+            problems += _take(source, collection, edits, limits)
+            if len(problems) > MOST_PROBLEMS:
+                problems.append(_too_many(source))
+                raise InvalidDocuments(of_severity(problems, "error"))
+        take(budget.steps - steps, f"reading {file.name}")
+        steps = budget.steps
+        if budget.spent:
+            break
+    problems += islice(dangling(collection, catalogue), MOST_PROBLEMS)
+    if collection.complete:
+        problems += astray(edits, collection.by_name)
+    if errors := of_severity(problems, "error"):
+        raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
+    documents = collection.documents(settings or Settings(stack="unnamed"))
+    if too_large := list(_oversize(documents)):
+        raise InvalidDocuments(too_large)
+    return replace(documents, notices=of_severity(problems, "warning", "notice"))
+
+
+def _but_for(files: dict[Path, Path], others: dict[Path, Path]) -> dict[Path, Path]:
+    """Return the files that are not among others, by whatever name."""
+    known = {os.path.realpath(file) for file in others}
+    return {file: border for file, border in files.items() if os.path.realpath(file) not in known}
+
+
+def _too_many(source: Source) -> Problem:
+    what = f"there are more than {MOST_PROBLEMS:,} problems; nothing after {source.where()} was looked at"
+    return Problem(what, "Fix those first")
+
+
+class _Limits(NamedTuple):
+    """Whether a file is in the catalogue, and in the folder of policies: of the stack besides, or not."""
+
+    catalogued: bool
+    shared_alone: bool
+    shared: bool
+
+
+def _take(source: Source, collection: Collection, edits: tuple[Edit, ...], limits: _Limits) -> list[Problem]:
+    """Add one document to the collection, and return its problems."""
+    problems = list(islice(flaws_of(source), MOST_PROBLEMS))
+    missing = [flaw.path for flaw in source.text.flaws if flaw.missing]
+    kind, unknown = kind_of(source.text.data, KINDS)
+    if kind is not None and edits:
+        key = _key(kind, source.text.data)
+        own = [edit for edit in edits if (edit.kind, edit.key) == (kind, key)]
+        source, misled = edited(source, own)
+        problems += misled
+    data = source.text.data
+    if kind is None:
+        collection.complete = False
+        return source.located(problems + [problem for problem in unknown if problem.path not in missing])
+    if limits.catalogued and kind != "InferenceClass":
+        what = f"the catalogue may contain InferenceClasses only, not {kind}s"
+        problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
+    if limits.shared_alone and kind not in _OF_ALL_STACKS:
+        what = f"the folder policies may contain Policies, Waivers and Quotas only, not {kind}s"
+        problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
+    document, invalid, links = validated_but_for_links(KINDS[kind], data, chain=_CHAIN, ignore=missing)
+    problems += invalid
+    key = _key(kind, data)
+    for path, of_link in links.items():
+        located = tuple(source.located(of_link, kind=kind, key=key or ""))
+        collection.broken_links[kind, key or "", path] = located
+    if key is None:
+        collection.complete = False
+    elif name_taken := collection.add(
+        kind, key, Collected(source, document, limits.catalogued, limits.shared)
+    ):
+        problems.append(name_taken)
+    return source.located(problems, kind=kind, key=key or "")
+
+
+def _key(kind: str, data: Any) -> str | None:
+    metadata = data.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return None
+    if kind not in NAMESPACED:
+        return str(metadata["name"])
+    return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
+
+
+def _oversize(documents: Documents) -> Iterator[Problem]:
+    """Yield a problem for each limit that the documents of a stack exceed together."""
+    deployments = len(documents.deployments)
+    replicas = sum(deployment.spec.wanted for deployment in documents.deployments.values())
+    if deployments > MAX_DEPLOYMENTS:
+        what = f"the stack has {deployments:,} deployments, more than {MAX_DEPLOYMENTS:,}"
+        yield Problem(what, "Use several stacks")
+    if replicas > MAX_REPLICAS:
+        what = f"the deployments of the stack want {replicas:,} replicas together, more than {MAX_REPLICAS:,}"
+        yield Problem(what, "Lower spec.replicas, or use several stacks")

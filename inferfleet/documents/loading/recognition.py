@@ -1,0 +1,116 @@
+"""Which kind a document is, and of which system where it is none of ours."""
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from inferfleet.documents.kinds.base import API_VERSION
+from inferfleet.documents.loading.files import Source
+from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import named, nearest, one_of, shown
+from inferfleet.documents.yaml.text import Flaw
+
+# Systems that people come from, by the end of their API groups. Others are named by their group.
+_SYSTEMS = {
+    "modelplane.ai": "Modelplane",
+    "otterscale.io": "OtterScale",
+    "serving.volcano.sh": "Kthena",
+    "kserve.io": "KServe",
+    "llm-d.ai": "llm-d",
+}
+_SECRET = (
+    "Remove it, and set the values: "
+    """pulumi config set --secret --path 'inferfleet:secrets["NAMESPACE/NAME"].KEY'"""
+)
+
+
+def kind_of(data: Any, kinds: Collection[str]) -> tuple[str | None, list[Problem]]:
+    """Return the kind of a document by its apiVersion and kind together, or None and why it is not known."""
+    if not isinstance(data, dict):
+        what = f"a document must be a map with apiVersion and kind, not {named(data)}"
+        return None, [Problem(what, "Write apiVersion, kind, metadata and spec")]
+    version, kind = data.get("apiVersion"), data.get("kind")
+    if (foreign := _foreign(version, kind, kinds)) is not None:
+        return None, [foreign]
+    if version is None and kind is None and (other := _no_document(data)) is not None:
+        return None, [other]
+    problems = []
+    if version != API_VERSION:
+        wrong = f"apiVersion {named(version)} is not supported"
+        what = _missing("apiVersion", data) if version is None else wrong
+        problems.append(Problem(what, f"Write apiVersion: {API_VERSION}", "apiVersion"))
+    if not isinstance(kind, str) or kind not in kinds:
+        what = _missing("kind", data) if kind is None else f"kind {named(kind)} is not known"
+        next_step = one_of(kind if isinstance(kind, str) else "", kinds, "Known kinds")
+        problems.append(Problem(what, next_step, "kind"))
+    return (None if problems else str(kind)), problems
+
+
+def _missing(name: str, data: dict[str, Any]) -> str:
+    close = nearest(name, islice(data, 20))
+    return f"field {name} is missing" + (f", and {shown(close)} is not the same" if close else "")
+
+
+def _foreign(version: Any, kind: Any, kinds: Collection[str]) -> Problem | None:
+    """Return the problem of a document of another system, None for what may be meant as one of ours."""
+    if not isinstance(version, str) or not isinstance(kind, str) or not kind or version == API_VERSION:
+        return None
+    group, of_group, _ = version.partition("/")
+    system = next((system for end, system in _SYSTEMS.items() if f".{group}".endswith(f".{end}")), "")
+    if not system:
+        ours = kind in kinds or nearest(version, [API_VERSION]) is not None
+        if ours or not (of_group or version == "v1"):
+            return None
+        system = shown(group) if of_group else "Kubernetes"
+    step = _SECRET if (version, kind) == ("v1", "Secret") else "Keep it out of this folder"
+    return Problem(f"{shown(kind)} is a kind of {system}, which inferfleet does not read", step, "kind")
+
+
+def _no_document(data: dict[str, Any]) -> Problem | None:
+    """Return the problem of a map that is a file of another tool, as far as its fields tell."""
+    if any(nearest(key, ("apiVersion", "kind")) for key in islice(data, 10)):
+        return None
+    if data.keys() & {"metadata", "spec"} or len(data) < 2:
+        return None
+    return Problem(
+        f"this is no document: it has {named_keys(data)}, and neither apiVersion nor kind",
+        f"Begin it with apiVersion: {API_VERSION} and kind, or keep it out of this folder",
+    )
+
+
+def named_keys(data: dict[str, Any]) -> str:
+    """Return the first keys of a map, for a message."""
+    first = [shown(str(key), 30) for key in list(data)[:3]]
+    return ", ".join(first) + (", ..." if len(data) > len(first) else "")
+
+
+def flaws_of(source: Source) -> Iterator[Problem]:
+    """Yield what in the text could not be read. Where fields of a whole document are repeated, that is one
+    problem: the line `---` between two documents is missing.
+    """
+    joined = _joined(source.text.flaws)
+    for flaw in joined:
+        what = f"a second document begins here ({shown(flaw.path)}), without a line --- before it"
+        yield Problem(what, "Put a line with --- alone before this one", flaw.path, source.at(flaw.line))
+    for problem, flaw in zip(source.flaws(), source.text.flaws, strict=True):
+        if not (joined and _begins(flaw)):
+            yield problem
+
+
+def _joined(flaws: Iterable[Flaw]) -> list[Flaw]:
+    """Return the first repeated field of each document that follows another one without `---`."""
+    repeated = [flaw for flaw in flaws if _begins(flaw)]
+    if len({flaw.path for flaw in repeated}) < 2:
+        return []  # a single field twice is a field twice
+    starts: list[Flaw] = []
+    seen: set[str] = set()
+    for flaw in sorted(repeated, key=lambda flaw: flaw.line):
+        if flaw.path in seen or not starts:
+            starts.append(flaw)
+            seen = set()
+        seen.add(flaw.path)
+    return starts
+
+
+def _begins(flaw: Flaw) -> bool:
+    return flaw.repeats and flaw.path in ("apiVersion", "kind", "metadata", "spec")

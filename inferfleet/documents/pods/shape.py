@@ -1,0 +1,232 @@
+"""Walks a value by the types of Kubernetes' API: fields, types, enums, required fields, quantities, names.
+
+What has another type than it must have is left out of what is returned, so that whoever asks further doubts
+no type and one mistake is not told twice.
+"""
+
+import base64
+import marshal
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.pods import schema
+from inferfleet.documents.pods.texts import MAPS, TEXTS
+from inferfleet.documents.problems import Mistake, Mistaken, Steps
+from inferfleet.documents.wording import named, nearest, one_of, shown
+
+_WORDS = {
+    "IntOrString": "an integer or a string",
+    "Quantity": "a quantity such as 80Gi, 500m or 4",
+    "Time": "a time such as 2026-01-31T12:00:00Z",
+    "boolean": "true or false",
+    "bytes": "a string in base64",
+    "int32": "an integer",
+    "int64": "an integer",
+    "string": "a string",
+}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_BITS = {"int32": 31, "int64": 63, "IntOrString": 31}
+_BYTES = ("memory", "ephemeral-storage")
+
+
+class _Wrong:
+    """Stands for a value of a wrong type."""
+
+
+_WRONG = _Wrong()
+# Parts in which nothing was wrong: pods of a fleet have most parts in common.
+_SOUND: set[tuple[str, bytes]] = set()
+_MOST = 20_000
+
+
+class Walk:
+    """One walk over a value, with the mistakes it met."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[Mistake] = []
+
+    def of(self, value: Any, kind: str, at: Steps = ()) -> Any:
+        """Return the value without what has a wrong type. Fields that are null are absent."""
+        if kind.startswith("[]"):
+            return self._list(value, kind.removeprefix("[]"), at)
+        if kind.startswith("map[string]"):
+            return self._map(value, kind.removeprefix("map[string]"), at)
+        if kind in _WORDS:
+            return self._scalar(value, kind, at)
+        if not isinstance(value, dict):
+            return self._wrong(at, f"{{field}} must be a map, not {named(value)}", "Write a map")
+        return self._struct(value, kind, at) if kind != "Object" else value
+
+    def _wrong(self, at: Steps, what: str, next_step: str) -> Any:
+        self.mistakes.append(Mistake(what, next_step, at))
+        return _WRONG
+
+    def _list(self, value: Any, kind: str, at: Steps) -> Any:
+        if not isinstance(value, list):
+            return self._wrong(at, f"{{field}} must be a list, not {named(value)}", "Write a list")
+        entries = [self.of(entry, kind, (*at, place)) for place, entry in enumerate(value)]
+        if kind in _WORDS and _WRONG in entries:
+            return _WRONG
+        return [{} if entry is _WRONG else entry for entry in entries]
+
+    def _map(self, value: Any, kind: str, at: Steps) -> Any:
+        if not isinstance(value, dict):
+            return self._wrong(at, f"{{field}} must be a map, not {named(value)}", "Write a map")
+        entries = {key: self.of(entry, kind, (*at, key)) for key, entry in value.items()}
+        for key, entry in entries.items():
+            # The API server takes it and counts a byte, of which Pulumi shows no warning.
+            if kind == "Quantity" and key in _BYTES and str(entry).endswith("m"):
+                what = f"{{field}} {named(entry)} is thousandths of a byte"
+                self.mistakes.append(Mistake(what, f"Write {str(entry)[:-1]}Mi", (*at, key)))
+        return {key: entry for key, entry in entries.items() if entry is not _WRONG}
+
+    def _scalar(self, value: Any, kind: str, at: Steps) -> Any:
+        if not _is_scalar(value, kind):
+            words = _WORDS[kind]
+            quoted = kind == "string" and isinstance(value, bool | int | float)
+            bare = kind.startswith("int") and isinstance(value, str) and value.lstrip("-").isdecimal()
+            next_step = "Quote it" if quoted else "Write it without quotes" if bare else f"Write {words}"
+            return self._wrong(at, f"{{field}} must be {words}, not {named(value)}", next_step)
+        bits = _BITS.get(kind)
+        if bits and isinstance(value, int) and not -(2**bits) <= value < 2**bits:
+            return self._wrong(at, f"{{field}} {named(value)} is too large", f"Write at most {2**bits - 1}")
+        if kind == "Quantity":
+            return self._quantity(value, at)
+        return value
+
+    def _quantity(self, value: Any, at: Steps) -> Any:
+        try:
+            amount = parse_quantity(str(value))
+        except Mistaken as error:
+            what = f"{{field}} {named(value)} is not a Kubernetes quantity"
+            return self._wrong(at, what, error.mistakes[0].next_step)
+        if not 0 <= amount < 2**63:
+            what = f"{{field}} {named(value)} must be a quantity from 0 to 2^63 - 1"
+            return self._wrong(at, what, "Change it")
+        return value
+
+    def _struct(self, written: dict[str, Any], kind: str, at: Steps) -> dict[str, Any]:
+        content = _content(written, kind)
+        if content in _SOUND:
+            return written
+        types, before = schema.fields(kind), len(self.mistakes)
+        kept: dict[str, Any] = {}
+        for key, value in written.items():
+            if key not in types:
+                what = f"Kubernetes {schema.kubernetes()} has no field {shown(key)!r} here"
+                self.mistakes.append(Mistake(what, _instead(key, kind), (*at, key)))
+            elif value is not None:
+                checked = self.of(value, types[key].type, (*at, key))
+                if checked is not _WRONG:
+                    kept[key] = checked
+                    self.mistakes += _values(checked, kind, key, types[key], (*at, key))
+        meant = {nearest(key, types) for key in written if key not in types}
+        for key, known in types.items():
+            if known.required and written.get(key) is None and key not in meant:
+                self.mistakes.append(Mistake(f"field {key} is missing", f"Add {key}", (*at, key)))
+        if content and len(self.mistakes) == before and kept == written:
+            if len(_SOUND) >= _MOST:
+                _SOUND.clear()
+            _SOUND.add(content)
+        return kept
+
+
+def _content(written: dict[str, Any], kind: str) -> tuple[str, bytes] | None:
+    """Return what a part is known by, which tells types apart; None for values that are not JSON."""
+    try:
+        return kind, marshal.dumps(written, 2)
+    except ValueError:
+        return None
+
+
+def _is_scalar(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "Quantity":
+        return isinstance(value, str | int | float)
+    if kind == "IntOrString":
+        return isinstance(value, str | int)
+    if kind == "bytes":
+        return isinstance(value, str) and _is_base64(value)
+    if kind == "Time":
+        return isinstance(value, str) and _TIME.fullmatch(value) is not None
+    return isinstance(value, int if kind.startswith("int") else str) and kind != "boolean"
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _instead(key: str, kind: str) -> str:
+    """Return the next step for a field that the type does not have: the near one, or where it belongs."""
+    types = schema.fields(kind)
+    if (close := nearest(key, types)) is not None:
+        return f"Did you mean {close}?"
+    inside = [
+        name
+        for name, inner in types.items()
+        if schema.is_type(inner.type) and key in schema.fields(inner.type)
+    ]
+    if inside:
+        return f"Did you mean {'httpGet' if 'httpGet' in inside else inside[0]}.{key}?"
+    for outer, words in (("PodSpec", "the spec of the pod"), ("Container", "a container")):
+        if outer != kind and key in schema.fields(outer):
+            return f"It is a field of {words}: move it there"
+    return one_of(key, types, "Fields")
+
+
+def _values(value: Any, kind: str, key: str, known: schema.Field, at: Steps) -> Iterator[Mistake]:
+    """Yield what is wrong with the value of a field whose type is right."""
+    if isinstance(value, list):
+        for place, entry in enumerate(value):
+            yield from _text(entry, kind, key, known, at=(*at, place))
+        yield from _twice(value, known, at)
+    elif isinstance(value, dict) and (kind, key) in MAPS:
+        keys, texts = MAPS[kind, key]
+        for name, text in value.items():
+            if not keys.allows(name):
+                what = f"the key {shown(name)!r} must be {keys.words}"
+                yield Mistake(what, "Change it", (*at, name))
+            if texts and not texts.allows(text):
+                yield Mistake(f"{{field}} {named(text)} must be {texts.words}", "Change it", (*at, name))
+    else:
+        yield from _text(value, kind, key, known, at=at)
+
+
+def _text(value: Any, kind: str, key: str, known: schema.Field, *, at: Steps) -> Iterator[Mistake]:
+    if not isinstance(value, str) or not (value or known.required):
+        return
+    if known.choices and value not in known.choices:
+        what = f"{{field}} {named(value)} is not one of {', '.join(filter(None, known.choices))}"
+        yield Mistake(what, one_of(value, known.choices, "Choose one"), at)
+    text = TEXTS.get((kind, key))
+    if text and not text.allows(value):
+        yield Mistake(f"{{field}} {named(value)} must be {text.words}", "Change it", at)
+
+
+def _twice(entries: list[Any], known: schema.Field, at: Steps) -> Iterator[Mistake]:
+    """Yield entries of a list that must differ in their keys, and do not.
+
+    Server-side apply, by which Pulumi writes, refuses two variables of a name, which a plain create takes.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    for place, entry in enumerate(entries):
+        if known.keys and isinstance(entry, dict) and any(entry.get(key) for key in known.keys):
+            values = tuple(entry.get(key) or ("TCP" if key == "protocol" else "") for key in known.keys)
+        elif known.once:
+            values = (entry,)
+        else:
+            continue  # without its keys an entry is a mistake of its own
+        if values in seen:
+            words = " and ".join(
+                f"the {key} {shown(str(value))!r}" for key, value in zip(known.keys, values, strict=False)
+            )
+            what = f"a second entry of {at[-1]} has {words or f'the value {values[0]!r}'}"
+            yield Mistake(what, "Change or remove one of the two", (*at, place, *known.keys[:1]))
+        seen.add(values)

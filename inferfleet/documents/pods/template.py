@@ -1,0 +1,117 @@
+"""The check of pod templates: of documents when they are loaded, of templates once they are generated, and of
+what a chain of plugins made of them, link by link only where that is wrong.
+
+It holds what a new cluster would refuse only once its nodes are billed: fields, types, enums, required
+fields, quantities and names by `shape`, names that are there twice, and mounts without a volume. Of whatever
+else the API server refuses, the API server itself is asked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.shape import Walk
+from inferfleet.documents.problems import Mistake, Steps
+from inferfleet.documents.wording import one_of, shown
+
+# Nobody would remove a finalizer of these pods, and names are given to each of them.
+_METADATA = ("labels", "annotations")
+_RESOURCES = ("cpu", "ephemeral-storage", "memory")
+_OWNERS = {"containers": "container", "initContainers": "init container", "volumes": "volume"}
+
+
+def template_mistakes(template: Any) -> Iterator[Mistake]:
+    """Yield every mistake of a pod template; `at` of each counts from the template."""
+    walk = Walk()
+    kept = walk.of(template, "PodTemplateSpec")
+    if not isinstance(kept, dict):
+        yield from walk.mistakes
+        return
+    whole = [*walk.mistakes]
+    if template.get("spec") is None:
+        whole.append(Mistake("field spec is missing", "Add spec", ("spec",)))
+    for key in kept.get("metadata", {}):
+        if key not in _METADATA:
+            what = f"pods of a deployment have labels and annotations, and no {shown(key)} of their own"
+            whole.append(Mistake(what, "Remove it", ("metadata", key)))
+    for mistake in _between(kept.get("spec", {})):
+        whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.at)))
+    yield from _of_their_owners(whole, template.get("spec"), 1)
+
+
+def spec_mistakes(spec: Any) -> Iterator[Mistake]:
+    """Yield the mistakes of the `spec` of a pod template."""
+    walk = Walk()
+    kept = walk.of(spec, "PodSpec")
+    yield from _of_their_owners([*walk.mistakes, *_between(kept)], spec, 0)
+
+
+def amount_mistakes(amounts: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield what is wrong with requests of a container without devices that no API server is shown."""
+    walk = Walk()
+    walk.of(dict(amounts), "map[string]Quantity")
+    yield from walk.mistakes
+    for name in amounts:
+        if name not in _RESOURCES and not name.startswith("hugepages-"):
+            what = f"containers have no resource {shown(name)!r}"
+            yield Mistake(what, one_of(name, _RESOURCES, "Resources"), (name,))
+
+
+def without_nulls(value: Any) -> Any:
+    """Return the value without fields that are null, which Kubernetes treats as absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _between(spec: Any) -> Iterator[Mistake]:
+    """Yield what is wrong between the parts of a spec from which everything of a wrong type was left out."""
+    if not isinstance(spec, dict):
+        return
+    containers = spec.get("containers", [])
+    names = {container.get("name") for container in containers}
+    if "containers" in spec and ENGINE not in names:
+        what = f"a template has exactly one container named {ENGINE}, but this one has none"
+        yield Mistake(what, f"Name the container that serves the model {ENGINE}", ("containers",))
+    for place, container in enumerate(spec.get("initContainers", [])):
+        if (name := container.get("name")) and name in names:  # in one list they differ anyway
+            what = f"a container and an init container are both named {shown(name)!r}"
+            yield Mistake(what, "Rename one", ("initContainers", place, "name"))
+    volumes = [volume.get("name") for volume in spec.get("volumes", [])]
+    for part in ("initContainers", "containers"):
+        for place, container in enumerate(spec.get(part, [])):
+            yield from _ports(container, (part, place))
+            if all(volumes):  # one without a name may be the one that is meant
+                yield from _mounts(container, (part, place), volumes)
+
+
+def _ports(container: dict[str, Any], at: Steps) -> Iterator[Mistake]:
+    seen: set[str] = set()
+    for place, port in enumerate(container.get("ports", [])):
+        if (name := port.get("name")) and name in seen:
+            what = f"a second port is named {shown(name)!r}"
+            yield Mistake(what, "Rename one", (*at, "ports", place, "name"))
+        seen.add(name)
+
+
+def _mounts(container: dict[str, Any], at: Steps, volumes: list[str]) -> Iterator[Mistake]:
+    for part in ("volumeMounts", "volumeDevices"):
+        for place, mount in enumerate(container.get(part, [])):
+            name = mount.get("name")
+            if name is not None and name not in volumes:
+                step = one_of(name, volumes, "Volumes") if volumes else "Add it to the volumes of the pod"
+                what = f"the pod has no volume {shown(name)!r}"
+                yield Mistake(what, step, (*at, part, place, "name"))
+
+
+def _of_their_owners(mistakes: Iterable[Mistake], spec: Any, before: int) -> Iterator[Mistake]:
+    """Yield the mistakes, each with the container or volume it is in."""
+    for mistake in mistakes:
+        steps = mistake.at[before:]
+        if len(steps) < 3 or steps[0] not in _OWNERS or steps[2] == "name":
+            yield mistake
+            continue
+        entry = spec[steps[0]][steps[1]]
+        name = entry.get("name") if isinstance(entry, dict) else None
+        owner = f"{_OWNERS[str(steps[0])]} {shown(name)}: " if isinstance(name, str) and name else ""
+        yield Mistake(f"{owner}{mistake.what}", mistake.next_step, mistake.at)

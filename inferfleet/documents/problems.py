@@ -1,0 +1,217 @@
+"""What is wrong with what a person wrote, in the same form everywhere.
+
+A rule of a model raises a Mistake, which knows the value only; with its place in a document it is a Problem.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from inferfleet.documents.wording import listing, one_line
+
+
+@dataclass(frozen=True, order=True)
+class Where:
+    """A place in a file: `line` counts from 1. A class of the catalogue that comes with inferfleet has a name
+    instead, `catalogue: gke-h100-mega-8x`, and line 0: where its file is differs from machine to machine.
+
+    `text` is what the file has from the beginning of the line on, up to the end of a value with lines and
+    columns of its own, such as an expression; what is before the value is white space there.
+    """
+
+    file: str
+    line: int
+    text: str = field(default="", compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def inside(self, value: str, at: int) -> tuple[int, int] | None:
+        """Return the line and column of the character `at` of the value that is written here.
+
+        The words of a value are the same in the file, however it is quoted, folded and indented; None when
+        they are not, as with a value that comes from an alias.
+        """
+        if not self.text:
+            return None
+        quote = self.text.lstrip()[:1]
+        single, double = quote == "'", quote == '"'
+        place = 0
+        for word in re.finditer(r"\S+", value):
+            written = word[0].replace("'", "''") if single else word[0]
+            if double:
+                written = word[0].replace("\\", "\\\\").replace('"', '\\"')
+            place = self.text.find(written, place)
+            if place < 0:
+                return None
+            if word.end() > at or word.end() == len(value.rstrip()):
+                before = word[0][: max(0, at - word.start())]
+                place += len(before) + (before.count("'") if single else 0)
+                place += before.count('"') + before.count("\\") if double else 0
+                lines = self.text[:place].split("\n")
+                return self.line + len(lines) - 1, len(lines[-1]) + 1
+            place += len(written)
+        return None
+
+
+# An error stops the run; a warning should be read before an update; a notice says how something was read.
+Severity = Literal["error", "warning", "notice"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to fix: which field of which document, what is wrong by which rule, and what to do next.
+
+    `what` names the thing, shows its value and states the rule, in one sentence; `next_step` is a sentence
+    too, and neither has a full stop. `kind` and `key` name the document (`ModelDeployment`, `ml/qwen3`),
+    `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
+    a file, or of no document at all. `where` is the line of the field: `Documents.located` fills it in once,
+    where problems are raised to a person. `about` is the thing as `what` names it, where that is no document:
+    one of its places, a role. `alike`: an error that says the same of other documents is told once with them,
+    as one step may mend all. As text it is one line that is safe to print.
+    """
+
+    what: str
+    next_step: str
+    path: str = ""
+    where: Where | None = None
+    kind: str = ""
+    key: str = ""
+    severity: Severity = "error"
+    about: str = ""
+    alike: bool = False
+
+    @property
+    def thing(self) -> str:
+        """Return the name of what the problem is about: `about`, or its document."""
+        return self.about or self.key
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        path = f"{self.path}: " if self.path else ""
+        return one_line(f"{place}{path}{self.what}. {self.next_step}")
+
+
+def of_severity(problems: Iterable[Problem], *severities: Severity) -> tuple[Problem, ...]:
+    """Return the problems of these severities, each once, in the order given."""
+    return tuple(dict.fromkeys(problem for problem in problems if problem.severity in severities))
+
+
+def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems sorted by file and line; those without a line come first."""
+    return tuple(sorted(problems, key=_reading_order))
+
+
+def joined(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems with one in place of all of a kind, where one of them was first.
+
+    Those are of a kind that say the same of other things. The first by file and line names the others. Errors
+    are joined at the same field alone, because each has to be mended at its own line, or if they are `alike`.
+    """
+    kinds: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in dict.fromkeys(problems):
+        kinds.setdefault(_kind(problem), []).append(problem)
+    return tuple(_as_one(alike) for alike in kinds.values())
+
+
+# Stands for what a problem is about; no text that is shown has one.
+_THING = "\0"
+
+
+def _kind(problem: Problem) -> tuple[str, ...]:
+    """Return what a problem says without the names of what it is about, which is all of most errors."""
+    mended_alone = problem.severity == "error" and not problem.alike
+    own = (problem.key, problem.path, str(problem.where)) if mended_alone else ()
+    words = [problem.what, problem.next_step]
+    for name in filter(None, (problem.about, problem.key)):
+        words = [_without(text, name) for text in words]
+    return problem.severity, problem.kind, *words, *own
+
+
+def _without(text: str, name: str) -> str:
+    """Return the text without a name where it is no part of another word: `east` stays in `at least`.
+
+    Names of objects begin with those of documents, as `qwen-decode` does.
+    """
+    shortened, *others = text.split(name)
+    for part in others:
+        before, after = shortened[-1:], part[:1]
+        inside = before.isalnum() or before == "-" or after.isalnum()
+        shortened += (name if inside else _THING) + part
+    return shortened
+
+
+def _as_one(alike: list[Problem]) -> Problem:
+    first, *more = in_reading_order(alike)
+    others = dict.fromkeys(_name(problem, first) for problem in more)
+    return replace(first, what=f"{first.what}{ALSO}{listing(others, _NAMED)})") if others else first
+
+
+def _name(problem: Problem, first: Problem) -> str:
+    """Return what tells a problem from the first of its kind: its thing, else its line or its field."""
+    if problem.thing != first.thing:
+        return problem.thing
+    return str(problem.where) if problem.where != first.where else problem.path
+
+
+# Begins the names of the other things in what is said of the first.
+ALSO = " (also "
+# So many of them are named.
+_NAMED = 3
+
+
+def _reading_order(problem: Problem) -> tuple[str, int, str, str]:
+    where = problem.where or Where("", 0)
+    return (where.file, where.line, problem.path, problem.what)
+
+
+class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are)
+    """Raised with all problems of a stage at once, in the order of files and lines."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = in_reading_order(problems)
+        super().__init__("\n".join(str(problem) for problem in joined(self.problems)))
+
+
+# The way from a value to a part of it: keys of maps and places in lists.
+Steps = tuple[str | int, ...]
+
+
+def part_of(value: Any, steps: Iterable[str | int]) -> Any:
+    """Return the part of a value that steps lead to, None where there is none."""
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong with a value, and what to do; `at` leads from the value to the part that is wrong."""
+
+    what: str
+    next_step: str
+    at: Steps = ()
+
+
+class Mistaken(ValueError):  # noqa: N818 (the value is)
+    """Raised by validators, with all mistakes of the value at once."""
+
+    def __init__(self, *mistakes: Mistake) -> None:
+        super().__init__("; ".join(f"{mistake.what}. {mistake.next_step}" for mistake in mistakes))
+        self.mistakes = mistakes
+
+
+def mistaken(what: str, next_step: str) -> Mistaken:
+    """Return an exception with a single mistake, to be raised."""
+    return Mistaken(Mistake(what, next_step))
+
+
+def cluster_problem(
+    cluster: str, what: str, next_step: str, path: str = "", *, severity: Severity = "error"
+) -> Problem:
+    """Return a problem of one cluster; `path` is the field of its document that leads to it."""
+    return Problem(what, next_step, path, kind="InferenceCluster", key=cluster, severity=severity)

@@ -1,0 +1,90 @@
+"""Fields that differ, with their values as short texts, but for those that may hold a secret."""
+
+import json
+import re
+import shlex
+from typing import Any
+
+from inferfleet.documents.pods.diff import compared
+from inferfleet.review.digest.values.models import Coming
+from inferfleet.review.digest.values.written import Field
+from inferfleet.serving.differing import differing
+from inferfleet.serving.engines.worker import WorkerPod
+from inferfleet.serving.engines.written import command_line
+from inferfleet.serving.pod.plain_secrets import in_arguments
+
+# Characters of a value, and of what stands before the first difference of two.
+_LONGEST, _BEFORE = 200, 60
+# Blocks that documents hold for others: pods, plugins. Messages may quote them, and a digest does not.
+_NOT_SHOWN = ("annotations", "config", "template")
+# What stands for such a block inside of a value.
+_HELD = "(not shown)"
+# User and password in a URL, such as the endpoint that traces are sent to.
+_CREDENTIALS = re.compile(r"://[^/@\s\"]+@")
+_HIDDEN = re.compile(rf"(^|\.)({'|'.join(_NOT_SHOWN)})($|[.\[])")
+
+
+def fields(before: Any, after: Any, *, below: str = "") -> tuple[Field, ...]:
+    """Return the fields that differ between two plain values, by their paths, sorted."""
+    made = [
+        field_of(_joined(below, change.path), change.before, change.after)
+        for change in compared(before, after).changes
+        # An amount in another form is no difference.
+        if any(differing(change.after, change.before, f".{change.path}"))
+    ]
+    return tuple(sorted(made, key=lambda field: field.path))
+
+
+def _joined(parent: str, path: str) -> str:
+    return f"{parent}.{path}" if parent and path and not path.startswith("[") else f"{parent}{path}"
+
+
+def field_of(path: str, before: Any, after: Any, *, shown: bool = True) -> Field:
+    """Return one field that differs; None is one that is not there."""
+    change: Coming = "changed"
+    if before is None or after is None:
+        change = "added" if before is None else "removed"
+    if not shown or _HIDDEN.search(path):
+        return Field(path, change, "", "", shown=False)
+    was, will = ("" if value is None else _text(value) for value in (before, after))
+    if was == will:
+        return Field(path, change, "", "", shown=False)
+    return Field(path, change, *_cut(was, will), shown=True)
+
+
+def _text(value: Any) -> str:
+    text = json.dumps(scrubbed(value), ensure_ascii=False, sort_keys=True)
+    return _CREDENTIALS.sub(f"://{_HELD}@", text)
+
+
+def command_text(pod: WorkerPod) -> str:
+    """Return the written command line of a pod as a shell takes it, without words that look like secrets; ""
+    where none is written.
+    """
+    line = command_line(pod)
+    return shlex.join(scrubbed([*line.command, *line.args])) if line else ""
+
+
+def scrubbed(value: Any) -> Any:
+    """Return the value without blocks that are not shown, and without words that look like secrets, which
+    args of engines may hold.
+    """
+    if isinstance(value, dict):
+        return {key: _HELD if key in _NOT_SHOWN and value[key] else scrubbed(value[key]) for key in value}
+    if isinstance(value, list):
+        secrets = {place for place, _ in in_arguments(value)}
+        return [_HELD if place in secrets else scrubbed(entry) for place, entry in enumerate(value)]
+    is_word = isinstance(value, str) and value.startswith("-")
+    return _HELD if is_word and any(in_arguments([value])) else value
+
+
+def _cut(was: str, will: str) -> tuple[str, str]:
+    """Return two texts shortened so that both show where they begin to differ."""
+    alike = next((place for place, (old, new) in enumerate(zip(was, will, strict=False)) if old != new), 0)
+    start = max(0, alike - _BEFORE) if max(len(was), len(will)) > _LONGEST else 0
+    return _window(was, start), _window(will, start)
+
+
+def _window(text: str, start: int) -> str:
+    cut = text[start : start + _LONGEST]
+    return f"{'…' if start and cut else ''}{cut}{'…' if len(text) > start + _LONGEST else ''}"

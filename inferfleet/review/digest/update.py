@@ -1,0 +1,203 @@
+"""The update that makes the base the version at hand: what it does, and what it would announce or refuse.
+
+What stands is what the base plans, whether its lock was written or not. The update is planned from there: a
+lock that came with the documents holds the moves already, and would tell of none.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+from inferfleet.cloud.gke.changes.clusters import cloud_changes
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.clusters.preflight.in_place import changed_in_place, ports_ahead, remade
+from inferfleet.clusters.preflight.leaving import leaving, scaled_otherwise
+from inferfleet.clusters.preflight.pickers import picker_problems
+from inferfleet.desired.awaiting import with_leaving
+from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.values import Desired, DesiredCluster
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem, of_severity
+from inferfleet.fleet.decisions import Plan, changes
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
+from inferfleet.fleet.spot import Spot
+from inferfleet.review.digest.standing import Workloads, standing
+from inferfleet.review.policy.enforce import policy_problems
+from inferfleet.review.policy.held import Before
+
+# Nothing is touched on clusters in these states.
+_UNTOUCHED = ("lost", "abandoned")
+_EDITED = "placement.lock says so"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One version of a stack: documents and lock, what should exist by them, and what is odd about them.
+
+    Waivers of policies hold on its `day` or have ended. `config` is what the file of its settings holds, also
+    for others than inferfleet. `lock_refused` is the error of an update that finds the lock as it is written
+    and may not change it.
+    """
+
+    documents: Documents
+    lock: Lock
+    desired: Desired
+    notices: tuple[Problem, ...] = ()
+    day: date = field(kw_only=True)
+    config: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    lock_refused: tuple[Problem, ...] = field(default=(), kw_only=True)
+
+    @property
+    def standing(self) -> Before:
+        """Return what the next update finds of it."""
+        plan = self.desired.plan
+        return Before(self.documents, plan.lock.placements, plan.demands)
+
+
+@dataclass(frozen=True)
+class Update:
+    """An update from one side to the other.
+
+    `lock` is what the base leaves behind. `desired` is what should exist afterwards, with a plan that tells
+    changes against that lock, and `workloads` are those that stand, by cluster, where the cluster stays.
+    `before` and `after` are the problems of both sides, located.
+    """
+
+    base: Side
+    head: Side
+    lock: Lock
+    desired: Desired
+    workloads: dict[str, Workloads]
+    before: tuple[Problem, ...]
+    after: tuple[Problem, ...]
+
+    @property
+    def remaining(self) -> tuple[tuple[DesiredCluster, DesiredCluster], ...]:
+        """Return the clusters of both sides on which objects may change, before and after."""
+        old = {cluster.connection.cluster: cluster for cluster in self.base.desired.clusters}
+        return tuple(
+            (old[name], cluster)
+            for cluster in self.desired.clusters
+            if (name := cluster.connection.cluster) in self.workloads
+        )
+
+
+def update_of(base: Side, head: Side) -> Update:
+    """Return what an update does that finds the base deployed and healthy."""
+    lock = replace(base.desired.plan.lock, seen=head.lock.seen)
+    documents = head.documents
+    changed, cloud_problems = cloud_changes(documents, lock, clouds(head.desired))
+    replaced = {change.cluster for change in changed if not change.pool and change.kind != "removed"}
+    desired = replace(head.desired, plan=_since(lock, head), cloud_changes=changed)
+    workloads = {
+        name: there
+        for name, there in standing(base.desired).items()
+        if name in documents.clusters
+        and documents.clusters[name].spec.state not in _UNTOUCHED
+        and name not in replaced
+    }
+    here = [cluster for cluster in desired.clusters if cluster.connection.cluster in workloads]
+    leave = [gone for cluster in here for gone in leaving(cluster, workloads[cluster.connection.cluster])]
+    desired = with_leaving(desired, documents, lock, leave)
+    problems = [
+        *head.notices,
+        *announcements(desired, documents, lock, locked=False, preview=False),
+        *head.lock_refused,
+        *refusals(head.desired, documents, head.lock, locked=False, preview=False),
+        *cloud_problems,
+        *policy_problems(documents, lock, desired, today=head.day, before=base.standing),
+        *(
+            problem
+            for cluster in here
+            for problem in _on_cluster(cluster, workloads[cluster.connection.cluster])
+        ),
+    ]
+    return Update(
+        base,
+        head,
+        lock,
+        desired,
+        workloads,
+        before=_standing_problems(base, lock),
+        after=of_severity(documents.located(problems), "error", "warning", "notice"),
+    )
+
+
+def lock_after(base: Side | None, lock: Lock) -> Lock:
+    """Return the lock from which the head is planned, whose file has `lock`.
+
+    A change that leaves the file alone begins from what the base leaves behind, which updates write down
+    where it is not written already. Otherwise the file is part of the change.
+    """
+    if base is None or lock != base.lock:
+        return lock
+    return replace(base.desired.plan.lock, seen=lock.seen, lines=lock.lines)
+
+
+def clouds(desired: Desired) -> tuple[CloudCluster, ...]:
+    """Return the clusters that the stack creates."""
+    return tuple(cluster.connection.cloud for cluster in desired.clusters if cluster.connection.cloud)
+
+
+def _on_cluster(cluster: DesiredCluster, workloads: tuple[dict[str, Any], ...]) -> tuple[Problem, ...]:
+    """Return what an update would say of a cluster that holds these workloads."""
+    return (
+        *changed_in_place(cluster, workloads),
+        *remade(cluster, workloads),
+        *ports_ahead(cluster, workloads),
+        *picker_problems(cluster, workloads),
+        *scaled_otherwise(cluster, workloads),
+    )
+
+
+def _standing_problems(base: Side, lock: Lock) -> tuple[Problem, ...]:
+    """Return what the base says once it is deployed: nothing of how it came about."""
+    settled = replace(base.desired.plan, changes=(), rolls=(), left={})
+    desired = replace(base.desired, plan=settled, cloud_changes=())
+    documents = base.documents
+    problems = [
+        *base.notices,
+        *announcements(desired, documents, lock, locked=False, preview=False),
+        *base.lock_refused,
+        *refusals(base.desired, documents, base.lock, locked=False, preview=False),
+        *policy_problems(documents, lock, desired, today=base.day, before=base.standing),
+    ]
+    return of_severity(documents.located(problems), "error", "warning", "notice")
+
+
+def _since(lock: Lock, head: Side) -> Plan:
+    """Return the plan of the head as one that was made from the lock, with its reasons for what moves.
+
+    Where the head's own lock is another, its documents are planned again from this one. That plan says why
+    replicas leave; a move that only the head's lock knows is one that somebody wrote there.
+    """
+    planned = head.desired.plan
+    if head.lock == lock:
+        return planned
+    again = plan(head.documents, lock, planned.demands)
+    changed = changes(lock, planned.lock)
+    ending: Counter[str] = Counter()
+    for change in changed:
+        ending[change.spot.deployment] += change.before - change.after
+    left: dict[Spot, str] = {}
+    for change in changed:
+        if change.before <= change.after:
+            continue
+        if why := again.left.get(change.spot) or planned.left.get(change.spot):
+            left[change.spot] = why
+        elif again.lock.placements.get(change.spot, 0) != change.after:
+            left[change.spot] = _EDITED
+    rolls = {roll.spot: roll for roll in (*again.rolls, *planned.rolls)}
+    return replace(
+        planned,
+        changes=changed,
+        left=left,
+        rolls=tuple(rolls[spot] for spot in sorted(rolls) if spot in planned.lock.placements),
+        unplaced=tuple(
+            replace(missing, running=max(0, min(missing.replicas, ending[missing.deployment])))
+            for missing in planned.unplaced
+        ),
+    )

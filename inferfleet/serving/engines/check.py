@@ -1,0 +1,285 @@
+"""What is wrong with the engine that a document declares, for one deployment."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from inferfleet.documents.kinds.containers import engine_container
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.workers import Position, positions_of
+from inferfleet.documents.problems import Problem, Severity
+from inferfleet.documents.wording import listing, shown
+from inferfleet.documents.work import take
+from inferfleet.fleet.balance import balance
+from inferfleet.fleet.ports import group_ports, pool_ports, supervisor_port
+from inferfleet.fleet.roles import (
+    DECODE,
+    args_of,
+    connector,
+    declared_image,
+    engine_of,
+    listening_port,
+    path_of_args,
+    path_of_engine,
+    path_of_role,
+    proxied_port,
+    roles_of,
+    template_path,
+    version_of,
+    workers_of,
+)
+from inferfleet.serving.engines import vllm
+from inferfleet.serving.engines.args import args_mistakes
+from inferfleet.serving.engines.drain import ending, lacking_grace
+from inferfleet.serving.engines.own import differences
+from inferfleet.serving.engines.worker import WorkerPod
+from inferfleet.serving.engines.written import (
+    TOKEN,
+    example,
+    fields,
+    has_own_command,
+    is_written,
+    unwritable,
+)
+from inferfleet.tables.engines import engine
+from inferfleet.tables.flags.table import flags as table_of
+from inferfleet.tables.kv_transfer import ENGINES
+
+# Steps for one argument, against the table of all flags of an engine.
+_EACH_ARGUMENT = 300
+
+
+def engine_problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int]]) -> Iterator[Problem]:
+    """Yield what is wrong with the engines of a deployment, each thing once: roles may share an engine.
+
+    `pods` are the numbers of pods that workers of each role may have on the pools for it.
+    """
+    yield from dict.fromkeys(_problems(deployment, pods))
+
+
+def _problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int]]) -> Iterator[Problem]:
+    yield from _prefill(deployment)
+    for role in roles_of(deployment):
+        sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]
+        found = [
+            *_program(deployment, role, sizes),
+            *_declared(deployment, role),
+            *_version(deployment, role),
+            *_ends(deployment, role),
+            *_ports(deployment, role, sizes),
+            *_followers(deployment, role, sizes),
+        ]
+        yield from found
+        if any(problem.severity == "error" for problem in found):
+            continue
+        yield from _args(deployment, role, sizes[-1])
+        yield from _own(deployment, role, sizes[-1])
+
+
+def _prefill(deployment: ModelDeployment) -> Iterator[Problem]:
+    prefill = deployment.spec.prefill
+    if prefill is None:
+        return
+    kind, chosen = deployment.spec.engine.type, connector(deployment)
+    if kind not in ENGINES:
+        what = f"prefill apart from decode is not offered for engines of type {kind}"
+        yield _problem(deployment, "spec.prefill", what, f"Remove prefill, or write type: {listing(ENGINES)}")
+    elif chosen not in ENGINES[kind]:
+        what = f"engines of type {kind} do not hand KV caches on by {chosen}"
+        yield _problem(deployment, "spec.prefill.connector", what, f"Write {' or '.join(ENGINES[kind])}")
+    if prefill.options and chosen not in vllm.CONNECTORS:
+        what = f"options are for connectors whose configuration inferfleet writes, and {chosen} is none"
+        yield _problem(deployment, "spec.prefill.options", what, "Write the engine's own flags in args")
+    for key in vllm.TRANSFER_KEYS:
+        if key in prefill.options:
+            what = f"{key} follows from connector and role"
+            yield _problem(deployment, f"spec.prefill.options.{key}", what, "Remove it, or write connector")
+
+
+def _program(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+    """Yield an engine for which nothing says what it runs."""
+    declared = engine_of(deployment, role)
+    own, path = has_own_command(deployment, role), path_of_engine(deployment, role)
+    template = workers_of(deployment, role).entry_template
+    if declared.model is None:
+        if not own and "image" not in template.engine and declared_image(deployment, role) is None:
+            yield _problem(
+                deployment,
+                path,
+                "nothing says what the engine runs",
+                "Write engine: {model: NAME}, or an image that starts itself, or a command in the template",
+            )
+    elif not own:
+        why = next((why for pods in sizes if (why := unwritable(deployment, role, pods))), None)
+        if why:
+            where = _path_of_container(deployment, role)
+            step = f"Write a command of your own in {where}, such as {example(deployment, role)}"
+            yield _problem(deployment, f"{path}.model", why, step)
+    if own and declared.program:
+        yield _problem(
+            deployment,
+            f"{path}.program",
+            "program is for the command that inferfleet writes, and the template has a command of its own",
+            "Remove one of the two",
+        )
+
+
+def _declared(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
+    """Yield fields that clash with the template, or that the engine's type cannot be told."""
+    declared = engine_of(deployment, role)
+    path, topology = path_of_engine(deployment, role), workers_of(deployment, role).topology
+    image = workers_of(deployment, role).entry_template.engine.get("image")
+    other = declared_image(deployment, role)
+    if image and other:
+        yield _problem(
+            deployment,
+            f"{path}.image",
+            f"the document declares image {shown(other)!r}, and the container in "
+            f"{template_path(deployment, role)} has {shown(image)!r}",
+            "Remove one of the two",
+        )
+    if declared.revision and deployment.spec.prefill is None:
+        what = "revision names the form of a KV cache that prefill hands on, and there is no prefill"
+        yield _problem(deployment, f"{path}.revision", what, "Remove it")
+    if declared.model and declared.model.token and _names_variable(deployment, role, TOKEN):
+        what = f"the document declares a token of the model, and its template has a variable {TOKEN}"
+        yield _problem(deployment, f"{path}.model.token", what, "Remove one of the two")
+    if not is_written(deployment, role):
+        return
+    of_workers = f"{path_of_role(role)}.workers"
+    if declared.type != "vLLM" and (chosen := balance(deployment, role)) != "Engine":
+        what = f"balance {chosen} is written for vLLM, and the engine is {declared.type}"
+        yield _problem(deployment, f"{of_workers}.balance", what, "Remove balance")
+    if declared.type != "SGLang" and topology.attention > 1:
+        what = f"topology.attention is SGLang's, and the engine is {declared.type}"
+        step = "Remove it, or write type: SGLang"
+        yield _problem(deployment, f"{of_workers}.topology.attention", what, step)
+    if declared.type == "SGLang" and len(declared.served_names) > 1:
+        what = f"SGLang serves a model under one name, and servedNames has {len(declared.served_names)}"
+        yield _problem(deployment, f"{path}.servedNames", what, "Keep one of them")
+    if declared.type == "TensorRT-LLM" and declared.served_names:
+        what = "trtllm-serve serves a model under the name of its folder or repository"
+        yield _problem(deployment, f"{path}.servedNames", what, "Remove it")
+    if topology.data > 1 and declared.type == "SGLang" and topology.attention > 1:
+        what = "topology.data and topology.attention are two ways to have copies, and SGLang takes one"
+        yield _problem(deployment, f"{of_workers}.topology.attention", what, "Remove one of the two")
+
+
+def _names_variable(deployment: ModelDeployment, role: str, name: str) -> bool:
+    container = workers_of(deployment, role).entry_template.engine
+    return any(variable["name"] == name for variable in container.get("env", []))
+
+
+def _ports(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+    """Yield that an engine's own ports are those on which its pods meet, tell health, or have a proxy."""
+    taken = {port: "pods of a worker meet there" for port in group_ports(deployment, role) if max(sizes) > 1}
+    if supervisor := supervisor_port(deployment, role):
+        taken[supervisor] = "the health of all copies of a pod is told there"
+    if role == DECODE and deployment.spec.prefill and proxied_port(deployment, role):
+        taken |= dict.fromkeys(pool_ports(deployment, role), "the routing proxy takes requests there")
+    first = listening_port(deployment, role)
+    own = range(first, first + len(pool_ports(deployment, role)))
+    clash = next((port for port in own if port in taken), None)
+    if clash is not None:
+        what = f"the engine serves on port {clash}, and {taken[clash]}"
+        yield _problem(deployment, f"{path_of_engine(deployment, role)}.port", what, "Write another port")
+
+
+def _version(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
+    declared = engine_of(deployment, role)
+    path, oldest = path_of_engine(deployment, role), engine(declared.type).oldest
+    if declared.version and oldest and is_written(deployment, role) and _is_older(declared.version, oldest):
+        what = f"commands of {declared.type} are written from version {oldest} on, not for {declared.version}"
+        step = f"Write version: {oldest!r} or newer, or a command of your own in the template"
+        yield _problem(deployment, f"{path}.version", what, step)
+
+
+def _is_older(version: str, than: str) -> bool:
+    return _numbers(version) < _numbers(than)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def _ends(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
+    declared = engine_of(deployment, role)
+    spec = workers_of(deployment, role).entry_template.spec
+    if needed := lacking_grace(declared, spec):
+        end = ending(declared, spec)
+        yield _problem(
+            deployment,
+            f"{path_of_engine(deployment, role)}.drain",
+            f"drain is {end.drain} s after a pause of {end.pause} s, and terminationGracePeriodSeconds of "
+            f"{template_path(deployment, role)} is {end.grace}",
+            f"Remove terminationGracePeriodSeconds, or write {needed}",
+        )
+
+
+def _followers(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+    if workers_of(deployment, role).follower and max(sizes) == 1:
+        what = "workers have one pod by their topology, so follower.template is for none"
+        path = f"{path_of_role(role)}.workers.follower"
+        yield _problem(deployment, path, what, "Remove it, or raise the topology", "warning")
+
+
+def _args(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
+    given = args_of(deployment, role)
+    if not given:
+        return
+    take(_EACH_ARGUMENT * len(given), "checking engine.args")
+    path = path_of_args(deployment, role)
+    if unwritable(deployment, role, pods):
+        return
+    if not is_written(deployment, role):
+        why = (
+            "the template has a command of its own"
+            if has_own_command(deployment, role)
+            else "no model is declared"
+        )
+        what = f"args are appended to the command that inferfleet writes, and {why}"
+        yield _problem(
+            deployment, path, what, "Write them into the template's command, or declare engine.model"
+        )
+        return
+    declared = engine_of(deployment, role)
+    version = version_of(deployment, role) or ""
+    # Names of one flag are the same from version to version, as far as is known.
+    table = table_of(declared.type, version) or table_of(declared.type, engine(declared.type).version or "")
+    ours = fields(WorkerPod(deployment, role, "Entry", pods))
+    for place, word in enumerate(given):
+        options = (*(table.options_of(word) if table else ()), word.partition("=")[0])
+        flag = next((option for option in options if option in ours), None)
+        if flag and word.startswith("-"):
+            name = word.partition("=")[0]
+            step = f"Remove it, and write {ours[flag]}" if ours[flag] else "Remove it"
+            yield _problem(deployment, f"{path}[{place}]", f"{name} is for inferfleet to write", step)
+    for mistake in args_mistakes(declared.type, version, given):
+        yield _problem(deployment, f"{path}[{mistake.at[0]}]", mistake.what, mistake.next_step, "warning")
+
+
+def _problem(
+    deployment: ModelDeployment, path: str, what: str, next_step: str, severity: Severity = "error"
+) -> Problem:
+    key = deployment.metadata.key
+    return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity=severity)
+
+
+def _path_of_container(deployment: ModelDeployment, role: str, position: Position = "Entry") -> str:
+    template = workers_of(deployment, role).of(position)
+    place = engine_container(template.spec)[0] if template else 0
+    return f"{template_path(deployment, role, position)}.spec.containers[{place}]"
+
+
+def _own(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
+    seen = set[str]()
+    for position in positions_of(pods):
+        if not has_own_command(deployment, role, position):
+            continue
+        template = workers_of(deployment, role).of(position)
+        container = template.engine if template else {}
+        command, args = (container.get(part) or () for part in ("command", "args"))
+        path = _path_of_container(deployment, role, position)
+        for found in differences(WorkerPod(deployment, role, position, pods), command, args):
+            if found.mistake.what not in seen:
+                seen.add(found.mistake.what)
+                yield _problem(deployment, path, found.mistake.what, found.mistake.next_step, found.severity)

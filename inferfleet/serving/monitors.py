@@ -1,0 +1,155 @@
+"""Objects by which a monitoring system scrapes the engines and the endpoint picker of a deployment.
+
+One object is for one role, or for the picker of one set of pods, so that each knows which metrics are whose:
+they get the labels `model_deployment` and, of engines, `model_role`.
+
+Sources: pkg/apis/monitoring/v1 of prometheus-operator v0.90.1; pkg/operator/apis/monitoring/v1 of
+GoogleCloudPlatform/prometheus-engine 2ffde4e.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.serving.monitoring import Monitoring
+from inferfleet.fleet import names
+from inferfleet.fleet.ports import metrics_ports
+from inferfleet.fleet.roles import engine_of, listening_port, roles_of, serving_roles
+from inferfleet.serving.metadata import metadata
+from inferfleet.serving.metrics_reader import READER, TOKEN, sends_token
+from inferfleet.serving.picker import command
+from inferfleet.serving.picker import objects as picker_objects
+from inferfleet.serving.picker.objects import METRICS
+from inferfleet.serving.pod.template import PORT_NAME
+from inferfleet.tables.engines import engine
+from inferfleet.tables.profile import Profile
+
+_OPERATOR, _GOOGLE = "monitoring.coreos.com/v1", "monitoring.googleapis.com/v1"
+GOOGLES = (_GOOGLE, "PodMonitoring")
+# Kinds that a cluster may lack: what serves does not need them.
+KINDS = frozenset({(_OPERATOR, "PodMonitor"), (_OPERATOR, "ServiceMonitor"), GOOGLES})
+
+
+def engine_monitors(
+    *, deployment: ModelDeployment, monitoring: Monitoring | None, stack: str
+) -> Iterator[dict[str, Any]]:
+    """Yield what has the pods of each role scraped that serve metrics.
+
+    Of a worker of several pods these are the ones that answer requests: vLLM's others have no API server.
+    """
+    if monitoring is None or monitoring.engines is None:
+        return
+    key = deployment.metadata.key
+    for role in roles_of(deployment):
+        endpoints = [
+            _engine_endpoint(monitoring.engines, monitoring, port, deployment, role)
+            for port in metrics_ports(deployment, role)
+        ]
+        selector: dict[str, Any] = {"matchLabels": names.role_selector(key, role)}
+        if role in serving_roles(deployment):
+            selector = {
+                "matchLabels": names.deployment_selector(key, "") | {names.ROLE: role},
+                # Its value is the revision of pods, and those of two revisions may be there.
+                "matchExpressions": [{"key": names.SERVES, "operator": "Exists"}],
+            }
+        name = names.of_role(key, role)
+        yield _monitor(monitoring.engines, name, deployment, monitoring, stack, selector, endpoints)
+
+
+def picker_monitors(
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    revision: str = "",
+) -> Iterator[dict[str, Any]]:
+    """Yield what has the pods of a picker scraped, which have its name for a label; so has its Service."""
+    monitoring = serving.monitoring
+    if monitoring is None or monitoring.pickers in (None, "Annotations"):
+        return
+    kind = monitoring.pickers
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+    rules = _labels(model_deployment=deployment.metadata.name)
+    endpoint = _endpoint(kind, monitoring, METRICS, rules)
+    if command.metrics_are_secure(chosen):
+        # Nobody else knows its certificate.
+        endpoint |= {"scheme": "https"}
+        endpoint |= {"tls" if kind == GOOGLES[1] else "tlsConfig": {"insecureSkipVerify": True}}
+    if sends_token(serving):
+        endpoint["authorization"] = _authorization(kind)
+    selector = {"matchLabels": picker_objects.selector(deployment, revision)}
+    name = names.epp(deployment.metadata.key, revision)
+    yield _monitor(kind, name, deployment, monitoring, stack, selector, [endpoint])
+
+
+def _engine_endpoint(
+    kind: str, monitoring: Monitoring, port: int, deployment: ModelDeployment, role: str
+) -> dict[str, Any]:
+    """Return the endpoint for a port with metrics of a role's engine.
+
+    Google's collectors take any number. The operator knows ports that containers list, by names that
+    containers of a pod may share: the routing proxy listens on one `http` and the engine on another. A port
+    that no container lists takes the place of one that is listed.
+    """
+    table = engine(engine_of(deployment, role).type)
+    rules = _labels(model_deployment=deployment.metadata.name, model_role=role)
+    if kind == GOOGLES[1]:
+        return _endpoint(kind, monitoring, port, rules, path=table.metrics_path)
+    only = {"sourceLabels": ["__meta_kubernetes_pod_container_name"], "regex": ENGINE, "action": "keep"}
+    if table.metrics_port:
+        moved = {
+            "sourceLabels": ["__address__"],
+            "regex": r"(.+):\d+",
+            "replacement": f"$1:{port}",
+            "targetLabel": "__address__",
+        }
+        return _endpoint(kind, monitoring, PORT_NAME, [only, moved, *rules], path=table.metrics_path)
+    copy = port - listening_port(deployment, role)
+    name = f"{PORT_NAME}-{copy}" if copy else PORT_NAME
+    return _endpoint(kind, monitoring, name, [only, *rules], path=table.metrics_path)
+
+
+def _labels(**labels: str) -> list[dict[str, Any]]:
+    """Return rules that give metrics these labels."""
+    return [{"targetLabel": name, "replacement": value} for name, value in labels.items()]
+
+
+def _endpoint(
+    kind: str, monitoring: Monitoring, port: int | str, rules: list[dict[str, Any]], *, path: str = "/metrics"
+) -> dict[str, Any]:
+    """Return an endpoint of an object of this kind. Google's has rules for metrics, and none for targets."""
+    field = "metricRelabeling" if kind == GOOGLES[1] else "relabelings"
+    return {"port": port, "path": path, "interval": f"{monitoring.interval}s", field: rules}
+
+
+def _authorization(kind: str) -> dict[str, Any]:
+    """Return how the token of the reader is sent. Its Secret is in the namespace of the object."""
+    secret = {"name": READER, "key": TOKEN}
+    return {"type": "Bearer", "credentials": {"secret": secret} if kind == GOOGLES[1] else secret}
+
+
+def _monitor(
+    kind: str,
+    name: str,
+    deployment: ModelDeployment,
+    monitoring: Monitoring,
+    stack: str,
+    selector: dict[str, Any],
+    endpoints: list[dict[str, Any]],
+) -> dict[str, Any]:
+    field = "podMetricsEndpoints" if kind == "PodMonitor" else "endpoints"
+    return {
+        "apiVersion": _GOOGLE if kind == GOOGLES[1] else _OPERATOR,
+        "kind": kind,
+        "metadata": metadata(
+            name,
+            stack=stack,
+            namespace=deployment.metadata.namespace,
+            deployment=deployment.metadata.key,
+            labels=monitoring.labels,
+        ),
+        "spec": {"selector": selector, field: endpoints},
+    }

@@ -1,0 +1,270 @@
+"""What documents say of an endpoint picker that nobody else says in time: flags that another field says too,
+images that are another program, and what would keep prefill pods unused in silence.
+
+What a picker refuses of its flags and its EndpointPickerConfig, it says itself as it ends, in the update that
+waits for it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import Mistake, Problem, Severity, Steps
+from inferfleet.documents.wording import one_of, path_of, shown
+from inferfleet.fleet import names
+from inferfleet.fleet.roles import connector, is_disaggregated
+from inferfleet.serving.picker import command
+from inferfleet.serving.picker.objects import unled_seconds
+from inferfleet.serving.programs import resource_mistakes
+from inferfleet.tables.profile import Profile
+from inferfleet.tables.table import NEWEST
+from inferfleet.tables.table import picker as picker_row
+
+# The older one asks a decider without being told which.
+_OLD_HANDLER = "pd-profile-handler"
+
+
+def check_cluster(cluster: InferenceCluster) -> Iterator[Problem]:
+    """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
+    for mistake in command.flag_mistakes(cluster.spec.serving.epp_flags):
+        yield Problem(
+            mistake.what,
+            mistake.next_step,
+            path_of(("spec", "serving", "eppFlags", *mistake.at)),
+            kind="InferenceCluster",
+            key=cluster.metadata.name,
+        )
+
+
+def check_deployment(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield errors and warnings of a deployment's picker."""
+    picker = deployment.spec.endpoint_picker
+    every: tuple[tuple[str, Iterable[Mistake]], ...] = (
+        ("resources", resource_mistakes(picker.resources)),
+        ("flags", command.flag_mistakes(picker.flags)),
+        ("config", config_mistakes(deployment)),
+    )
+    for field, mistakes in every:
+        for mistake in mistakes:
+            yield _problem(deployment, ("endpointPicker", field), mistake)
+    yield from _filters(deployment)
+    yield from _decider(deployment)
+    yield from _open(deployment)
+
+
+def check_image(
+    deployment: ModelDeployment, cluster: InferenceCluster, *, profile: Profile
+) -> Iterator[Problem]:
+    """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's.
+
+    Who chooses an image cannot pull the profile's, or must not; and the usual one is another program.
+    """
+    images, own = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
+    usual = picker_row(cluster.spec.serving.profile, disaggregated=False)
+    if profile.epp_image == usual.epp_image or own:
+        return
+    apart = is_disaggregated(deployment)
+    named = (images.prefill_epp or images.epp) if apart else images.epp
+    if named and picker_row(cluster.spec.serving.profile, disaggregated=apart) is not profile:
+        yield Problem(
+            f"the endpoint picker of {profile.name} is another image than {named}, which cluster "
+            f"{cluster.metadata.name!r} names in serving.images",
+            f"Write endpointPicker.image, as {profile.epp_image} is called there",
+            "spec.profile",
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+        )
+        return
+    if images.prefill_epp or not images.epp:
+        return
+    yield Problem(
+        f"deployment {deployment.metadata.key!r} has prefill apart, whose endpoint picker is another program "
+        f"({profile.epp_image}) than that of serving.images.epp",
+        "Write serving.images.prefillEpp too, or endpointPicker.image in the deployment",
+        "spec.serving.images.epp",
+        kind="InferenceCluster",
+        key=cluster.metadata.name,
+    )
+
+
+def check_leader(
+    deployment: ModelDeployment, *, serving: Serving, profile: Profile, drain: int
+) -> Iterator[Problem]:
+    """Yield a warning where an evicted leader of a deployment's pickers leaves gateways without one.
+
+    `drain` are the seconds that pods of its engines have to end there. With FailOpen gateways choose pods
+    themselves meanwhile.
+    """
+    picker = deployment.spec.endpoint_picker
+    if picker.replicas == 1 or picker.failure_mode == "FailOpen" or profile.serves_on:
+        return
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+    without = unled_seconds(drain, profile, chosen)
+    what = (
+        f"of {picker.replicas} endpoint pickers of {profile.name} one leads, and once it is evicted it keeps "
+        f"its Lease until it ends: for up to {without} s nobody chooses pods, and requests fail"
+    )
+    better = unled_seconds(drain, picker_row(NEWEST, disaggregated=False), {})
+    step = (
+        f"Write profile: {NEWEST}, whose leader gives it back after {better} s, or replicas: 1, which needs "
+        "none: when it is evicted, another starts elsewhere in seconds"
+    )
+    yield _problem(deployment, ("endpointPicker", "replicas"), Mistake(what, step), "warning")
+
+
+def check_metrics(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
+    """Yield a warning where no source of a config of a team's own says where the engine has its metrics, and
+    it is not where pickers look: they log that they read none, and choose pods without.
+    """
+    config = deployment.spec.endpoint_picker.config
+    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+    elsewhere = {
+        name: value
+        for name, value in command.metrics_source(deployment, profile).items()
+        if f"model-server-metrics-{name}" not in chosen
+    }
+    sources = [one for one in _entries(config, "plugins") if one.get("type") == command.SOURCE]
+    said = [one["parameters"] for one in sources if isinstance(one.get("parameters"), Mapping)]
+    if config is None or any(elsewhere.keys() <= parameters.keys() for parameters in (*said, {})):
+        return
+    where = ", ".join(f"{name}: {value}" for name, value in elsewhere.items())
+    what = (
+        f"{deployment.spec.engine.type} serves its metrics elsewhere than pickers read them ({where}), and "
+        f"no {command.SOURCE} of the config says where: the picker chooses pods without them"
+    )
+    step = f"Add {{type: {command.SOURCE}, parameters: {{{where}}}}} to its plugins"
+    yield _problem(deployment, ("endpointPicker", "config"), Mistake(what, step), "warning")
+
+
+def _problem(
+    deployment: ModelDeployment, below: Steps, mistake: Mistake, severity: Severity = "error"
+) -> Problem:
+    return Problem(
+        mistake.what,
+        mistake.next_step,
+        path_of(("spec", *below, *mistake.at)),
+        kind="ModelDeployment",
+        key=deployment.metadata.key,
+        severity=severity,
+    )
+
+
+def config_mistakes(deployment: ModelDeployment) -> Iterator[Mistake]:
+    """Yield what is wrong with an EndpointPickerConfig of a team's own: profiles that refer to plugins which
+    are not there and, with `prefill`, parts without which a picker starts all the same and no prompt is read
+    by prefill pods.
+    """
+    config = deployment.spec.endpoint_picker.config
+    if config is None:
+        return
+    plugins = _by_name(config)
+    for place, profile in enumerate(_entries(config, "schedulingProfiles")):
+        for number, name in enumerate(_references(profile)):
+            if isinstance(name, str) and name not in (*plugins, command.PICKER):
+                at = ("schedulingProfiles", place, "plugins", number, "pluginRef")
+                step = one_of(name, plugins, "Plugins") if plugins else "Add it to plugins"
+                yield Mistake(f"there is no plugin {shown(name)!r}", step, at)
+    if is_disaggregated(deployment):
+        yield from _handler(config, plugins)
+
+
+def _handler(config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]) -> Iterator[Mistake]:
+    """Yield what keeps prefill pods unused. Handlers log of a decider that is not configured, and no more
+    (HandlerFactory in pkg/epp/framework/plugins/scheduling/profilehandler/disagg of llm-d-router v0.10.0).
+    """
+    at, handler = _handler_of(config)
+    wanted = f"parameters: {{deciders: {{prefill: {command.PREFIX_DECIDER}}}}}"
+    if at is None:
+        what = f"the deployment has prefill apart, and no plugin is a {command.HANDLER}"
+        yield Mistake(f"{what}, which chooses prefill pods", f"Add it with {wanted}", ("plugins",))
+        return
+    type_ = _entries(config, "plugins")[at].get("type")
+    decider = _said(handler, "deciders", "prefill", "prefillDeciderPluginName", "deciderPluginName")
+    if decider is None and type_ == command.HANDLER:
+        what = f"{command.HANDLER} names no decider, so no prompt is read by prefill pods"
+        yield Mistake(what, f"Write {wanted}", ("plugins", at))
+    elif decider is not None and decider not in plugins:
+        what = f"{type_} names the decider {shown(decider)!r}, and there is no such plugin"
+        yield Mistake(what, f"Add it, of type {command.PREFIX_DECIDER} or another one", ("plugins", at))
+
+
+def _filters(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield a warning for each role whose pods no filter of a config of a team's own seems to choose."""
+    config = deployment.spec.endpoint_picker.config
+    if config is None or not is_disaggregated(deployment):
+        return
+    plugins, parameters = _by_name(config), _handler_of(config)[1]
+    profiles = {str(one.get("name")): one for one in _entries(config, "schedulingProfiles")}
+    for role, usual in command.FILTERS.items():
+        name = _said(parameters, "profiles", role, f"{role}Profile") or role
+        used = [plugins[str(one)] for one in _references(profiles.get(name)) if str(one) in plugins]
+        if not any(one.get("type") == usual or _by_role(one) for one in used):
+            what = f"no scheduling profile {shown(name)!r} seems to keep to pods of {role} by a filter"
+            mistake = Mistake(what, f"Add pluginRef: {usual} to it", ("schedulingProfiles",))
+            yield _problem(deployment, ("endpointPicker", "config"), mistake, "warning")
+
+
+def _by_role(plugin: Mapping[str, Any]) -> bool:
+    """Return whether a plugin names a label of roles, as those do that filter by label."""
+    written = json.dumps(plugin)
+    return names.LLM_D_ROLE in written or names.ROLE in written
+
+
+def _said(parameters: object, group: str, key: str, *flat: str) -> str | None:
+    """Return a name from the parameters of a profile handler, in their nested or their older, flat form."""
+    given = parameters if isinstance(parameters, dict) else {}
+    nested = given.get(group)
+    values = [nested.get(key) if isinstance(nested, dict) else None, *map(given.get, flat)]
+    return next((value for value in values if isinstance(value, str) and value), None)
+
+
+def _handler_of(config: Mapping[str, Any]) -> tuple[int | None, object]:
+    """Return the place of the handler of profiles among the plugins, and its parameters; None without one."""
+    for at, plugin in enumerate(_entries(config, "plugins")):
+        if plugin.get("type") in (command.HANDLER, _OLD_HANDLER):
+            return at, plugin.get("parameters")
+    return None, None
+
+
+def _by_name(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {str(one.get("name") or one.get("type")): one for one in _entries(config, "plugins")}
+
+
+def _references(profile: object) -> list[object]:
+    return [entry.get("pluginRef") for entry in _entries(profile, "plugins")]
+
+
+def _entries(above: object, name: str) -> list[Mapping[str, Any]]:
+    """Return the entries of a list at their places, an empty one for what is no map; [] without a list."""
+    written = above.get(name) if isinstance(above, Mapping) else None
+    entries = written if isinstance(written, list) else []
+    return [entry if isinstance(entry, Mapping) else {} for entry in entries]
+
+
+def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield a decider in the document that is not used, or with which SGLang refuses requests."""
+    prefill, below = deployment.spec.prefill, ("prefill", "decider")
+    if prefill is None or "decider" not in prefill.model_fields_set:
+        return
+    if deployment.spec.endpoint_picker.config is not None:
+        what = "endpointPicker.config is used as it is written, so this decides nothing"
+        mistake = Mistake(what, "Write it as a plugin of the config, and remove it here")
+        yield _problem(deployment, below, mistake, "warning")
+    elif prefill.decider.type == "PrefixBased" and command.always(deployment):
+        what = "SGLang's decode pods refuse requests that are not prefilled apart, as PrefixBased leaves some"
+        yield _problem(deployment, below, Mistake(what, "Write type: Always, or remove it"))
+
+
+def _open(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield that a gateway may send requests to pods of prefill, and to decode pods without a prefill pod."""
+    if not is_disaggregated(deployment) or deployment.spec.endpoint_picker.failure_mode != "FailOpen":
+        return
+    what = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"
+    severity: Severity = "warning"
+    if connector(deployment) == "SGLang":
+        what += ", and SGLang's pods refuse all that come without the address of a prefill pod"
+        severity = "error"
+    mistake = Mistake(what, "Remove failureMode, or write FailClose")
+    yield _problem(deployment, ("endpointPicker", "failureMode"), mistake, severity)

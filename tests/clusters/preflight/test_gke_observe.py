@@ -1,0 +1,108 @@
+"""GKE clusters of the stack: what is looked at on them, and what is not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cloud_pools import cloud_pools
+from fake_cluster import FakeCluster, thing
+from fake_google import PLAN, FakeGoogle
+from own_cluster import GKE, NAME, desired_on, east_problem, look
+
+from inferfleet.clusters.preflight.observe import Observation, identify
+from inferfleet.clusters.status.read import Seen, read
+from inferfleet.fleet.decisions import Leaving
+
+Start = Callable[..., FakeCluster]
+WHERE = f"{PLAN.cloud_name} --location {PLAN.region} --project {PLAN.project}"
+
+
+def test_on_a_cluster_of_the_stacks_own_nothing_belongs_to_somebody_else(
+    google: FakeGoogle, standing: Start
+) -> None:
+    config = thing("ConfigMap", "x", "ml", labels={"app.kubernetes.io/managed-by": "Helm"})
+    standing(objects=[config])
+    assert look(google, desired_on(config)) == Observation(uids={"east": "uid-1"})
+
+
+@pytest.mark.parametrize(
+    ("gateway", "severity"),
+    [("gke-l7-rilb", "warning"), ("istio", "error")],
+    ids=["of Google", "of somebody else"],
+)
+def test_a_gateway_class_that_gke_installs_itself_is_waited_for(
+    google: FakeGoogle, standing: Start, gateway: str, severity: str
+) -> None:
+    standing()
+    seen = look(google, desired_on(gateway=gateway))
+    what = f"cluster 'east' has no GatewayClass '{gateway}' (it has: none)"
+    assert [(problem.severity, problem.what) for problem in seen.problems] == [(severity, what)]
+
+
+def test_kinds_that_gke_has_not_installed_yet_are_a_warning(google: FakeGoogle, standing: Start) -> None:
+    standing(kinds={"apps/v1": {"Deployment": ("deployments", True)}})
+    seen = look(google, desired_on(thing("HTTPRoute", "x", "ml"), gateway="gke-l7-rilb"))
+    assert [(problem.severity, problem.what, problem.next_step) for problem in seen.problems] == [
+        (
+            "warning",
+            "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1",
+            "GKE installs it minutes after a cluster is created. If it does not come, look at the version "
+            f"(`gcloud container clusters describe {WHERE} --format 'value(currentMasterVersion)'`), and run "
+            f"`gcloud container clusters update {WHERE} --gateway-api=standard`",
+        )
+    ]
+
+
+def engine(name: str, pool: str) -> dict[str, Any]:
+    labels = {"inferfleet.dev/deployment": "a", "inferfleet.dev/role": "decode"}
+    limits = {"limits": {"nvidia.com/gpu": "2"}}
+    pod = {
+        "containers": [{"name": "engine", "resources": limits}],
+        "nodeSelector": {"inferfleet.dev/pool": pool},
+    }
+    ours = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    return thing("Deployment", name, "ml", labels=ours, spec={"replicas": 1, "template": template})
+
+
+@pytest.mark.parametrize("on_nodes", ["l4-0a1b2c", "l4-ffffff"], ids=["the pool", "the one it replaces"])
+def test_leaving_workloads_are_in_the_pool_of_the_document(
+    google: FakeGoogle, standing: Start, on_nodes: str
+) -> None:
+    standing(objects=[engine("a-decode-l4", on_nodes)])
+    assert look(google, desired_on()).leaving == (
+        Leaving("east", "ml", "a-decode-l4", pool="l4", pods=1, gpus_per_pod=2, deployment="ml/a"),
+    )
+
+
+def test_a_pool_whose_own_name_looks_like_a_hash_keeps_it(google: FakeGoogle, standing: Start) -> None:
+    standing(objects=[engine("a-decode-x", "x-abcdef-0a1b2c")])
+    desired = desired_on()
+    pools = replace(PLAN, gpu_pools=cloud_pools(x_abcdef="x-abcdef-0a1b2c"))
+    (one,) = desired.clusters
+    there = replace(one, connection=replace(one.connection, cloud=pools))
+    (gone,) = look(google, replace(desired, clusters=(there,))).leaving
+    assert gone.pool == "x-abcdef"
+
+
+def test_only_clusters_that_answer_have_a_uid_and_one_to_come_is_no_problem(
+    google: FakeGoogle, standing: Start
+) -> None:
+    assert identify(desired_on(), {}, container_api=google.address, seconds=300) == ({}, {})
+    standing()
+    assert identify(desired_on(), {}, container_api=google.address, seconds=300) == ({"east": "uid-1"}, {})
+
+
+def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_there_yet(
+    google: FakeGoogle, standing: Start
+) -> None:
+    assert read(desired_on(), {}, container_api=google.address, seconds=300) == {
+        "east": east_problem(
+            f"not there yet: Google Cloud has no cluster {NAME}",
+            "`pulumi up` creates it",
+            GKE,
+        )
+    }
+    standing()
+    assert read(desired_on(), {}, container_api=google.address, seconds=300) == {"east": Seen()}

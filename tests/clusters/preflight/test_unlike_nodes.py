@@ -1,0 +1,159 @@
+"""Nodes that are not what documents declare, and gateways that nobody makes, are told before an update."""
+
+from typing import Any
+
+import pytest
+from fake_cluster import thing
+from own_cluster import east_problem
+from test_observe import OURS, Start, east, look
+
+from inferfleet.desired.pools import DeclaredPool
+from inferfleet.documents.problems import Problem
+
+POOL = DeclaredPool("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, "gpu.nvidia.com", 8, False, 100_000, 2**40)
+TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+
+
+def picker(name: str) -> dict[str, Any]:
+    """A picker's Deployment."""
+    container = {"name": "epp", "image": "epp:v1", "args": []}
+    return thing(
+        "Deployment",
+        f"{name}-epp",
+        "ml",
+        labels={**OURS, "inferfleet.dev/deployment": name},
+        spec={"replicas": 1, "template": {"spec": {"containers": [container]}}},
+    )
+
+
+def node(name: str, *, gpus: int = 8, cpu: str = "100", memory: str = "1Ti", **spec: Any) -> dict[str, Any]:
+    allocatable = {"cpu": cpu, "memory": memory, "pods": "110", "nvidia.com/gpu": str(gpus)}
+    return thing(
+        "Node",
+        name,
+        labels={"pool": "h100"},
+        spec={"taints": [TAINT], **spec},
+        status={"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]},
+    )
+
+
+def test_nodes_as_declared_are_not_spoken_of(cluster: Start) -> None:
+    there = cluster(objects=[node("a"), node("b")])
+    assert look(there, east(pools=(POOL,))).problems == ()
+
+
+def test_a_cluster_without_nodes_is_a_warning(cluster: Start) -> None:
+    assert look(cluster(), east(pools=(POOL,))).problems == (
+        east_problem(
+            "pool east/h100 declares 2 nodes, and the cluster has 0 with pool=h100; 3 replicas are placed "
+            "there",
+            "Add nodes, label those that are there (`kubectl label node <node> pool=h100`), or correct the "
+            "pool",
+            "spec.nodePools[1].nodeCount",
+            severity="warning",
+        ),
+    )
+
+
+DOWN = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
+
+
+@pytest.mark.parametrize(
+    ("closed", "how", "command"),
+    [
+        (node("a", unschedulable=True), "cordoned", "kubectl uncordon a"),
+        ({**node("a"), "status": {**node("a")["status"], **DOWN}}, "not ready", "kubectl describe node a"),
+    ],
+)
+def test_a_node_that_takes_no_pods_is_a_warning_where_too_few_do(
+    cluster: Start, closed: dict[str, Any], how: str, command: str
+) -> None:
+    assert look(cluster(objects=[closed, node("b")]), east(pools=(POOL,))).problems == (
+        east_problem(
+            f"1 node of pool east/h100 (a) is {how}, so new pods find no place there; 3 replicas are placed "
+            "in the pool",
+            f"Run `{command}`, or correct the pool",
+            "spec.nodePools[1].nodeCount",
+            severity="warning",
+        ),
+    )
+    assert look(cluster(objects=[closed, node("b"), node("c")]), east(pools=(POOL,))).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("lacking", "offers"),
+    [
+        ({"gpus": 4}, "4 of 8 nvidia.com/gpu"),
+        ({"cpu": "96"}, "96000m of 100000m cpu"),
+        ({"memory": "512Gi"}, "524288 of 1048576 MiB memory"),
+    ],
+)
+def test_a_node_that_offers_less_than_its_class_is_a_warning(
+    cluster: Start, lacking: dict[str, Any], offers: str
+) -> None:
+    there = cluster(objects=[node("a", **lacking), node("b")])
+    assert look(there, east(pools=(POOL,))).problems == (
+        east_problem(
+            f"1 node of pool east/h100 (a) offers {offers} that class h100-8x declares",
+            "Compare with `kubectl describe node a`: correct the class, or install what offers "
+            "nvidia.com/gpu there (device plugin, DRA driver)",
+            "spec.nodePools[1].className",
+            severity="warning",
+        ),
+    )
+
+
+def test_nodes_with_gpus_that_pickers_may_take_are_a_notice(cluster: Start) -> None:
+    there = cluster(objects=[node(name, taints=[]) for name in "ab"])
+    told = [one for one in look(there, east(picker("qwen"), pools=(POOL,))).problems if "taint" in one.what]
+    assert told == [
+        east_problem(
+            "2 nodes of pool east/h100 (a, b) have accelerators and no taint, so endpoint pickers and pods "
+            "of others may take cores and memory there",
+            "If models must have them alone, `kubectl taint node a nvidia.com/gpu=present:NoSchedule`, and "
+            "write the taint into the pool",
+            "spec.nodePools[1].taints",
+            severity="notice",
+        )
+    ]
+
+
+def test_who_may_not_list_nodes_is_told_nothing_of_them(cluster: Start) -> None:
+    assert look(cluster(status={"/api/v1/nodes": 403}), east(pools=(POOL,))).problems == ()
+
+
+def test_pools_without_replicas_are_not_looked_at(cluster: Start) -> None:
+    fake = cluster()
+    unused = DeclaredPool("l4", 0, "l4", {"pool": "l4"}, 2, 0, "gpu.nvidia.com", 1, False, 1, 1)
+    assert look(fake, east(pools=(unused,))).problems == ()
+
+
+def accepted(status: str) -> dict[str, Any]:
+    condition = {"type": "Accepted", "status": status, "message": "Waiting for controller"}
+    return thing(
+        "GatewayClass", "istio", spec={"controllerName": "istio.io/x"}, status={"conditions": [condition]}
+    )
+
+
+@pytest.mark.parametrize("status", ["Unknown", "False"])
+def test_a_gateway_class_that_no_controller_accepted_is_a_warning(cluster: Start, status: str) -> None:
+    assert look(cluster(objects=[accepted(status)]), gateway()).problems == (
+        Problem(
+            "GatewayClass 'istio' on cluster 'east' is not accepted by its controller istio.io/x: Waiting "
+            "for controller. An update would wait for its Gateway",
+            "See whether that controller runs (`kubectl describe gatewayclass istio`, `kubectl get pods "
+            "--all-namespaces`), or name another class",
+            "spec.serving.gateway.className",
+            kind="InferenceCluster",
+            key="east",
+            severity="warning",
+        ),
+    )
+
+
+def test_an_accepted_gateway_class_is_not_spoken_of(cluster: Start) -> None:
+    assert look(cluster(objects=[accepted("True")]), gateway()).problems == ()
+
+
+def gateway() -> Any:
+    return east(thing("Gateway", "inferfleet", "inferfleet-system"), gateway_class="istio")

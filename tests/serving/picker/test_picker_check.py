@@ -1,0 +1,175 @@
+"""Flags, resources and failure modes of pickers that contradict another field, or reach wrong pods."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import Problem, of_severity
+from inferfleet.serving.picker import command
+from inferfleet.serving.picker.check import check_cluster, check_deployment
+from inferfleet.serving.programs import text
+from inferfleet.tables.table import profile
+
+Make = Callable[..., ModelDeployment]
+Serve = Callable[..., Serving]
+
+GIE = profile("gie-1.5")
+
+
+def _cluster(serving: Serving) -> InferenceCluster:
+    existing = {"kubeconfig": {"configKey": "east"}}
+    spec = {
+        "cluster": {"source": "Existing", "existing": existing},
+        "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],
+        "serving": serving,
+    }
+    return InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
+
+
+def _found(document: ModelDeployment) -> list[Problem]:
+    return list(check_deployment(document))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {},
+        {"v": 4, "health-checking": True, "enable-pprof": "false", "secure-serving": False},
+        {"metrics-port": 9091, "grpc-health-port": "9004", "drain-timeout": "1m30.5s"},
+        # What the picker makes of them, it says itself.
+        {"refresh-metric-interval": "1s", "zap-log-level": "loud", "v": "four", "enable-pprof": 2},
+    ],
+)
+def test_flags_of_a_picker_are_passed_on(deployment: Make, serving: Serve, flags: dict[str, Any]) -> None:
+    document = deployment(endpointPicker={"flags": flags})
+    assert _found(document) == []
+    assert list(check_cluster(_cluster(serving(eppFlags=flags)))) == []
+    chosen = command.flags(deployment=document, serving=serving(), profile=GIE)
+    assert {name: chosen[name] for name in flags} == {name: text(value) for name, value in flags.items()}
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "what", "next_step"),
+    [
+        (
+            "--v",
+            4,
+            "'--v' is not the name of a flag",
+            "Write letters, digits and dashes, without dashes at the beginning",
+        ),
+        (
+            "pool-name=x",
+            "",
+            "'pool-name=x' is not the name of a flag",
+            "Write letters, digits and dashes, without dashes at the beginning",
+        ),
+        (
+            "pool-name",
+            "x",
+            "flag pool-name is set by inferfleet",
+            "Remove it: it follows from the deployment's name",
+        ),
+        (
+            "grpc-port",
+            1,
+            "flag grpc-port is set by inferfleet",
+            "Remove it: write spec.endpointPicker.port instead",
+        ),
+        (
+            "metrics-port",
+            "70000",
+            "metrics-port is '70000', which is no port",
+            "Give it a port from 1 to 65535",
+        ),
+        (
+            "grpc-health-port",
+            0,
+            "grpc-health-port is '0', which is no port",
+            "Give it a port from 1 to 65535",
+        ),
+        (
+            "metrics-port",
+            True,
+            "metrics-port is 'true', which is no port",
+            "Give it a port from 1 to 65535",
+        ),
+    ],
+)
+def test_a_flag_that_another_field_says_or_that_is_no_port_is_a_problem(
+    deployment: Make, serving: Serve, flag: str, value: Any, what: str, next_step: str
+) -> None:
+    key = f".{flag}" if flag.replace("-", "").isalpha() and flag[0] != "-" else f'["{flag}"]'
+    path = f"spec.endpointPicker.flags{key}"
+    found = Problem(what, next_step, path, kind="ModelDeployment", key="ml/qwen")
+    assert _found(deployment(endpointPicker={"flags": {flag: value}})) == [found]
+    cluster_path = f"spec.serving.eppFlags{key}"
+    assert list(check_cluster(_cluster(serving(eppFlags={flag: value})))) == [
+        Problem(what, next_step, cluster_path, kind="InferenceCluster", key="east")
+    ]
+
+
+def test_later_flags_win_profile_cluster_deployment(deployment: Make, serving: Serve) -> None:
+    document = deployment(endpointPicker={"flags": {"v": 5, "enable-pprof": False}})
+    cluster = serving(eppFlags={"v": 3, "refresh-metrics-interval": "100ms"})
+    assert command.flags(deployment=document, serving=cluster, profile=GIE) == {
+        "enable-pprof": "false",
+        "refresh-metrics-interval": "100ms",
+        "v": "5",
+        "zap-encoder": "json",
+    }
+
+
+def test_a_picker_gets_no_devices(deployment: Make) -> None:
+    resources = {"limits": {"nvidia.com/gpu": "1"}}
+    assert _found(deployment(endpointPicker={"resources": resources})) == [
+        Problem(
+            "it asks for 1 nvidia.com/gpu, and the plan counts the devices of engines alone",
+            "Remove it: only engines get devices, those of their topology",
+            'spec.endpointPicker.resources.limits["nvidia.com/gpu"]',
+            kind="ModelDeployment",
+            key="ml/qwen",
+        )
+    ]
+
+
+@pytest.mark.parametrize("written", ["False", "f", 0, False])
+def test_a_picker_serves_plain_text_by_every_spelling_of_false(
+    deployment: Make, serving: Serve, written: Any
+) -> None:
+    document = deployment(endpointPicker={"flags": {"secure-serving": written}})
+    assert not command.is_secure(command.flags(deployment=document, serving=serving(), profile=GIE))
+
+
+OPEN = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"
+
+
+@pytest.mark.parametrize(
+    ("engine", "errors", "warnings"),
+    [
+        (
+            "SGLang",
+            [f"{OPEN}, and SGLang's pods refuse all that come without the address of a prefill pod"],
+            [],
+        ),
+        ("vLLM", [], [OPEN]),
+    ],
+)
+def test_a_gateway_that_sends_to_any_pod_does_not_know_pods_of_prefill(
+    deployment: Make, engine: str, errors: list[str], warnings: list[str]
+) -> None:
+    workers = {
+        "topology": {"tensor": 1},
+        "template": {"spec": {"containers": [{"name": "engine", "image": "e:1"}]}},
+    }
+    picker = {"failureMode": "FailOpen"}
+    document = deployment(engine={"type": engine}, endpointPicker=picker, prefill={"workers": workers})
+    told = [of_severity(_found(document), severity) for severity in ("error", "warning")]
+    assert tuple([one.what for one in of] for of in told) == (errors, warnings)
+    assert {(one.path, one.next_step) for of in told for one in of} == {
+        ("spec.endpointPicker.failureMode", "Remove failureMode, or write FailClose")
+    }
+    whole = deployment(engine={"type": "vLLM"}, endpointPicker=picker)
+    assert _found(whole) == []

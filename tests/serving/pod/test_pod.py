@@ -1,0 +1,257 @@
+"""The generated pod template, whole, and where it follows what the team wrote."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inferfleet.documents.kinds.base import Taint
+from inferfleet.documents.kinds.inference_class import Device
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.fleet.shapes import Shape
+from inferfleet.fleet.spot import Spot
+from inferfleet.serving.pod.contradictions import document_contradictions
+from inferfleet.serving.pod.hardware import Hardware, hardware
+from inferfleet.serving.pod.stand import Stand
+from inferfleet.serving.pod.template import pod_template
+
+Make = Callable[..., ModelDeployment]
+
+IDENTITY = {
+    "inferfleet.dev/deployment": "qwen",
+    "inferfleet.dev/role": "decode",
+    "inferfleet.dev/placement": "h100",
+    "inferfleet.dev/serves": "true",
+    "llm-d.ai/model": "qwen",
+    "llm-d.ai/role": "both",
+    "llm-d.ai/engine-type": "vllm",
+    "llm-d.ai/inference-serving": "true",
+}
+HEALTH = {"httpGet": {"path": "/health", "port": "http"}}
+ENGINE = {
+    "name": "engine",
+    "image": "vllm:1",
+    "ports": [{"name": "http", "containerPort": 8000}],
+    "startupProbe": HEALTH | {"periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 180},
+    "readinessProbe": HEALTH | {"periodSeconds": 5, "timeoutSeconds": 5},
+    "livenessProbe": HEALTH | {"periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 3},
+    "terminationMessagePolicy": "FallbackToLogsOnError",
+    "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}],
+    "lifecycle": {"preStop": {"sleep": {"seconds": 30}}},
+    "resources": {"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "2"}},
+}
+POD = {
+    "containers": [ENGINE],
+    "volumes": [{"name": "dshm", "emptyDir": {"medium": "Memory"}}],
+    "terminationGracePeriodSeconds": 130,
+    "nodeSelector": {"inferfleet.dev/pool": "h100"},
+    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    "enableServiceLinks": False,
+}
+TOGETHER = {
+    "weight": 100,
+    "podAffinityTerm": {
+        "labelSelector": {"matchLabels": {"inferfleet.dev/shares-node": "true"}},
+        "namespaceSelector": {},
+        "topologyKey": "kubernetes.io/hostname",
+    },
+}
+ZONE = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
+
+
+def _pod(document: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
+    assert not list(
+        document_contradictions(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+    )
+    return pod_template(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+
+
+def test_a_minimal_template_gets_all_that_serving_needs(
+    deployment: Make, spot: Spot, whole: Hardware
+) -> None:
+    assert _pod(deployment(), spot, whole) == {"metadata": {"labels": IDENTITY}, "spec": POD}
+
+
+def test_a_pod_smaller_than_its_node_is_drawn_to_others(
+    deployment: Make, spot: Spot, quarter: Hardware
+) -> None:
+    preferred = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [TOGETHER]}}
+    assert _pod(deployment(), spot, quarter) == {
+        "metadata": {"labels": IDENTITY | {"inferfleet.dev/shares-node": "true"}},
+        "spec": POD | {"affinity": preferred},
+    }
+
+
+def test_what_the_team_wrote_is_kept(deployment: Make, spot: Spot, quarter: Hardware) -> None:
+    own = {
+        "engine": {
+            "args": ["serve"],
+            "env": [{"name": "OWN", "value": "$(INFERFLEET_PORT)"}],
+            "ports": [{"containerPort": 8000}, {"name": "rpc", "containerPort": 5555}],
+            "readinessProbe": {"tcpSocket": {"port": 8000}},
+            "terminationMessagePolicy": "File",
+            "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm/"}],
+            "lifecycle": {"preStop": {"exec": {"command": ["true"]}}},
+            "resources": {"limits": {"memory": "64Gi", "nvidia.com/gpu": 2}, "requests": None},
+        },
+        "sidecars": [{"name": "log", "image": "log:1"}],
+        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}],
+        "terminationGracePeriodSeconds": 600,
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"operator": "Exists"}],
+        "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [ZONE]}},
+        "enableServiceLinks": True,
+        "restartPolicy": "Always",
+        "priorityClassName": "high",
+        "hostname": None,
+    }
+    assert _pod(deployment(own, {"team": "a"}), spot, quarter) == {
+        "metadata": {"labels": {"team": "a", **IDENTITY, "inferfleet.dev/shares-node": "true"}},
+        "spec": {
+            "containers": [
+                {
+                    "name": "engine",
+                    "image": "vllm:1",
+                    "args": ["serve"],
+                    # A command of the team's own may use what the document declares.
+                    "env": [
+                        {"name": f"INFERFLEET_{name}", "value": value}
+                        for name, value in (
+                            ("PORT", "8000"),
+                            ("TENSOR", "2"),
+                            ("PIPELINE", "1"),
+                            ("DATA", "1"),
+                            ("DATA_LOCAL", "1"),
+                            ("DRAIN", "560"),
+                        )
+                    ]
+                    + [{"name": "OWN", "value": "$(INFERFLEET_PORT)"}],
+                    "ports": [
+                        {"containerPort": 8000, "name": "http"},
+                        {"name": "rpc", "containerPort": 5555},
+                    ],
+                    "readinessProbe": {"tcpSocket": {"port": 8000}},
+                    "terminationMessagePolicy": "File",
+                    "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm/"}],
+                    "lifecycle": {"preStop": {"exec": {"command": ["true"]}}},
+                    "resources": {
+                        "limits": {"memory": "64Gi", "nvidia.com/gpu": "2"},
+                        "requests": {"nvidia.com/gpu": "2"},
+                    },
+                },
+                {"name": "log", "image": "log:1"},
+            ],
+            "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}],
+            "terminationGracePeriodSeconds": 600,
+            "nodeSelector": {"disk": "fast", "inferfleet.dev/pool": "h100"},
+            "tolerations": [
+                {"operator": "Exists"},
+                {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            ],
+            "affinity": {
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [ZONE, TOGETHER]}
+            },
+            "enableServiceLinks": True,
+            "restartPolicy": "Always",
+            "priorityClassName": "high",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("grace", "lifecycle"),
+    [
+        (40, {"preStop": {"sleep": {"seconds": 20}}}),
+        (60, {"preStop": {"sleep": {"seconds": 30}}}),
+        (0, None),
+    ],
+)
+def test_the_drain_ends_well_within_the_grace_period(
+    deployment: Make, spot: Spot, whole: Hardware, grace: int, lifecycle: dict[str, Any] | None
+) -> None:
+    pod = _pod(deployment({"terminationGracePeriodSeconds": grace}), spot, whole)
+    assert pod["spec"]["containers"][0].get("lifecycle") == lifecycle
+
+
+def test_grace_period_and_drain_follow_from_each_other(deployment: Make, spot: Spot, whole: Hardware) -> None:
+    model = {"model": "Qwen/Qwen3-32B"}
+    pod = _pod(deployment(engine={**model, "drain": "10m"}), spot, whole)["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 640
+    assert "--shutdown-timeout=600" in pod["containers"][0]["args"]
+    written = deployment({"terminationGracePeriodSeconds": 60}, engine=model)
+    assert "--shutdown-timeout=20" in _pod(written, spot, whole)["spec"]["containers"][0]["args"]
+    slept = deployment({"engine": {"lifecycle": {"preStop": {"sleep": {"seconds": 131}}}}})
+    assert _pod(slept, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 231
+
+
+@pytest.mark.parametrize(
+    ("engine", "port", "probe", "failures"),
+    [
+        ({"type": "SGLang"}, 30000, {"httpGet": {"path": "/health", "port": "http"}}, 180),
+        (
+            {"type": "Triton", "port": 9000},
+            9000,
+            {"httpGet": {"path": "/v2/health/ready", "port": "http"}},
+            180,
+        ),
+        ({"type": "Other", "startup": "95s"}, 8000, {"tcpSocket": {"port": "http"}}, 10),
+    ],
+)
+def test_port_and_probes_follow_the_engine(
+    deployment: Make,
+    spot: Spot,
+    whole: Hardware,
+    engine: dict[str, Any],
+    port: int,
+    probe: dict[str, Any],
+    failures: int,
+) -> None:
+    container = _pod(deployment(engine=engine), spot, whole)["spec"]["containers"][0]
+    assert container["ports"] == [{"name": "http", "containerPort": port}]
+    assert container["startupProbe"] == {
+        **probe,
+        "periodSeconds": 10,
+        "timeoutSeconds": 5,
+        "failureThreshold": failures,
+    }
+
+
+def test_nothing_is_shared_with_the_document_or_between_pods(
+    deployment: Make, spot: Spot, quarter: Hardware
+) -> None:
+    document = deployment({"tolerations": [{"operator": "Exists"}]})
+    before = document.model_dump_json()
+    first, second = (
+        pod_template(Stand(document, spot, "decode", "Entry", Shape(1, quarter.gpus), quarter)) for _ in "ab"
+    )
+    text = json.dumps(second)
+    for one in (first["spec"]["tolerations"], first["spec"]["volumes"], first["metadata"]["labels"]):
+        one.clear()
+    assert (document.model_dump_json(), json.dumps(second)) == (before, text)
+
+
+def test_hardware_follows_class_and_pool() -> None:
+    device = Device(name="gpu", driver="gpu.amd.com", device_class_name="x", count=8)
+    taint = Taint(key="team", value="ml", effect="NoSchedule")
+    pool = NodePool(name="mi300", class_name="c", node_count=1, taints=(taint,))
+    labelled = NodePool(name="mi300", class_name="c", node_count=1, node_selector={"gpu": "mi300"})
+    assert hardware(device=device, gpus=8, pool=pool) == Hardware(
+        "amd.com/gpu", 8, 8, {"inferfleet.dev/pool": "mi300"}, (taint,)
+    )
+    assert hardware(device=device, gpus=8, pool=labelled).node_selector == {"gpu": "mi300"}
+
+
+def test_a_pool_s_taints_are_tolerated_and_the_device_s_only_once(deployment: Make, spot: Spot) -> None:
+    taints = (
+        Taint(key="nvidia.com/gpu", value="present", effect="NoSchedule"),
+        Taint(key="nvidia.com/gpu", value="present", effect="NoExecute"),
+        Taint(key="team", effect="NoSchedule"),
+    )
+    needs = Hardware("nvidia.com/gpu", 2, 2, {}, taints)
+    assert _pod(deployment(), spot, needs)["spec"]["tolerations"] == [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "nvidia.com/gpu", "operator": "Equal", "value": "present", "effect": "NoExecute"},
+        {"key": "team", "operator": "Equal", "value": "", "effect": "NoSchedule"},
+    ]
