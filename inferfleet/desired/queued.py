@@ -1,12 +1,13 @@
 """What replicas on a queued pool lose in silence.
 
 Nodes are asked for once for each workload, by a request that is never changed
-(`manifests/scheduling/capacity_requests.py`). All of it may be what somebody wants, so all are warnings.
+(`cloud/gke/capacity_requests.py`). All of it may be what somebody wants, so all are warnings.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from inferfleet.cloud.gke.capacity_requests import asks, names_a_request
 from inferfleet.desired.pods import Pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, cluster_problem
@@ -17,7 +18,6 @@ from inferfleet.fleet.roles import path_of_role
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.shapes import PoolKey, fit, node
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.scheduling.capacity_requests import asks, names_a_request
 
 
 def queued_problems(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from inferfleet.cloud.gke.capacity_requests import IMMUTABLE, asking
 from inferfleet.desired.chains import ready_hooks
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, Role, by_role
@@ -15,7 +16,6 @@ from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.scaler import OWNED, scaler
-from inferfleet.serving.scheduling.capacity_requests import IMMUTABLE, asking
 from inferfleet.serving.scheduling.pod_groups import pod_groups
 from inferfleet.serving.scheduling.scheduled import scheduled
 from inferfleet.serving.worker_set import KIND, awaited, worker_set
@@ -181,7 +181,7 @@ def _scaler(
         workload=workload,
         serving=documents.clusters[spot.cluster].spec.serving,
         pool=names.inference_pool(spot.deployment, names.revised(spot.revision, edition)),
-        cloud=site.cloud,
+        in_cloud=(site.cloud.cloud_name, site.cloud.region) if site.cloud else None,
         stack=documents.settings.stack,
     )
     if made:

@@ -15,7 +15,6 @@ KEDA asks Prometheus itself (https://keda.sh/docs/latest/scalers/prometheus/).
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from inferfleet.cloud.gke.values import CloudCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -48,12 +47,13 @@ def scaler(
     workload: dict[str, Any],
     serving: Serving,
     pool: str,
-    cloud: CloudCluster | None,
+    in_cloud: tuple[str, str] | None,
     stack: str,
 ) -> dict[str, Any] | None:
     """Return what scales the workload of a placement whose pods are in the InferencePool `pool`.
 
-    None where replicas are not scaled, or by somebody else. `cloud` is its cluster if the stack creates it.
+    None where replicas are not scaled, or by somebody else. `in_cloud` are name and location of its cluster
+    in the cloud, if the stack creates it.
     """
     scaling, least = deployment.spec.scaling, placement.least
     if scaling is None or least is None or scaling.by == "External":
@@ -75,7 +75,7 @@ def scaler(
             "minReplicas": least,
             "maxReplicas": placement.replicas,
             "metrics": [
-                _metric(metric, serving, pool, cloud, namespace=placement.spot.namespace)
+                _metric(metric, serving, pool, in_cloud, namespace=placement.spot.namespace)
                 for metric in scaling.metrics
             ],
         }
@@ -188,7 +188,7 @@ def _by_google(metric: ScalingMetric, serving: Serving) -> bool:
 
 
 def _metric(
-    metric: ScalingMetric, serving: Serving, pool: str, cloud: CloudCluster | None, *, namespace: str
+    metric: ScalingMetric, serving: Serving, pool: str, in_cloud: tuple[str, str] | None, *, namespace: str
 ) -> dict[str, Any]:
     google = _by_google(metric, serving)
     name = f"prometheus.googleapis.com|{metric.name}|gauge" if google else metric.name
@@ -200,8 +200,9 @@ def _metric(
         # The values of all InferencePools that are found are added up, and other clusters of the project may
         # have one of this name (https://cloud.google.com/monitoring/api/resources, prometheus_target).
         labels = {"metric.labels.name": pool, "resource.labels.namespace": namespace}
-        if cloud:
-            labels |= {"resource.labels.cluster": cloud.cloud_name, "resource.labels.location": cloud.region}
+        if in_cloud:
+            name_there, location = in_cloud
+            labels |= {"resource.labels.cluster": name_there, "resource.labels.location": location}
     # The value is an average already: desired replicas are those of now times value / target.
     target = {"type": "Value", "value": _as_kept(metric.target)}
     return {
