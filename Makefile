@@ -91,7 +91,7 @@ schema: .venv/ready
 		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/documents/pods/types.json
 
 # After a change of the pinned engines, or of what a table holds: asks engines, and writes what they take to
-# inferfleet/tables/flags, and flags of pickers to tests/serving/picker. `make engines` prints the Python that has them. ROUTER is a checkout of
+# inferfleet/tables, and flags of pickers to tests/serving/picker. `make engines` prints the Python that has them. ROUTER is a checkout of
 # llm-d-router, where the Go module proxy does not offer it.
 tables: .venv/ready
 	@$(BIN)/python -m bench.tables.write $(if $(ROUTER),--router $(ROUTER))

@@ -26,7 +26,7 @@ from bench.picker_cluster import NAMESPACE, POOL, Cluster, Engines, page
 from bench.picker_streams import Answered, Load, ask
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.picker.command import config_text, picker_config
-from inferfleet.tables.table import picker
+from inferfleet.tables.pickers import picker
 from sandbox.cluster.ports import held
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools

@@ -110,14 +110,14 @@ PURE = {
 # What a room imports besides. A room that is not here decides, and touches nothing outside.
 OUTSIDE = {
     "inferfleet.starting": {"atexit", "gc"},
-    # Reads lists of words, and raises where it would end the program.
-    "inferfleet.tables": {"argparse"},
     "inferfleet.documents.documents": {"os.path"},
     "inferfleet.documents.loading": {"ast", "fcntl", "glob", "inspect", "os", "stat", "sys", "tempfile"},
     "inferfleet.fleet.advice": {"heapq"},
     "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2", "semver"},
+    # Reads lists of words, and raises where it would end the program.
+    "inferfleet.serving.engines": {"argparse"},
     "inferfleet.review.policy": {"cel_expr_python", "google.protobuf"},
     # Built-in plugins by a table; the line of a plugin that raised, what its functions take, what it says,
     # not other threads.
@@ -240,7 +240,7 @@ TOUCHING_MODULES = {
     # Their own tables, which are parts of the program and of no project.
     "inferfleet.documents.pods.schema": {"read_text"},
     "inferfleet.cloud.gke.facts.schema": {"read_text"},
-    "inferfleet.tables.flags.table": {"read_text"},
+    "inferfleet.tables.flags": {"read_text"},
 }
 
 # Names by which the process environment is read: `home` and `expanduser` read $HOME, `envvar` is typer's.

@@ -43,17 +43,17 @@ def flag_table(python: Path, engine: str) -> dict[str, Any]:
 
 
 def main(router: Path | None) -> None:
-    flags, tests = ROOT / "inferfleet" / "profiles" / "flags", ROOT / "tests"
+    tables, tests = ROOT / "inferfleet" / "tables", ROOT / "tests"
     for name, source in (("gie-1.5", None), ("router-0.10", router)):
         try:
             table = picker_table(name, source)
         except NotOffered as error:
             print(f"{name} stays as it is: {error}", file=sys.stderr)
         else:
-            (tests / "manifests" / "picker" / f"{name}.json").write_text(written(table), encoding="utf-8")
+            (tests / "serving" / "picker" / f"{name}.json").write_text(written(table), encoding="utf-8")
     python = environment.python()
     for engine, name in (("vLLM", "vLLM-0.32"), ("SGLang", "SGLang-0.5.23")):
-        (flags / f"{name}.json").write_text(written(flag_table(python, engine)), encoding="utf-8")
+        (tables / f"{name}.json").write_text(written(flag_table(python, engine)), encoding="utf-8")
     metrics = {"generated": "make tables", **asked(python, "metrics.py")}
     (tests / "docs" / "vllm_metrics.json").write_text(written(metrics), encoding="utf-8")
 

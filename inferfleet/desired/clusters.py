@@ -10,7 +10,7 @@ from inferfleet.desired.values import Connection, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names, roles
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.tables.profile import Profile
+from inferfleet.tables.pickers import Profile
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})

@@ -27,7 +27,7 @@ from inferfleet.serving.guards import disruption, network_policy
 from inferfleet.serving.picker import objects as endpoint_picker
 from inferfleet.serving.role_service import role_service
 from inferfleet.serving.routes import deployment_route, service_route
-from inferfleet.tables.profile import Profile
+from inferfleet.tables.pickers import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
 PICKER_SECONDS = 180

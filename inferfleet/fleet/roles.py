@@ -4,11 +4,8 @@ from inferfleet.documents.kinds.inference_cluster import Images, Serving
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, Role
 from inferfleet.documents.kinds.serving.prefill import Prefill
 from inferfleet.documents.kinds.workers import NodeSelector, Position, Workers
-from inferfleet.tables.engines import engine
-from inferfleet.tables.kv_transfer import ENGINES, Connector
-from inferfleet.tables.profile import Profile
-from inferfleet.tables.proxy import ENGINE_PORT
-from inferfleet.tables.table import picker
+from inferfleet.tables.engines import CONNECTORS, Connector, engine
+from inferfleet.tables.pickers import ENGINE_PORT, Profile, picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -91,7 +88,7 @@ def connector(deployment: ModelDeployment) -> Connector:
     prefill = deployment.spec.prefill
     if prefill is None:
         raise ValueError(f"{deployment.metadata.key} has no prefill of its own")
-    return prefill.connector or ENGINES.get(deployment.spec.engine.type, ("NIXL",))[0]
+    return prefill.connector or CONNECTORS.get(deployment.spec.engine.type, ("NIXL",))[0]
 
 
 def args_of(deployment: ModelDeployment, role: str) -> tuple[str, ...]:

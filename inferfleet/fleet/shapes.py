@@ -11,8 +11,7 @@ from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.kinds.workers import Position, Topology
 from inferfleet.documents.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_network
-from inferfleet.tables.dra import CHANNEL_DRIVER
+from inferfleet.tables.devices import CHANNEL_DRIVER, RESOURCE_BY_DRIVER, is_network
 
 
 def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:

@@ -27,7 +27,7 @@ from inferfleet.fleet.shapes import Shape, accelerator
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.pod.hardware import PodClaim
-from inferfleet.tables.dra import (
+from inferfleet.tables.devices import (
     CHANNEL_CLASS,
     CHANNEL_DRIVER,
     CLIQUE,

@@ -17,7 +17,7 @@ from inferfleet.serving.picker import command
 from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
 from inferfleet.serving.picker.objects import ending
 from inferfleet.tables.engines import engine
-from inferfleet.tables.profile import Profile
+from inferfleet.tables.pickers import Profile
 
 # The most that a load balancer of Google takes
 # (apis/networking/v1/gcpbackendpolicy_types.go of GoogleCloudPlatform/gke-gateway-api at fc40d606).

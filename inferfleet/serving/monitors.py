@@ -24,7 +24,7 @@ from inferfleet.serving.picker import objects as picker_objects
 from inferfleet.serving.picker.objects import METRICS
 from inferfleet.serving.pod.template import PORT_NAME
 from inferfleet.tables.engines import engine
-from inferfleet.tables.profile import Profile
+from inferfleet.tables.pickers import Profile
 
 _OPERATOR, _GOOGLE = "monitoring.coreos.com/v1", "monitoring.googleapis.com/v1"
 GOOGLES = (_GOOGLE, "PodMonitoring")

@@ -14,7 +14,7 @@ from inferfleet.fleet.paths import Requests, of_deployment
 from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.serving.metadata import WAIT_FOR, metadata
 from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
-from inferfleet.tables.profile import Profile
+from inferfleet.tables.pickers import Profile
 
 KIND = "HTTPRoute"
 _GROUP = "gateway.networking.k8s.io"

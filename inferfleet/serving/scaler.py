@@ -28,10 +28,10 @@ from inferfleet.fleet.roles import DECODE, picker_of
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.monitors import GOOGLES
 from inferfleet.serving.worker_set import KIND as WORKER_SET
-from inferfleet.tables import table
+from inferfleet.tables import pickers
 
 # Averages over all pods of a picker; other metrics are gauges of engines.
-OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
+OF_PICKERS = frozenset(name for row in pickers.names() for name in pickers.profile(row).pool_metrics)
 # The field that a scaler owns, as Pulumi names it.
 OWNED = ("spec.replicas",)
 HPA = ("autoscaling/v2", "HorizontalPodAutoscaler")

@@ -1,4 +1,6 @@
-"""Accelerators by the DRA driver that would publish them: extended resources, and node labels of products."""
+"""Accelerators by the DRA driver that publishes them: extended resources, node labels of products, and
+Kubernetes' API for Dynamic Resource Allocation with its limits and NVIDIA's kinds.
+"""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -28,10 +30,10 @@ ACCELERATOR_DOMAINS = frozenset(resource.partition("/")[0] for resource in RESOU
 GKE_ACCELERATOR = "cloud.google.com/gke-accelerator"
 GKE_TPU, GKE_TPU_TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
 
-# Labels that hold the name of the product outside of GKE, and what stands in them for a space.
-# NVIDIA: GPU feature discovery (NVIDIA/k8s-device-plugin, internal/lm: `sanitise`). AMD: the node labeller
-# (ROCm/k8s-device-plugin, cmd/k8s-node-labeller), AMD_Instinct_MI300X_OAM. TPU: TPU nodes are GKE's.
-# Ascend: https://www.hiascend.com/document/detail/zh/mindcluster/60rc3/clustersched/reference/api/dlug_api_039.html
+# Labels that hold the name of the product outside of GKE, and what stands in them for a space. NVIDIA: GPU
+# feature discovery (NVIDIA/k8s-device-plugin, internal/lm: `sanitise`). AMD: the node labeller
+# (ROCm/k8s-device-plugin, cmd/k8s-node-labeller), AMD_Instinct_MI300X_OAM. TPU: TPU nodes are GKE's. Ascend:
+# https://www.hiascend.com/document/detail/zh/mindcluster/60rc3/clustersched/reference/api/dlug_api_039.html
 # Gaudi is missing: Intel's feature discovery documents a label for "has one", and none for which.
 PRODUCT_LABELS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -53,3 +55,51 @@ ACCELERATED_NODE_LABELS = (
 def is_network(driver: str, attributes: Iterable[str]) -> bool:
     """Return whether a device with attributes of these names joins the GPUs of different nodes."""
     return driver == NETWORK_DRIVER or LINK_TYPE in (name.rpartition("/")[2] for name in attributes)
+
+
+# Dynamic Resource Allocation: Kubernetes' API for it, its limits, and NVIDIA's drivers and kinds.
+#
+# Sources: k8s.io/api resource/v1 and pkg/apis/resource/validation of Kubernetes 1.36;
+# https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu (0.4: driver names,
+# api/nvidia.com/resource/v1beta1).
+
+# Served from Kubernetes 1.34 on. Before, v1beta1 and v1beta2 were, where somebody had switched them on.
+RESOURCE_API = "resource.k8s.io/v1"
+SINCE = "1.34"
+# Devices that one claim gets at most (AllocationResultsMaxSize).
+MOST_DEVICES = 32
+
+# What drivers publish of a device under their own domain, where that is known: NVIDIA's
+# cmd/gpu-kubelet-plugin/deviceinfo.go, of whole GPUs and of MIG devices.
+PUBLISHED = {
+    "gpu.nvidia.com": frozenset(
+        {
+            *("type", "uuid", "productName", "brand", "architecture", "memory"),
+            *("cudaComputeCapability", "driverVersion", "cudaDriverVersion"),
+            *("addressingMode", "gpuModuleID", "parentUUID", "profile"),
+            *("multiprocessors", "copyEngines", "decoders", "encoders", "jpegEngines", "ofaEngines"),
+        }
+    ),
+}
+
+# IMEX channels: memory of GPUs that several nodes of one NVLink domain share.
+CHANNEL_DRIVER = "compute-domain.nvidia.com"
+CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
+COMPUTE_DOMAIN_API = "resource.nvidia.com/v1beta1"
+COMPUTE_DOMAIN = "ComputeDomain"
+# Nodes of one NVLink domain have the same value of this label: GPU feature discovery sets it
+# (k8s-device-plugin, internal/lm/imex.go), or this driver with `gpuCliqueLabelEnabled`. ComputeDomains need
+# it (site/content/docs/prerequisites.md).
+CLIQUE = "nvidia.com/gpu.clique"
+
+# DeviceClasses that GKE makes for network cards: those for RDMA, and others.
+RDMA_CLASS, NETWORK_CLASS = "mrdma.google.com", "netdev.google.com"
+
+# Who installs what publishes a DeviceClass, for messages; others are told without a name.
+_CHART = "NVIDIA's DRA driver (chart dra-driver-nvidia-gpu"
+INSTALLED_BY = {
+    "gpu.nvidia.com": f"{_CHART}, gpuResourcesEnabledOverride: true)",
+    CHANNEL_CLASS: f"{_CHART}, resources.computeDomains.enabled: true)",
+    RDMA_CLASS: "GKE, on pools with accelerator network profile auto",
+    NETWORK_CLASS: "GKE, on pools with accelerator network profile auto",
+}

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
-from inferfleet.tables.dra import RESOURCE_API
+from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit

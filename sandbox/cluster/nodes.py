@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from inferfleet.fleet.names import POOL
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
-from inferfleet.tables.dra import CHANNEL_DRIVER, CLIQUE
+from inferfleet.tables.devices import CHANNEL_DRIVER, CLIQUE, RESOURCE_BY_DRIVER
 
 # Every process of the sandbox imports this module and few need the models of documents, which load slowly.
 if TYPE_CHECKING:

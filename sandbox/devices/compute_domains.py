@@ -6,7 +6,7 @@ The real one also runs a daemon on each node that pods of the domain come to; he
 import asyncio
 from pathlib import Path
 
-from inferfleet.tables.dra import CHANNEL_CLASS, CHANNEL_DRIVER, COMPUTE_DOMAIN_API, RESOURCE_API
+from inferfleet.tables.devices import CHANNEL_CLASS, CHANNEL_DRIVER, COMPUTE_DOMAIN_API, RESOURCE_API
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
 

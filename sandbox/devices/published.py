@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from inferfleet.tables.dra import CHANNEL_CLASS, CHANNEL_DRIVER, RESOURCE_API
+from inferfleet.tables.devices import CHANNEL_CLASS, CHANNEL_DRIVER, RESOURCE_API
 from sandbox.cluster.kubectl import Kubectl
 
 if TYPE_CHECKING:

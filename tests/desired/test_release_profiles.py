@@ -7,7 +7,7 @@ from small_stack import Document, cluster, deployment, made
 
 from inferfleet.desired.values import Desired
 from inferfleet.documents.problems import InvalidDocuments
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 GIE, ROUTER, SCHEDULER = (profile(name).epp_image for name in ("gie-1.5", "router-0.10", "scheduler-0.7"))
 VLLM = "docker.io/vllm/vllm-openai:v0.32.0"

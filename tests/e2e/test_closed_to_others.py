@@ -20,7 +20,7 @@ from scraping import families, targets
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.monitors import engine_monitors, picker_monitors
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 from sandbox.passphrase import fits
 from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in

@@ -7,7 +7,7 @@ from apart import apart
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.serving.guards.network_policy import policies
 from inferfleet.serving.picker.objects import inference_pool
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 GIE = profile("gie-1.5")
 

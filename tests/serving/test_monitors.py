@@ -9,7 +9,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.monitors import engine_monitors, picker_monitors
 from inferfleet.serving.picker.objects import Picker, PickerObjects, objects
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

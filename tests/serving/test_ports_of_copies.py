@@ -6,7 +6,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.guards.network_policy import policies
 from inferfleet.serving.picker.objects import inference_pool
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 GIE = profile("gie-1.5")
 MONITORED = {"networkPolicy": {"monitoring": {"matchLabels": {"team": "monitoring"}}}}

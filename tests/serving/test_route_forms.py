@@ -5,7 +5,7 @@ from collections.abc import Callable
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.serving.routes import deployment_route
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
 GIE = profile("gie-1.5")

@@ -14,7 +14,7 @@ from inferfleet.fleet.paths import Requests
 from inferfleet.serving import gateway
 from inferfleet.serving.picker.objects import inference_pool
 from inferfleet.serving.routes import deployment_route, service_route
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

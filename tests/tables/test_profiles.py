@@ -6,10 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from inferfleet.documents.kinds.inference_cluster import Serving
-from inferfleet.documents.kinds.model_deployment import EngineType
-from inferfleet.tables.engines import engine
-from inferfleet.tables.profile import Profile
-from inferfleet.tables.table import names, profile
+from inferfleet.tables.engines import EngineType, engine
+from inferfleet.tables.pickers import Profile, names, profile
 
 PROFILES = [profile(name) for name in names()]
 

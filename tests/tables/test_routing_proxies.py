@@ -2,8 +2,8 @@
 
 import pytest
 
-from inferfleet.tables.kv_transfer import ENGINES
-from inferfleet.tables.table import names, picker
+from inferfleet.tables.engines import CONNECTORS
+from inferfleet.tables.pickers import names, picker
 
 
 @pytest.mark.parametrize("name", names())
@@ -15,6 +15,6 @@ def test_each_flag_that_follows_from_documents_is_known_as_such(name: str) -> No
 
 
 def test_each_way_of_a_document_has_a_proxy_that_knows_it() -> None:
-    ways = {way for engine in ("vLLM", "SGLang") for way in ENGINES[engine]}
+    ways = {way for engine in ("vLLM", "SGLang") for way in CONNECTORS[engine]}
     proxies = [picker(name, disaggregated=True).proxy for name in names()]
     assert ways == {way for proxy in proxies if proxy for way in proxy.connectors}

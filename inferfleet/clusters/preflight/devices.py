@@ -12,7 +12,7 @@ from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.serving.claims import device_classes as claimed_classes
 from inferfleet.serving.worker_set import KIND
 from inferfleet.serving.workload import templates_of
-from inferfleet.tables.dra import (
+from inferfleet.tables.devices import (
     CHANNEL_CLASS,
     CLIQUE,
     COMPUTE_DOMAIN_API,

@@ -15,7 +15,7 @@ from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.serving.picker.objects import deployment_of
-from inferfleet.tables.dra import RESOURCE_API
+from inferfleet.tables.devices import RESOURCE_API
 
 _Object = Mapping[str, Any]
 _MANY = 3

@@ -27,8 +27,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.lock.capacity import NOTHING, Beside, Seen
 from inferfleet.fleet.requests import requests
 from inferfleet.fleet.shapes import PoolKey, accelerator
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
-from inferfleet.tables.dra import RESOURCE_API
+from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER
 
 _Object = Mapping[str, Any]
 

@@ -10,8 +10,7 @@ from inferfleet.documents.kinds.node_size import Node
 from inferfleet.documents.kinds.plugin_spec import PluginSpec
 from inferfleet.documents.pods.texts import Written
 from inferfleet.documents.problems import mistaken
-from inferfleet.tables.devices import is_network
-from inferfleet.tables.dra import CHANNEL_DRIVER
+from inferfleet.tables.devices import CHANNEL_DRIVER, is_network
 
 Provider = Literal["GKE", "EKS", "AKS", "Nebius", "Vultr"]
 

@@ -7,7 +7,6 @@ from pydantic import AfterValidator, Field, model_validator
 from inferfleet.documents.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
 from inferfleet.documents.kinds.containers import POOL_LABEL
 from inferfleet.documents.kinds.gke_cluster import Gke, IpRange
-from inferfleet.documents.kinds.model_deployment import EngineType
 from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.documents.kinds.plugin_spec import PluginSpec
 from inferfleet.documents.kinds.serving.gateway import Gateway
@@ -15,7 +14,8 @@ from inferfleet.documents.kinds.serving.monitoring import Monitoring
 from inferfleet.documents.kinds.serving.scheduler import Scheduler, of_cluster
 from inferfleet.documents.kinds.text_rules import IMAGE, Dns1035
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
-from inferfleet.tables.table import DEFAULT
+from inferfleet.tables.engines import EngineType
+from inferfleet.tables.pickers import DEFAULT
 
 
 class Images(Model):

@@ -26,8 +26,8 @@ from inferfleet.documents.kinds.workers import NodeSelector, Workers
 from inferfleet.documents.pods.texts import SUBDOMAIN
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.wording import shown
+from inferfleet.tables.engines import EngineType
 
-EngineType = Literal["vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other"]
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}")
 
 

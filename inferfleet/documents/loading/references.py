@@ -8,7 +8,7 @@ from typing import Any
 from inferfleet.documents.loading.collection import Collected, Collection
 from inferfleet.documents.problems import Problem, part_of
 from inferfleet.documents.wording import one_of, path_of, shown
-from inferfleet.tables.table import names
+from inferfleet.tables.pickers import names
 
 
 def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from inferfleet.fleet.selectors.cel import program
 from inferfleet.fleet.selectors.devices import qualified
 from inferfleet.fleet.selectors.source import InvalidSelector, Source, Token
 from inferfleet.fleet.shapes import accelerator
-from inferfleet.tables.dra import PUBLISHED
+from inferfleet.tables.devices import PUBLISHED
 
 _MAPS = ("attributes", "capacity")
 # A text between one of these and `in` is the whole key, unlike in `"a" + "b" in attributes`.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from inferfleet.documents.problems import Mistake
 from inferfleet.documents.wording import named, nearest, one_of, shown
-from inferfleet.tables.flags.reading import Fault, faults, json_of
-from inferfleet.tables.flags.table import Flag, FlagTable, flags
+from inferfleet.serving.engines.parser import Fault, faults, json_of
+from inferfleet.tables.flags import Flag, FlagTable, flags
 
 _TAKES = {
     "int": "a whole number",

@@ -40,9 +40,8 @@ from inferfleet.serving.engines.written import (
     is_written,
     unwritable,
 )
-from inferfleet.tables.engines import engine
-from inferfleet.tables.flags.table import flags as table_of
-from inferfleet.tables.kv_transfer import ENGINES
+from inferfleet.tables.engines import CONNECTORS, engine
+from inferfleet.tables.flags import flags as table_of
 
 # Steps for one argument, against the table of all flags of an engine.
 _EACH_ARGUMENT = 300
@@ -80,12 +79,14 @@ def _prefill(deployment: ModelDeployment) -> Iterator[Problem]:
     if prefill is None:
         return
     kind, chosen = deployment.spec.engine.type, connector(deployment)
-    if kind not in ENGINES:
+    if kind not in CONNECTORS:
         what = f"prefill apart from decode is not offered for engines of type {kind}"
-        yield _problem(deployment, "spec.prefill", what, f"Remove prefill, or write type: {listing(ENGINES)}")
-    elif chosen not in ENGINES[kind]:
+        yield _problem(
+            deployment, "spec.prefill", what, f"Remove prefill, or write type: {listing(CONNECTORS)}"
+        )
+    elif chosen not in CONNECTORS[kind]:
         what = f"engines of type {kind} do not hand KV caches on by {chosen}"
-        yield _problem(deployment, "spec.prefill.connector", what, f"Write {' or '.join(ENGINES[kind])}")
+        yield _problem(deployment, "spec.prefill.connector", what, f"Write {' or '.join(CONNECTORS[kind])}")
     if prefill.options and chosen not in vllm.CONNECTORS:
         what = f"options are for connectors whose configuration inferfleet writes, and {chosen} is none"
         yield _problem(deployment, "spec.prefill.options", what, "Write the engine's own flags in args")

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from inferfleet.fleet.roles import PREFILL, hands_over
 from inferfleet.serving.engines.worker import INDEX, LEADER, SIZE, WorkerPod
-from inferfleet.tables.engines import SGLANG_MEETS
-from inferfleet.tables.kv_transfer import BOOTSTRAP_PORT
+from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_MEETS
 
 # The fields that say what inferfleet writes, by the flags.
 FIELDS = {

@@ -16,7 +16,7 @@ from inferfleet.fleet.roles import args_of, engine_of, hands_over, workers_of
 from inferfleet.serving.engines import sglang, trtllm, vllm
 from inferfleet.serving.engines.drain import ending
 from inferfleet.serving.engines.worker import INDEX, LEADER, SIZE, WorkerPod
-from inferfleet.tables.kv_transfer import BOOTSTRAP_PORT
+from inferfleet.tables.engines import BOOTSTRAP_PORT
 
 _PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "vLLM": ("vllm", "serve"),

@@ -16,7 +16,7 @@ from inferfleet.serving.metadata import metadata
 from inferfleet.serving.picker import command
 from inferfleet.serving.picker import objects as picker_objects
 from inferfleet.tables.gke import HEALTH_CHECKS
-from inferfleet.tables.profile import Profile
+from inferfleet.tables.pickers import Profile
 
 _Peers = list[dict[str, Any]]
 

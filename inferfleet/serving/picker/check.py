@@ -18,9 +18,8 @@ from inferfleet.fleet.roles import connector, is_disaggregated
 from inferfleet.serving.picker import command
 from inferfleet.serving.picker.objects import unled_seconds
 from inferfleet.serving.programs import resource_mistakes
-from inferfleet.tables.profile import Profile
-from inferfleet.tables.table import NEWEST
-from inferfleet.tables.table import picker as picker_row
+from inferfleet.tables.pickers import NEWEST, Profile
+from inferfleet.tables.pickers import picker as picker_row
 
 # The older one asks a decider without being told which.
 _OLD_HANDLER = "pd-profile-handler"

@@ -24,7 +24,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.roles import DECODE, PREFILL, connector
 from inferfleet.serving.programs import Value, text
 from inferfleet.tables.engines import engine
-from inferfleet.tables.profile import Phases, Profile
+from inferfleet.tables.pickers import Phases, Profile
 
 # strconv.ParseBool, which pflag asks: https://pkg.go.dev/strconv#ParseBool.
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")

@@ -25,8 +25,8 @@ from inferfleet.serving.metadata import SKIP_AWAIT, WAIT_FOR, metadata
 from inferfleet.serving.picker import command
 from inferfleet.serving.programs import tracing_variables, variable_of_pod
 from inferfleet.tables.devices import ACCELERATED_NODE_LABELS
-from inferfleet.tables.profile import Profile
-from inferfleet.tables.table import picker as picker_row
+from inferfleet.tables.pickers import Profile
+from inferfleet.tables.pickers import picker as picker_row
 
 POOL = "InferencePool"
 CONTAINER = "epp"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 from sandbox.cluster.kwok_stages import SUITE_SERVERS
 from sandbox.cluster.objects import Object
 from sandbox.toolchain.parts import LLM_D

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from inferfleet.tables.flags.table import FlagTable
+from inferfleet.tables.flags import FlagTable
 from sandbox.engine.command import shell
 from sandbox.engine.command.flags import EngineFlags
 from sandbox.engine.command.parser import parsed

@@ -10,7 +10,7 @@ sglang/srt/server_args.py of SGLang 0.5.23, tensorrt_llm/commands/serve.py.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inferfleet.tables.flags.table import Flag, FlagTable
+from inferfleet.tables.flags import Flag, FlagTable
 
 
 @dataclass(frozen=True)

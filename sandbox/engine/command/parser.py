@@ -3,7 +3,7 @@
 vLLM changes the words before that (`FlexibleArgumentParser` in vllm/utils/argparse_utils.py, 0.32.0): it
 moves `--model` to the front, and joins entries of JSON, given by their paths, to one JSON that stands behind
 all other words, so that it replaces one that is given whole. What the tables say of this is done in
-`inferfleet.tables.flags.reading`.
+`inferfleet.serving.engines.parser`.
 """
 
 import argparse
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from inferfleet.tables.flags.reading import Refused, WrongValue, rewritten, taker
-from inferfleet.tables.flags.table import Flag, FlagTable
+from inferfleet.serving.engines.parser import Refused, WrongValue, rewritten, taker
+from inferfleet.tables.flags import Flag, FlagTable
 from sandbox.engine.command.flags import SGLANG, VLLM, EngineFlags
 from sandbox.engine.failure import REFUSED, EngineFailure
 

@@ -2,7 +2,7 @@
 
 import re
 
-from inferfleet.tables.flags.table import FlagTable, flags
+from inferfleet.tables.flags import FlagTable, flags
 from inferfleet.tables.images import reference_of
 from sandbox.engine.command.flags import EngineFlags
 

@@ -7,8 +7,7 @@ conditions of GKE's own classes are on no page: these are by the attribute `rdma
 
 from typing import Any
 
-from inferfleet.tables.devices import NETWORK_DRIVER
-from inferfleet.tables.dra import NETWORK_CLASS, RDMA_CLASS, RESOURCE_API
+from inferfleet.tables.devices import NETWORK_CLASS, NETWORK_DRIVER, RDMA_CLASS, RESOURCE_API
 from inferfleet.tables.gke import NETWORK_DRIVER_LABELS
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.devices.published import made, publish

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 from sandbox.agent.container import last_error
 from sandbox.agent.environment import expanded, field_of
 from sandbox.agent.programs.images import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from inferfleet.tables.flags.table import Flag, FlagTable
+from inferfleet.tables.flags import Flag, FlagTable
 from sandbox.engine.command.arguments import Arguments, read
 from sandbox.engine.command.flags import SGLANG, VLLM
 from sandbox.engine.failure import EngineFailure

@@ -9,7 +9,7 @@ from gateway_objects import gateway, snapshot
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.serving.routes import deployment_route
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 from sandbox.gateway.attachment import NotAccepted
 from sandbox.gateway.config import config
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from real_parsers import refusals, with_real_parsers
 
 from inferfleet.serving.engines.args import args_mistakes
-from inferfleet.tables.flags.table import Flag, FlagTable, flags
+from inferfleet.tables.flags import Flag, FlagTable, flags
 
 LINES = 200
 ENGINES = {"vLLM": ("0.32.0", ["m"]), "SGLang": ("0.5.23", ["--model-path", "m"])}

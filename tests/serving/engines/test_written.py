@@ -16,7 +16,7 @@ from inferfleet.serving.engines.written import (
     unwritable,
     variables,
 )
-from inferfleet.tables.flags.table import flags as table_of
+from inferfleet.tables.flags import flags as table_of
 
 SERVE = ("vllm", "serve")
 FLAGS = (MODEL, "--port=8000", "--shutdown-timeout=90")

@@ -9,7 +9,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.picker import objects as endpoint_picker
 from inferfleet.tables.devices import ACCELERATED_NODE_LABELS
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

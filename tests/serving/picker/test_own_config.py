@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.serving.picker.check import check_deployment, check_metrics
 from inferfleet.serving.picker.command import picker_config
-from inferfleet.tables.table import picker
+from inferfleet.tables.pickers import picker
 
 Make = Callable[..., ModelDeployment]
 Config = dict[str, Any]

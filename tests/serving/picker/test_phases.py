@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.picker import objects as endpoint_picker
 from inferfleet.serving.picker.check import check_deployment
 from inferfleet.serving.picker.command import picker_config
-from inferfleet.tables.table import names, picker, profile
+from inferfleet.tables.pickers import names, picker, profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

@@ -11,7 +11,7 @@ from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.serving.picker import command
 from inferfleet.serving.picker.check import check_cluster, check_deployment
 from inferfleet.serving.programs import text
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

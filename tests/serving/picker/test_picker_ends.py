@@ -8,7 +8,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.picker import objects
 from inferfleet.serving.picker.objects import Ending, ending, unled_seconds
-from inferfleet.tables.table import names, profile
+from inferfleet.tables.pickers import names, profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

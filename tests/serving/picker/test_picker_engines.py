@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.picker import objects as endpoint_picker
 from inferfleet.serving.picker.command import picker_config
-from inferfleet.tables.table import profile
+from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

@@ -7,7 +7,7 @@ from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Servi
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.serving.picker.check import check_image
-from inferfleet.tables.table import picker
+from inferfleet.tables.pickers import picker
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

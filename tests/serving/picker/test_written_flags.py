@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from inferfleet.documents.kinds.inference_cluster import Serving
-from inferfleet.documents.kinds.model_deployment import EngineType, ModelDeployment
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.picker.command import args, flag_mistakes
-from inferfleet.tables.table import picker
+from inferfleet.tables.engines import EngineType
+from inferfleet.tables.pickers import picker
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

@@ -11,8 +11,7 @@ from inferfleet.cloud.gke.pool import GkeClass, GkeCluster, GkePool
 from inferfleet.cloud.gke.recipes.findings import GKE, ClassRule, Finding, PoolRule
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
-from inferfleet.tables.devices import NETWORK_DRIVER
-from inferfleet.tables.dra import RDMA_CLASS
+from inferfleet.tables.devices import NETWORK_DRIVER, RDMA_CLASS
 
 _PROFILE = f"{GKE}.networking.acceleratorNetworkProfile"
 

@@ -9,7 +9,7 @@ from inferfleet.documents.kinds.pod_template import ResourceRequirements
 from inferfleet.documents.kinds.text_rules import IMAGE, Args
 from inferfleet.documents.kinds.workers import NodeSelector, Workers
 from inferfleet.documents.problems import Mistake, Mistaken
-from inferfleet.tables.kv_transfer import Connector
+from inferfleet.tables.engines import Connector
 
 
 def _listed(args: Any) -> Any:

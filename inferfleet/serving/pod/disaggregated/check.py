@@ -22,10 +22,9 @@ from inferfleet.fleet.roles import (
 from inferfleet.serving.pod.disaggregated.proxy import document_of, image_of_cluster, own_flags, table_of
 from inferfleet.serving.pod.stand import Stand
 from inferfleet.serving.programs import resource_mistakes
+from inferfleet.tables.engines import CONNECTORS
 from inferfleet.tables.images import reference_of
-from inferfleet.tables.kv_transfer import ENGINES
-from inferfleet.tables.profile import ProxyTable
-from inferfleet.tables.table import names, profile
+from inferfleet.tables.pickers import ProxyTable, names, profile
 
 _GIVEN = "inferfleet adds the routing proxy to decode pods, and requests come in there"
 _LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
@@ -63,7 +62,7 @@ def _no_connector(stand: Stand, chosen: str, table: ProxyTable) -> tuple[str, st
     own_profile = stand.deployment.spec.profile
     whose = "this deployment" if own_profile else f"cluster {stand.spot.cluster}"
     kind = stand.engine.type
-    instead = [f"connector {name}" for name in table.connectors if name in ENGINES.get(kind, ())]
+    instead = [f"connector {name}" for name in table.connectors if name in CONNECTORS.get(kind, ())]
     field = "spec.profile" if own_profile else f"serving.profile of cluster {stand.spot.cluster}"
     knowing = [name for name in names() if (row := profile(name).proxy) and chosen in row.connectors]
     instead += [f"{knowing[0]} in {field}"] if knowing else []

@@ -13,10 +13,8 @@ from inferfleet.fleet.ports import engine_ports, serving_ports
 from inferfleet.fleet.roles import connector, picker_of
 from inferfleet.serving.pod.stand import Stand
 from inferfleet.serving.programs import text, tracing_variables, variable_of_pod
-from inferfleet.tables.kv_transfer import BOOTSTRAP_PORT, SGLANG_PROXY_PORT
-from inferfleet.tables.profile import ProxyTable
-from inferfleet.tables.proxy import HEALTH_PATH
-from inferfleet.tables.table import picker
+from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_PROXY_PORT
+from inferfleet.tables.pickers import HEALTH_PATH, ProxyTable, picker
 
 # The engine has the name `http`, so that what selects ports by it reaches engines of both roles.
 PORT_NAME = "proxy"

@@ -10,7 +10,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.roles import PREFILL, connector, hands_over, is_disaggregated
 from inferfleet.serving.pod.stand import Stand
 from inferfleet.serving.programs import variable_of_pod
-from inferfleet.tables import kv_transfer
+from inferfleet.tables import engines
 
 # The variable by which a storage has a place of its own for each revision: the label of the pod.
 REVISION = "INFERFLEET_REVISION"
@@ -49,20 +49,20 @@ def hand_over(container: dict[str, Any], stand: Stand) -> None:
 
 
 def _variables(container: Mapping[str, Any], stand: Stand) -> Iterator[dict[str, Any]]:
-    if stand.answers and (keep_alive := kv_transfer.KEEP_ALIVE.get(stand.engine.type)):
-        yield {"name": keep_alive, "value": str(kv_transfer.KEEP_ALIVE_SECONDS)}
+    if stand.answers and (keep_alive := engines.KEEP_ALIVE.get(stand.engine.type)):
+        yield {"name": keep_alive, "value": str(engines.KEEP_ALIVE_SECONDS)}
     if stand.engine.type == "vLLM" and connector(stand.deployment) == "SharedStorage":
         yield variable_of_pod(REVISION, f"metadata.labels['{names.REVISION}']")
     if is_nixl(stand):
-        yield variable_of_pod(kv_transfer.NIXL_HOST, "status.podIP")
-        yield {"name": kv_transfer.NIXL_PORT, "value": str(kv_transfer.NIXL_DEFAULT_PORT)}
+        yield variable_of_pod(engines.NIXL_HOST, "status.podIP")
+        yield {"name": engines.NIXL_PORT, "value": str(engines.NIXL_DEFAULT_PORT)}
         if stand.hardware.fabric == "GKE":
-            name, value = kv_transfer.UCX_ROCE
+            name, value = engines.UCX_ROCE
             yield {"name": name, "value": value}
         elif not _may_have_adapters(container, stand):
-            yield {"name": kv_transfer.UCX_TLS, "value": kv_transfer.UCX_WITHOUT_RDMA}
+            yield {"name": engines.UCX_TLS, "value": engines.UCX_WITHOUT_RDMA}
     if bootstraps(stand) and connector(stand.deployment) == "Mooncake":
-        yield {"name": kv_transfer.MOONCAKE_PORT, "value": str(kv_transfer.BOOTSTRAP_PORT)}
+        yield {"name": engines.MOONCAKE_PORT, "value": str(engines.BOOTSTRAP_PORT)}
 
 
 def _may_have_adapters(container: Mapping[str, Any], stand: Stand) -> bool:
@@ -76,6 +76,6 @@ def _may_have_adapters(container: Mapping[str, Any], stand: Stand) -> bool:
 
 def _ports(stand: Stand) -> Iterator[tuple[str, int]]:
     if is_nixl(stand):
-        yield NIXL_PORT_NAME, kv_transfer.NIXL_DEFAULT_PORT
+        yield NIXL_PORT_NAME, engines.NIXL_DEFAULT_PORT
     if bootstraps(stand):
-        yield BOOTSTRAP_PORT_NAME, kv_transfer.BOOTSTRAP_PORT
+        yield BOOTSTRAP_PORT_NAME, engines.BOOTSTRAP_PORT

@@ -14,7 +14,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
 from inferfleet.serving.picker.objects import Picker
 from inferfleet.serving.picker.objects import objects as picker_objects
-from inferfleet.tables.table import names, profile
+from inferfleet.tables.pickers import names, profile
 
 QWEN = ModelDeployment.model_validate(
     {

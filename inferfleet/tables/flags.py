@@ -1,4 +1,4 @@
-"""What the command lines of engines may hold, by their types and versions.
+"""Flags of engines by type and version, as the engines themselves say them.
 
 The tables beside this module are written by `make tables`. A kind of values is one of
 

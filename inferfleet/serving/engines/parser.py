@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
 
-from inferfleet.tables.flags.table import Flag, FlagTable
+from inferfleet.tables.flags import Flag, FlagTable
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([A-Za-z]+)")
