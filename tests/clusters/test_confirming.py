@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster, thing
 
-from inferfleet import confirming
+from inferfleet.clusters import confirming
 from inferfleet.clusters.status.routing import ABSENT
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Served
 from inferfleet.documents.problems import Problem, cluster_problem

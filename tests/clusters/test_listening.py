@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet import listening
+from inferfleet.clusters import listening
 from inferfleet.clusters.connections.api import Event, RefusedError
 from inferfleet.clusters.connections.unreachable import refusal
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject

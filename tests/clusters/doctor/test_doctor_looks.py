@@ -22,7 +22,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 Start = Callable[..., FakeCluster]
 PROGRAMS = ("pulumi-language-python", "gke-gcloud-auth-plugin")
 
