@@ -30,7 +30,7 @@ from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.plugins.loading import registered
-from inferfleet.review.policy.enforce import policy_problems
+from inferfleet.review.policy.enforcement import policy_problems
 
 # Seconds: `plan --write` must not take long without a network; `pulumi up` records what is missing.
 UID_SECONDS = 4.0

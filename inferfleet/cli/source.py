@@ -25,7 +25,7 @@ from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse
 from inferfleet.plugins.loading import outside_allowed, registered
-from inferfleet.review.policy.enforce import policy_problems
+from inferfleet.review.policy.enforcement import policy_problems
 
 if TYPE_CHECKING:
     from pydantic import SecretStr

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from in_git import commit, git
 
-from inferfleet import revision as module
 from inferfleet.documents.problems import InvalidDocuments
+from inferfleet.review import commit as module
 from inferfleet.review.commit import revision
 
 FILES = {
@@ -45,7 +45,7 @@ def _refusal(project: Path, ref: str) -> str:
     return str(refused.value)
 
 
-def test_the_files_that_inferfleet_reads_are_those_of_thecommit(project: Path) -> None:
+def test_the_files_that_inferfleet_reads_are_those_of_the_commit(project: Path) -> None:
     head = git(project, "rev-parse", "HEAD")
     (project / "stacks/prod/models.yaml").write_text("two\n")
     (project / "stacks/prod/new.yaml").write_text("two\n")
@@ -174,7 +174,7 @@ def test_a_branch_that_only_the_remote_has_is_named(
     assert _refusal(tmp_path / "clone", "release").endswith("Did you mean origin/release?")
 
 
-def test_a_shallow_clone_says_how_to_fetch_thecommit(
+def test_a_shallow_clone_says_how_to_fetch_the_commit(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = git(project, "rev-parse", "HEAD")

@@ -25,8 +25,7 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.review.digest.standing import Workloads, standing
-from inferfleet.review.policy.enforce import policy_problems
-from inferfleet.review.policy.held import Before
+from inferfleet.review.policy.enforcement import FleetState, policy_problems
 
 # Nothing is touched on clusters in these states.
 _UNTOUCHED = ("lost", "abandoned")
@@ -51,10 +50,10 @@ class Side:
     lock_refused: tuple[Problem, ...] = field(default=(), kw_only=True)
 
     @property
-    def standing(self) -> Before:
+    def standing(self) -> FleetState:
         """Return what the next update finds of it."""
         plan = self.desired.plan
-        return Before(self.documents, plan.lock.placements, plan.demands)
+        return FleetState(self.documents, plan.lock.placements, plan.demands)
 
 
 @dataclass(frozen=True)

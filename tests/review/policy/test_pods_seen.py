@@ -10,10 +10,9 @@ from small_sides import IMAGE, STACK, l4, model, place
 from inferfleet.desired import desired
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.review.policy import facts
-from inferfleet.review.policy.enforce import policy_problems
+from inferfleet.review.policy.enforcement import FleetState, policy_problems
 from inferfleet.review.policy.facts import Image
-from inferfleet.review.policy.gathered import Gathered
-from inferfleet.review.policy.held import Before
+from inferfleet.review.policy.subjects import Subjects
 
 DIGEST = f"sha256:{'0' * 64}"
 WEIGHTS = f"registry.example.com/qwen@{DIGEST}"
@@ -24,10 +23,10 @@ def seen(*documents: Document) -> tuple[list[Image], facts.Model]:
     """Images in the order of cluster and name, those of pickers left out, and the one model."""
     made, lock = loaded(documents, STACK), Lock(stack=STACK)
     planned = desired(made, lock)
-    gathered = Gathered(made, lock, planned, Before(made, {}, planned.plan.demands))
-    every = [thing.fact for thing in gathered.image]
+    subjects = Subjects(made, lock, planned, FleetState(made, {}, planned.plan.demands))
+    every = [subject.fact for subject in subjects.image]
     of_engines = [image for image in every if image.container != "epp"]
-    (of_model,) = gathered.model
+    (of_model,) = subjects.model
     return sorted(of_engines, key=lambda image: (image.cluster, image.container)), of_model.fact
 
 

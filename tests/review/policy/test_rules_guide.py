@@ -14,11 +14,11 @@ from small_sides import STACK, l4, model, place
 from inferfleet.desired import desired
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.policy.enforce import policy_problems
-from inferfleet.review.policy.rules import Rule
+from inferfleet.review.policy.conditions import Condition
+from inferfleet.review.policy.enforcement import policy_problems
 
 DAY = date(2026, 11, 23)
-GUIDE = Path(__file__).parent.parent.parent / "docs/guides/rules.md"
+GUIDE = Path(__file__).parents[3] / "docs/guides/rules.md"
 BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
 WRITTEN = {
     document["metadata"]["name"]: document
@@ -31,7 +31,7 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_each_policy_of_the_guide_can_be_asked(name: str) -> None:
     spec = WRITTEN[name]["spec"]
-    Rule(spec["each"], spec["cel"], {})
+    Condition(spec["each"], spec["cel"], {})
 
 
 def test_a_pool_of_prod_is_not_replaced_says_everyone() -> None:

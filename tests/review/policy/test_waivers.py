@@ -14,11 +14,10 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.policy import enforce
-from inferfleet.review.policy.enforce import policy_problems
+from inferfleet.review.policy import enforcement
+from inferfleet.review.policy.conditions import Condition, size
+from inferfleet.review.policy.enforcement import policy_problems
 from inferfleet.review.policy.facts import Team
-from inferfleet.review.policy.rules import Rule
-from inferfleet.review.policy.typed import size
 
 DAY = date(2026, 11, 23)
 
@@ -180,7 +179,7 @@ def test_a_run_is_refused_before_a_policy_takes_it_past_its_budget(monkeypatch: 
 def test_a_condition_costs_by_the_size_of_what_it_is_asked_of() -> None:
     teams = [Team(name, 1, 1, 1, 1.0, 1.0) for name in ("a", "a" * 60)]
     cel = "team.name.split('').exists(letter, team.name.contains(letter))"
-    small, large = (Rule("team", cel, {"team": size(team)}).steps for team in teams)
+    small, large = (Condition("team", cel, {"team": size(team)}).steps for team in teams)
     assert small * 10 < large
 
 
@@ -197,7 +196,7 @@ def test_a_waiver_of_many_things_is_told_once() -> None:
 
 
 def test_after_a_thousand_broken_policies_no_more_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enforce, "MOST_BROKEN", 1)
+    monkeypatch.setattr(enforcement, "MOST_BROKEN", 1)
     rules = [policy() | {"metadata": {"name": f"p{number}"}} for number in range(3)]
     said = told(*FLEET, *rules)
     assert [(severity, what) for severity, _, what in said] == [
