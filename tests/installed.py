@@ -11,17 +11,34 @@ ROOT = Path(__file__).parent.parent
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "INFERFLEET"))}
 
 
-def wheel_in(folder: Path) -> Path:
-    """The wheel of this checkout; what builds it comes from the package index, in the pinned versions."""
+def wheel_in(folder: Path, source: Path = ROOT) -> Path:
+    """The wheel of this checkout, or of a source distribution of it."""
+    constraint = f"--build-constraint={_tools(folder)}"
+    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", constraint, "-w", folder, source]
+    subprocess.run(words, env=CLEAN, check=True, timeout=600)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+def source_distribution_in(folder: Path) -> Path:
+    """The source distribution of this checkout."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", f"--constraint={_tools(folder)}"]
+    backend = ["--target", folder / "backend", "hatchling", "hatch-vcs"]
+    subprocess.run([*pip, *backend], env=CLEAN, check=True, timeout=600)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder]
+    env = CLEAN | {"PYTHONPATH": str(folder / "backend")}
+    subprocess.run(build, cwd=ROOT, env=env, check=True, capture_output=True, timeout=600)
+    (made,) = folder.glob("*.tar.gz")
+    return made
+
+
+def _tools(folder: Path) -> Path:
+    """A file with the pinned versions of what builds the package, which comes from the package index."""
     # pip wants hashes of everything as soon as one is named, and asks for more than is pinned there.
     lines = (ROOT / "requirements-tools.txt").read_text().splitlines()
     pinned = [line.rstrip(" \\") for line in lines if line[:1].isalnum()]
     (folder / "tools.txt").write_text("\n".join(pinned) + "\n")
-    constraint = f"--build-constraint={folder / 'tools.txt'}"
-    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", constraint, "-w", folder, ROOT]
-    subprocess.run(words, env=CLEAN, check=True, timeout=600)
-    (made,) = folder.glob("*.whl")
-    return made
+    return folder / "tools.txt"
 
 
 def install(wheel: Path, into: Path) -> Path:

@@ -216,10 +216,22 @@ def test_every_file_imports_only_from_below() -> None:
         ("sandbox/x.py", "import bench.outputs"),
         ("inferfleet/cli/x.py", 'import_module("bench.outputs")'),
         ("components/x.py", "import subprocess"),
+        ("components/x.py", "from components import cloud"),
+        ("sandbox/x.py", "import components"),
     ],
 )
 def test_a_forbidden_import_is_found(path: str, source: str) -> None:
     assert len(breaches(Path(path), source)) == 1
+
+
+def test_components_are_imported_by_one_name_so_that_no_class_of_them_exists_twice() -> None:
+    others = [*sources(), *(path for room in ("tests", "bench") for path in (ROOT / room).rglob("*.py"))]
+    twice = [
+        str(path)
+        for path in others
+        if any(within(target, "components") for target in imports((ROOT / path).read_text()))
+    ]
+    assert twice == []
 
 
 def test_the_environment_is_read_only_at_the_ways_in() -> None:

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from installed import CLEAN, ROOT, install, wheel_in
+from installed import CLEAN, ROOT, install, source_distribution_in, wheel_in
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_a_project_made_by_the_wheel_is_planned_without_a_checkout(program: Path
     assert run(fleet, program.with_name("python"), "-c", where).startswith(str(program.parents[1]))
 
 
-def test_the_wheel_holds_classes_template_and_changelog_and_requires_nothing_of_google_cloud(
+def test_the_wheel_holds_components_classes_template_and_changelog_and_requires_nothing_of_google_cloud(
     wheel: Path,
 ) -> None:
     with zipfile.ZipFile(wheel) as archive:
@@ -51,7 +51,7 @@ def test_the_wheel_holds_classes_template_and_changelog_and_requires_nothing_of_
         ]
     shipped = {
         f"inferfleet/{file.relative_to(ROOT)}"
-        for folder in ("classes", "template")
+        for folder in ("classes", "components", "template")
         for file in (ROOT / folder).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
@@ -64,3 +64,9 @@ def test_the_wheel_holds_classes_template_and_changelog_and_requires_nothing_of_
     }
     of_google = [line for line in required if "google-auth" in line or "pulumi-gcp" in line]
     assert [line.partition("extra == ")[2] for line in sorted(of_google)] == ["'gke'", "'dev'"]
+
+
+def test_a_wheel_by_way_of_a_source_distribution_has_the_same_files(wheel: Path, tmp_path: Path) -> None:
+    again = wheel_in(tmp_path, source_distribution_in(tmp_path))
+    with zipfile.ZipFile(wheel) as direct, zipfile.ZipFile(again) as built:
+        assert sorted(built.namelist()) == sorted(direct.namelist())
