@@ -36,7 +36,7 @@ from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.serving.picker.objects import POOL
 from inferfleet.serving.routes import KIND as ROUTE
-from inferfleet.serving.worker_set import KIND as WORKER_SET
+from inferfleet.serving.workload import WORKER_SET
 
 # Seconds that a controller has to take back what it said before it saw all that an update made.
 REFUSED_SECONDS = 20.0

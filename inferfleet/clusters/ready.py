@@ -20,7 +20,7 @@ from inferfleet.plugins.calling import call, file_of, shortened
 from inferfleet.plugins.contract import PluginError, Ready, ReadyFunction
 from inferfleet.plugins.hearing import HEED, hearing, text_of
 from inferfleet.plugins.link import BoundLink
-from inferfleet.serving.event import Reason
+from inferfleet.serving.metadata import Reason
 
 # A hook announces a model or asks it something. An update must end, also when a hook waits for ever.
 SECONDS = 300.0

@@ -37,7 +37,7 @@ from inferfleet.serving import scaler
 from inferfleet.serving.engines import check as engines
 from inferfleet.serving.picker import check as picker_check
 from inferfleet.serving.scheduling.contradictions import blocks, contradictions
-from inferfleet.serving.worker_set import KIND
+from inferfleet.serving.workload import WORKER_SET
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
@@ -217,7 +217,7 @@ def _is_new(one: _Owned, other: _Owned, told: set[Hashable]) -> bool:
 def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
     """Yield API group and kind of every object of this name that there is on a cluster by this one."""
     yield made.api_version.rpartition("/")[0], made.kind
-    if made.kind == KIND:
+    if made.kind == WORKER_SET:
         # Its controller makes a Service of the same name, and takes one that exists for its own.
         yield "", "Service"
 

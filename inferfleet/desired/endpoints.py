@@ -22,12 +22,11 @@ from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.fleet.paths import of_service
-from inferfleet.serving import gateway_extras, monitors
-from inferfleet.serving.guards import disruption, network_policy
+from inferfleet.serving import gateway_extras, monitors, network_policy, workload
 from inferfleet.serving.picker import objects as endpoint_picker
-from inferfleet.serving.role_service import role_service
 from inferfleet.serving.routes import deployment_route, service_route
 from inferfleet.tables.pickers import Profile
+from inferfleet.serving.workload import role_service
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
 PICKER_SECONDS = 180
@@ -123,11 +122,11 @@ def model_endpoint(
             deployment=deployment, serving=serving, profile=profile, stack=stack, revision=named
         ),
     ]
-    budgets = disruption.budgets(
+    budgets = workload.disruption_budgets(
         deployment=deployment,
         stack=stack,
         replicas=endpoint.replicas,
-        elsewhere={of_role.role for of_role in every if of_role.brings(disruption.KIND)},
+        elsewhere={of_role.role for of_role in every if of_role.brings(workload.DISRUPTION_BUDGET)},
     )
     objects = [*chosen, *(site.place(manifest, after=space) for manifest in (*services, *watch, *budgets))]
     route = None

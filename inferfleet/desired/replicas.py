@@ -18,8 +18,16 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.serving.scaler import OWNED, scaler
 from inferfleet.serving.scheduling.pod_groups import pod_groups
 from inferfleet.serving.scheduling.scheduled import scheduled
-from inferfleet.serving.worker_set import KIND, awaited, worker_set
-from inferfleet.serving.workload import bounded, budget, progress_deadline, unawaited, workload
+from inferfleet.serving.workload import (
+    WORKER_SET,
+    await_seconds,
+    awaited,
+    bounded,
+    progress_deadline,
+    unawaited,
+    worker_set,
+    workload,
+)
 from inferfleet.tables.gke import CAPACITY_REQUEST
 
 # pulumi-kubernetes 4.25 waits for endpoints behind Services and Ingresses (10 minutes), and for a volume of
@@ -104,7 +112,7 @@ def replicas(
         ours = [(companion.when, _ours(companion.manifest, documents, spot)) for companion in role.companions]
         companions = (manifest for when, manifest in ours if when == "before")
         first = _in_order((*pods.claims.objects, *companions), site, needs, pools)
-        seconds = budget(
+        seconds = await_seconds(
             deployment=deployment,
             role=pods.role,
             replicas=placement.replicas,
@@ -115,7 +123,7 @@ def replicas(
         asks = asking(manifest, pool, scheduling, spot=spot, stack=documents.settings.stack)
         requested = _in_order(asks.objects, site, needs, pools)
         first = (*first, *(replace(item, ignore=_immutable(item)) for item in requested))
-        manifest = awaited(asks.workload) if manifest["kind"] == KIND else asks.workload
+        manifest = awaited(asks.workload) if manifest["kind"] == WORKER_SET else asks.workload
         # Nodes that are asked for may take days.
         unwaited = documents.settings.await_ == "applied" or bool(requested)
         if unwaited:

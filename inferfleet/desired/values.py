@@ -20,7 +20,7 @@ from inferfleet.serving.metadata import SKIP_AWAIT
 from inferfleet.serving.monitors import KINDS as MONITORS
 from inferfleet.serving.scaler import KEDA, target_of
 from inferfleet.serving.scheduling.needs import SchedulerNeed
-from inferfleet.serving.worker_set import KIND as WORKER_SET
+from inferfleet.serving.workload import WORKER_SET
 
 NOT_TOLD = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]

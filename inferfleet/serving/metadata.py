@@ -1,15 +1,24 @@
-"""Metadata of an object, and the objects that are little more: namespaces and Secrets."""
+"""Metadata of an object, and the objects that are little more: namespaces, Secrets and Events."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 from inferfleet.fleet import names
-from inferfleet.fleet.spot import Spot
 from inferfleet.tables import pod_security
 
 # What Pulumi waits for before it goes on; see ReadyCondition in pulumi-kubernetes 4.25, pkg/metadata.
 WAIT_FOR = "pulumi.com/waitFor"
 SKIP_AWAIT = "pulumi.com/skipAwait"
+KEYS = f"{names.DOMAIN}/keys"
+# Kubernetes takes a pull secret only under its own type, and each type only with its own keys.
+_TYPES = {
+    frozenset({".dockerconfigjson"}): "kubernetes.io/dockerconfigjson",
+    frozenset({".dockercfg"}): "kubernetes.io/dockercfg",
+    frozenset({"tls.crt", "tls.key"}): "kubernetes.io/tls",
+}
+Reason = Literal["PluginReady", "PluginFailed"]
+_LONGEST_NOTE = 1024
 
 
 def metadata(
@@ -31,18 +40,6 @@ def metadata(
     return made
 
 
-def of_workload(name: str, *, spot: Spot, role: str, stack: str, plugins: str) -> dict[str, Any]:
-    """Return the metadata of a role's workload; `plugins` are those that shaped its pods, "" for none."""
-    return metadata(
-        name,
-        stack=stack,
-        namespace=spot.namespace,
-        deployment=spot.deployment,
-        labels=names.workload_selector(spot, role),
-        annotations={names.PLUGINS: plugins} if plugins else None,
-    )
-
-
 def namespace(name: str, *, stack: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return a Namespace, with labels of its own beside the stack's."""
     return {
@@ -62,15 +59,6 @@ def baseline_labels(*, enforced: bool) -> dict[str, str]:
     return labels | {f"{pod_security.LABEL}/{mode}-version": pod_security.VERSION for mode in modes}
 
 
-KEYS = f"{names.DOMAIN}/keys"
-# Kubernetes takes a pull secret only under its own type, and each type only with its own keys.
-_TYPES = {
-    frozenset({".dockerconfigjson"}): "kubernetes.io/dockerconfigjson",
-    frozenset({".dockercfg"}): "kubernetes.io/dockercfg",
-    frozenset({"tls.crt", "tls.key"}): "kubernetes.io/tls",
-}
-
-
 def secret(name: str, *, namespace: str, keys: Iterable[str], stack: str) -> dict[str, Any]:
     """Return a Secret without `data`: its values are added when it is registered, and known only there."""
     listed = sorted(keys)
@@ -79,4 +67,42 @@ def secret(name: str, *, namespace: str, keys: Iterable[str], stack: str) -> dic
         "kind": "Secret",
         "metadata": metadata(name, stack=stack, namespace=namespace, annotations={KEYS: ",".join(listed)}),
         "type": _TYPES.get(frozenset(listed), "Opaque"),
+    }
+
+
+def event(reason: Reason, note: str, *, regarding: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+    """Return an Event about an object that a cluster has, where `kubectl describe` shows it.
+
+    `at` has the time zone UTC. A note has at most 1,024 bytes (EventV1 in api/events/v1/types.go of
+    Kubernetes 1.36).
+    """
+    metadata = regarding["metadata"]
+    labels = {
+        key: value
+        for key, value in (metadata.get("labels") or {}).items()
+        if key in (names.MANAGED_BY, names.STACK, names.DEPLOYMENT)
+    }
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {
+            "generateName": f"{metadata['name']}-",
+            "namespace": metadata["namespace"],
+            "labels": labels,
+        },
+        "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "type": "Warning" if reason == "PluginFailed" else "Normal",
+        "reason": reason,
+        "action": "CallReadyHook",
+        "note": note.encode()[:_LONGEST_NOTE].decode(errors="ignore"),
+        "regarding": {
+            "apiVersion": regarding["apiVersion"],
+            "kind": regarding["kind"],
+            "namespace": metadata["namespace"],
+            "name": metadata["name"],
+            # Without it `kubectl describe` would not find the Event.
+            "uid": metadata["uid"],
+        },
+        "reportingController": names.DOMAIN,
+        "reportingInstance": names.MANAGER,
     }

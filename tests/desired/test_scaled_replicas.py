@@ -216,7 +216,7 @@ def test_groups_of_pods_are_scaled_as_one() -> None:
 
 
 def _written(manifest: dict[str, Any]) -> str:
-    from inferfleet.serving.worker_set import awaited
+    from inferfleet.serving.workload import awaited
 
     return str(awaited(manifest)["metadata"]["annotations"]["inferfleet.dev/spec"])
 

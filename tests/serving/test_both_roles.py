@@ -5,7 +5,7 @@ from collections.abc import Callable
 from apart import apart
 
 from inferfleet.documents.kinds.inference_cluster import Serving
-from inferfleet.serving.guards.network_policy import policies
+from inferfleet.serving.network_policy import policies
 from inferfleet.serving.picker.objects import inference_pool
 from inferfleet.tables.pickers import profile
 

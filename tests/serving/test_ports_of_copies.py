@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.guards.network_policy import policies
+from inferfleet.serving.network_policy import policies
 from inferfleet.serving.picker.objects import inference_pool
 from inferfleet.tables.pickers import profile
 

@@ -8,8 +8,7 @@ import pytest
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.worker_set import awaited, worker_set
-from inferfleet.serving.workload import pods_of, templates_of
+from inferfleet.serving.workload import awaited, pods_of, templates_of, worker_set
 
 Make = Callable[..., ModelDeployment]
 

@@ -7,7 +7,7 @@ import pytest
 
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.workload import budget, progress_deadline, unawaited, workload
+from inferfleet.serving.workload import await_seconds, progress_deadline, unawaited, workload
 
 Make = Callable[..., ModelDeployment]
 
@@ -97,9 +97,9 @@ def test_the_budget_covers_a_rollout_of_one_pod_after_another(
 ) -> None:
     document = deployment(count=count, engine={"startup": startup})
     deadline = progress_deadline(deployment=document, role="decode", autoscaled=autoscaled, template=TEMPLATE)
-    assert budget(deployment=document, role="decode", replicas=replicas, deadline=deadline) == seconds
+    assert await_seconds(deployment=document, role="decode", replicas=replicas, deadline=deadline) == seconds
 
 
 def test_a_budget_ends_before_pulumi_can_count_no_further(deployment: Make) -> None:
     document = deployment(count=64)
-    assert budget(deployment=document, role="decode", replicas=10_000, deadline=88_000) == 2**31 - 1
+    assert await_seconds(deployment=document, role="decode", replicas=10_000, deadline=88_000) == 2**31 - 1

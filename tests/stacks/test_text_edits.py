@@ -13,8 +13,7 @@ import yaml
 from inferfleet.desired import desired
 from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.serving.worker_set import KIND
-from inferfleet.serving.workload import templates_of
+from inferfleet.serving.workload import WORKER_SET, templates_of
 
 ROOT = Path(__file__).parent.parent.parent
 STACKS = ("local", "frontier", "disaggregated", "gke-demo")
@@ -88,7 +87,7 @@ def state(folder: Path, stack: str) -> tuple[Any, frozenset[str]]:
             manifest = made.manifest
             meta = manifest["metadata"]
             found.append((made.kind, meta["name"], meta.get("labels"), list(_ports(manifest))))
-            if made.kind in ("Deployment", KIND):
+            if made.kind in ("Deployment", WORKER_SET):
                 found += [
                     (template["metadata"]["labels"], template["spec"]["terminationGracePeriodSeconds"])
                     for template in templates_of(manifest)

@@ -16,7 +16,7 @@ from inferfleet.clusters.connections.gke import NotThere
 from inferfleet.clusters.connections.resources import known
 from inferfleet.desired.values import Connection, Desired, KubeObject
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.serving.event import Reason, event
+from inferfleet.serving.metadata import Reason, event
 
 _KUBECONFIG = "Give its document a kubeconfig that this run can use"
 

@@ -13,7 +13,7 @@ from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
-from inferfleet.serving.worker_set import API_VERSION
+from inferfleet.serving.workload import WORKER_SET_API
 from inferfleet.tables.schedulers import POD_GROUP
 
 GATEWAY = "spec.serving.gateway"
@@ -103,7 +103,7 @@ def missing_kinds(
         )
         if of_claims := missing_kind(version):
             yield replace(problem, next_step=of_claims, path=POOLS)
-        elif version == API_VERSION:
+        elif version == WORKER_SET_API:
             yield replace(problem, next_step=INSTALL, path="")
         else:
             yield _pending(problem, cluster)

@@ -10,8 +10,7 @@ from inferfleet.clusters.connections.resources import ApiKind, ApiResource
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.serving.claims import device_classes as claimed_classes
-from inferfleet.serving.worker_set import KIND
-from inferfleet.serving.workload import templates_of
+from inferfleet.serving.workload import WORKER_SET, templates_of
 from inferfleet.tables.devices import (
     CHANNEL_CLASS,
     CLIQUE,
@@ -96,7 +95,7 @@ def unlabelled_nodes(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
 def _of_one_domain(cluster: DesiredCluster) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
     """Yield the workloads whose pods must share an NVLink domain, with the selector of their nodes."""
     for wanted in cluster.objects:
-        if wanted.kind == KIND:
+        if wanted.kind == WORKER_SET:
             spec = templates_of(wanted.manifest)[0]["spec"]
             together = spec.get("affinity", {}).get("podAffinity", {})
             terms = together.get("requiredDuringSchedulingIgnoredDuringExecution", [])

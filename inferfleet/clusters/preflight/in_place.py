@@ -27,12 +27,11 @@ from inferfleet.fleet.names import (
     SERVES,
 )
 from inferfleet.fleet.roles import path_of_role
-from inferfleet.serving.differing import is_applied
+from inferfleet.serving.comparison import is_applied
 from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
 from inferfleet.serving.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
 from inferfleet.serving.pod.template import PORT_NAME
-from inferfleet.serving.worker_set import KIND
-from inferfleet.serving.workload import bounds, pods_of, templates_of
+from inferfleet.serving.workload import WORKER_SET, bounds, pods_of, templates_of
 from inferfleet.tables.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
 
 Workload = Mapping[str, Any]
@@ -52,7 +51,7 @@ def changed_in_place(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
     desired = {
         (wanted.namespace, wanted.kubernetes_name): _read(wanted.manifest)
         for wanted in cluster.objects
-        if wanted.kind in ("Deployment", KIND)
+        if wanted.kind in ("Deployment", WORKER_SET)
     }
     for workload in workloads:
         metadata = workload["metadata"]
@@ -134,7 +133,7 @@ def remade(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[P
         if (whose := _whose(workload)) and pods_of(workload):
             running.setdefault(whose, []).append(workload)
     for wanted in cluster.objects:
-        if wanted.kind not in ("Deployment", KIND) or not (whose := _whose(wanted.manifest)):
+        if wanted.kind not in ("Deployment", WORKER_SET) or not (whose := _whose(wanted.manifest)):
             continue
         there = {str(workload["kind"]): workload for workload in running.get(whose, ())}
         if same := there.get(wanted.kind):
@@ -234,7 +233,7 @@ def _gpus(template: Workload) -> str:
 
 def meanwhile(before: Workload, after: Workload) -> tuple[str, str]:
     """Return what serves while a workload rolls, and the next step. `before` is what runs."""
-    what = "group" if after["kind"] == KIND else "pod"
+    what = "group" if after["kind"] == WORKER_SET else "pod"
     number = _rolling(before, after)
     if _surges(after):
         return f"a new {what} is ready before an old one ends", "Look at what changes, and let it run"
@@ -274,8 +273,8 @@ def pods_of_group(workload: Workload) -> int:
 def _shaped(workload: Workload) -> str:
     number, size = int(workload["spec"].get("replicas", 1)), pods_of_group(workload)
     pods = f"{size} pod{'' if size == 1 else 's'}"
-    if workload["kind"] == KIND:
-        return f"a {KIND} of {number} group{'' if number == 1 else 's'} of {pods}"
+    if workload["kind"] == WORKER_SET:
+        return f"a {WORKER_SET} of {number} group{'' if number == 1 else 's'} of {pods}"
     return f"a Deployment of {number} pod{'' if number == 1 else 's'}"
 
 

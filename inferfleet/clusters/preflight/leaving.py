@@ -27,14 +27,13 @@ from inferfleet.fleet.names import (
 )
 from inferfleet.fleet.shapes import pod_of
 from inferfleet.serving.scaler import target_of
-from inferfleet.serving.worker_set import API_VERSION, KIND
-from inferfleet.serving.workload import PATCH_FORCE, bounds, pods_of, templates_of
+from inferfleet.serving.workload import PATCH_FORCE, WORKER_SET, WORKER_SET_API, bounds, pods_of, templates_of
 from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 _ACCELERATORS = frozenset(RESOURCE_BY_DRIVER.values())
 _HASH = re.compile("-[0-9a-f]{6}$")
 _DEPLOYMENT: ApiKind = ("apps/v1", "Deployment")
-_WORKER_SET: ApiKind = (API_VERSION, KIND)
+_WORKER_SET: ApiKind = (WORKER_SET_API, WORKER_SET)
 
 
 def running(api: Api, stack: str) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
-from inferfleet.serving.differing import differing
+from inferfleet.serving.comparison import differing
 from inferfleet.serving.picker.command import is_secure
 from inferfleet.serving.picker.objects import CONTAINER, deployment_of
 

@@ -16,7 +16,7 @@ from typing import Any
 from inferfleet.clusters.status.pods import one_line
 from inferfleet.fleet import names
 from inferfleet.serving.scheduling.scheduled import templates
-from inferfleet.serving.worker_set import KIND
+from inferfleet.serving.workload import WORKER_SET
 from inferfleet.tables import gke, schedulers
 
 # (kind, namespace, name) of the owner; of a group of a LeaderWorkerSet `<name>/<number>`.
@@ -37,7 +37,7 @@ def held_back(pod: Mapping[str, Any], admissions: Mapping[Owner, str]) -> str:
         owners = (
             ("Pod", metadata.get("namespace") or "", metadata["name"]),
             (
-                KIND,
+                WORKER_SET,
                 metadata.get("namespace") or "",
                 f"{labels.get(names.LWS_NAME)}/{labels.get(names.LWS_GROUP)}",
             ),
@@ -62,7 +62,7 @@ def admissions(workloads: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Owner, 
         if message := one_line(condition.get("message") or ""):
             number = (metadata.get("annotations") or {}).get(_GROUP_NUMBER)
             for owner in metadata.get("ownerReferences") or ():
-                name = f"{owner['name']}/{number}" if owner["kind"] == KIND else owner["name"]
+                name = f"{owner['name']}/{number}" if owner["kind"] == WORKER_SET else owner["name"]
                 yield (owner["kind"], metadata.get("namespace") or "", name), message
 
 

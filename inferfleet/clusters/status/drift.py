@@ -9,7 +9,7 @@ from inferfleet.clusters.status.read import METADATA_ONLY, InCloud, Seen
 from inferfleet.clusters.status.routing import titled
 from inferfleet.desired.values import Desired
 from inferfleet.documents.problems import Problem
-from inferfleet.serving.differing import differing
+from inferfleet.serving.comparison import differing
 from inferfleet.serving.workload import PATCH_FORCE, bounds
 
 _AUTOSCALER = "kube-controller-manager"

@@ -21,9 +21,9 @@ from inferfleet.clusters.status.routing import selected
 from inferfleet.desired.values import KubeObject
 from inferfleet.documents.kinds.containers import ENGINE
 from inferfleet.fleet import names
-from inferfleet.serving.differing import differing
+from inferfleet.serving.comparison import differing
 from inferfleet.serving.picker.objects import CONTAINER as PICKER
-from inferfleet.serving.worker_set import KIND as WORKER_SET
+from inferfleet.serving.workload import WORKER_SET
 
 _HASH = "pod-template-hash"
 # Fields of containers that nobody adds to when a pod is made, as is done with mounts and tolerations.

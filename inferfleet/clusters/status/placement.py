@@ -19,8 +19,7 @@ from inferfleet.clusters.status.values import (
     worst,
 )
 from inferfleet.fleet import names
-from inferfleet.serving.worker_set import KIND
-from inferfleet.serving.workload import bounds, pods_of
+from inferfleet.serving.workload import WORKER_SET, bounds, pods_of
 
 
 def placement_status(
@@ -40,7 +39,7 @@ def placement_status(
     for workload in workloads:
         members = list(_pods(workload, seen, now))
         pods += [told for _, told in members]
-        if workload["kind"] == KIND:
+        if workload["kind"] == WORKER_SET:
             spec = workload["spec"]
             of_workload = groups(members, number=spec["replicas"], size=spec["leaderWorkerTemplate"]["size"])
             of_workloads[workload["metadata"]["name"]] = tuple(of_workload)
@@ -89,14 +88,14 @@ def _made_with(workload: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _pods(workload: dict[str, Any], seen: Seen, now: datetime) -> Iterator[Member]:
     metadata, spec = workload["metadata"], workload["spec"]
-    if workload["kind"] == KIND:
+    if workload["kind"] == WORKER_SET:
         labels = names.group_selector(metadata["name"])
     else:
         labels = spec["selector"]["matchLabels"]
     for pod in seen.pods:
         # The selector of a Deployment would take the pods of the groups that it replaces, or that replace it.
         of_groups = names.LWS_NAME in (pod["metadata"].get("labels") or {})
-        if selected(pod, metadata["namespace"], labels) and of_groups == (workload["kind"] == KIND):
+        if selected(pod, metadata["namespace"], labels) and of_groups == (workload["kind"] == WORKER_SET):
             deadline = spec.get("progressDeadlineSeconds")
             held = held_back(pod, seen.admissions) or waits_for_nodes(pod, seen.objects)
             yield pod, pod_status(pod, main="engine", deadline=deadline, now=now, held=held)

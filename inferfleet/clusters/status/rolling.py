@@ -12,8 +12,7 @@ from typing import Any
 
 from inferfleet.clusters.status.groups import Member, latest_revision, revision_of
 from inferfleet.clusters.status.values import Phase, PodStatus, worst
-from inferfleet.serving.worker_set import KIND as WORKER_SET
-from inferfleet.serving.workload import pods_of
+from inferfleet.serving.workload import WORKER_SET, pods_of
 
 
 def unfinished(

@@ -27,7 +27,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
 from inferfleet.serving.picker.objects import CONTAINER as PICKER
-from inferfleet.serving.worker_set import KIND
+from inferfleet.serving.workload import WORKER_SET
 
 _OURS = ("Gateway", names.SYSTEM_NAMESPACE, names.GATEWAY)
 _UNKNOWN: routing.Verdict = (Phase.UNKNOWN, "")
@@ -110,7 +110,7 @@ def _placement(
     placement: Placement, cluster: DesiredCluster, seen: Seen | None, now: datetime
 ) -> PlacementStatus:
     component = _component(cluster, "ModelReplicas", names.replicas_component(placement.spot))
-    workloads = [wanted.manifest for wanted in component.objects if wanted.kind in ("Deployment", KIND)]
+    workloads = [wanted.manifest for wanted in component.objects if wanted.kind in ("Deployment", WORKER_SET)]
     pools = " ".join(f"{role}={pool}" for role, pool in placement.spot.pools)
     return placement_status(cluster.connection.cluster, pools, workloads, seen, now)
 

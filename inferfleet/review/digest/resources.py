@@ -15,7 +15,7 @@ from inferfleet.desired.values import DesiredCluster, KubeObject
 from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.update import Update, clouds
 from inferfleet.review.digest.values.nodes import Resource
-from inferfleet.serving.differing import differing
+from inferfleet.serving.comparison import differing
 
 
 def resources(update: Update) -> tuple[Resource, ...]:

@@ -19,8 +19,7 @@ from inferfleet.review.digest.resources import fields_of, named
 from inferfleet.review.digest.standing import at_least
 from inferfleet.review.digest.update import Update
 from inferfleet.review.digest.values.models import Image, Restart, Scale
-from inferfleet.serving.worker_set import KIND
-from inferfleet.serving.workload import most_of, pods_of, templates_of
+from inferfleet.serving.workload import WORKER_SET, most_of, pods_of, templates_of
 
 # Instead of fields, where pods end with their nodes.
 _NODES = ("nodes",)
@@ -89,7 +88,7 @@ def _gpus(desired: Desired) -> dict[tuple[str, str], int]:
         * _gpus_of_group(made.manifest)
         for cluster in desired.clusters
         for made in cluster.objects
-        if ROLE in (labels := _labels(made)) and made.kind in ("Deployment", KIND)
+        if ROLE in (labels := _labels(made)) and made.kind in ("Deployment", WORKER_SET)
     }
 
 

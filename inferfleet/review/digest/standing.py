@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inferfleet.desired.values import Desired
-from inferfleet.serving.worker_set import KIND
-from inferfleet.serving.workload import bounds
+from inferfleet.serving.workload import WORKER_SET, bounds
 
 # Who writes the fields of objects, by its name in them.
 _MANAGER = "pulumi-kubernetes"
@@ -20,7 +19,9 @@ def standing(desired: Desired) -> dict[str, Workloads]:
     """Return the Deployments and LeaderWorkerSets of each cluster, as its API server would list them."""
     return {
         cluster.connection.cluster: tuple(
-            _held(at_least(made.manifest)) for made in cluster.objects if made.kind in ("Deployment", KIND)
+            _held(at_least(made.manifest))
+            for made in cluster.objects
+            if made.kind in ("Deployment", WORKER_SET)
         )
         for cluster in desired.clusters
     }

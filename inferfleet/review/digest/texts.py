@@ -8,7 +8,7 @@ from typing import Any
 from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.values.models import Coming
 from inferfleet.review.digest.values.written import Field
-from inferfleet.serving.differing import differing
+from inferfleet.serving.comparison import differing
 from inferfleet.serving.engines.worker import WorkerPod
 from inferfleet.serving.engines.written import command_line
 from inferfleet.serving.pod.plain_secrets import in_arguments

@@ -24,7 +24,7 @@ from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.scheduling.scheduled import Manifest, pod_group_of, templates, volcano_queue
-from inferfleet.serving.worker_set import KIND
+from inferfleet.serving.workload import WORKER_SET
 from inferfleet.tables import schedulers
 
 
@@ -87,7 +87,7 @@ def _pod_group(
 
 
 def _sub_group(member: _Member, scheduling: Scheduling) -> dict[str, Any]:
-    if member.manifest["kind"] != KIND:
+    if member.manifest["kind"] != WORKER_SET:
         # Its pods have nothing to tell them apart by, so they are one sub-group that waits for so many.
         labels = member.manifest["spec"]["selector"]["matchLabels"]
         selected = {"labelSelector": {"matchLabels": dict(labels)}}
@@ -112,7 +112,7 @@ def _member(role: str, manifest: Manifest, workers: int) -> _Member:
     """Return what a group waits for of a workload, at most as many workers as the workload has."""
     spec = manifest["spec"]
     workers = min(workers, spec["replicas"])
-    if manifest["kind"] != KIND:
+    if manifest["kind"] != WORKER_SET:
         return _Member(role, manifest, workers, 1, _requests(spec["template"]["spec"]))
     size = spec["leaderWorkerTemplate"]["size"]
     entry, follower = templates(manifest)[0], templates(manifest)[-1]

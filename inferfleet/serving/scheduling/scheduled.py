@@ -22,7 +22,7 @@ from typing import Any
 from inferfleet.fleet import names
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.worker_set import KIND
+from inferfleet.serving.workload import WORKER_SET
 from inferfleet.tables import schedulers
 
 Manifest = dict[str, Any]
@@ -39,7 +39,7 @@ def scheduled(manifest: Manifest, scheduling: Scheduling | None, *, spot: Spot, 
         _mark(made, "labels", {schedulers.KUEUE_QUEUE: scheduling.queue})
     if scheduling.type == "KAI" and scheduling.queue:
         _mark(made, "labels", {schedulers.KAI_QUEUE: scheduling.queue})
-        if made["kind"] == KIND:
+        if made["kind"] == WORKER_SET:
             _mark(made, "annotations", _kai_topology(scheduling))
             if not any(_has_priority(template) for template in templates(made)):
                 _mark(made, "labels", {schedulers.KAI_PRIORITY: schedulers.KAI_INFERENCE})
@@ -52,7 +52,7 @@ def scheduled(manifest: Manifest, scheduling: Scheduling | None, *, spot: Spot, 
 
 def templates(manifest: Manifest) -> list[Manifest]:
     """Return the pod templates in a workload: of a LeaderWorkerSet the leader's first, where it has one."""
-    if manifest["kind"] != KIND:
+    if manifest["kind"] != WORKER_SET:
         return [manifest["spec"]["template"]]
     pods = manifest["spec"]["leaderWorkerTemplate"]
     return [pods[name] for name in ("leaderTemplate", "workerTemplate") if name in pods]
@@ -67,7 +67,7 @@ def pod_group_of(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: s
         return None
     if role in scheduling.gang:
         return names.gang(spot)
-    return str(manifest["metadata"]["name"]) if manifest["kind"] == KIND else None
+    return str(manifest["metadata"]["name"]) if manifest["kind"] == WORKER_SET else None
 
 
 def volcano_queue(scheduling: Scheduling) -> str | None:
@@ -87,7 +87,7 @@ def _of_pods(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: str) 
         queue = volcano_queue(scheduling)
         return {schedulers.VOLCANO_QUEUE_NAME: queue} if queue else {}
     topology = scheduling.topology
-    if scheduling.type == "Kueue" and topology and manifest["kind"] == KIND:
+    if scheduling.type == "Kueue" and topology and manifest["kind"] == WORKER_SET:
         level = topology.required if topology.required is not None else topology.preferred
         key = schedulers.KUEUE_REQUIRED if topology.required is not None else schedulers.KUEUE_PREFERRED
         joined = {schedulers.KUEUE_GROUP: _ONE_WORKER} if len(templates(manifest)) == 2 else {}

@@ -17,7 +17,7 @@ from inferfleet.clusters.connections.resources import ApiKind, ApiResource
 from inferfleet.clusters.preflight.ownership import ExistingObject, is_ours
 from inferfleet.desired.values import DesiredCluster, KubeObject, titled
 from inferfleet.fleet.names import REPLICAS
-from inferfleet.serving.differing import differing
+from inferfleet.serving.comparison import differing
 from inferfleet.serving.workload import PATCH_FORCE
 
 STAND_IN = "default"

@@ -7,7 +7,7 @@ from inferfleet.clusters.connections.api import Api
 from inferfleet.clusters.connections.resources import ApiKind, ApiResource, readable
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.serving.worker_set import API_VERSION, KIND
+from inferfleet.serving.workload import WORKER_SET, WORKER_SET_API
 
 INSTALL = (
     "Install LeaderWorkerSet 0.9.0 or later there: helm install lws oci://registry.k8s.io/lws/charts/lws "
@@ -27,8 +27,8 @@ def worker_set_problems(
 
     Who may not read definitions or webhooks is told nothing of them.
     """
-    wanted = [made for made in cluster.objects if made.kind == KIND]
-    if not wanted or (API_VERSION, KIND) not in resources:
+    wanted = [made for made in cluster.objects if made.kind == WORKER_SET]
+    if not wanted or (WORKER_SET_API, WORKER_SET) not in resources:
         return
     name, first = cluster.connection.cluster, f"{wanted[0].namespace}/{wanted[0].kubernetes_name}"
     definition = readable(api, _DEFINITION)
@@ -55,7 +55,7 @@ def worker_set_problems(
 
 def _is_new(definition: Mapping[str, Any]) -> bool:
     """Return whether the status has what came with 0.9.0 (api/leaderworkerset/v1, status)."""
-    version = API_VERSION.rpartition("/")[2]
+    version = WORKER_SET_API.rpartition("/")[2]
     for served in definition["spec"].get("versions") or ():
         if served.get("name") == version:
             properties = ((served.get("schema") or {}).get("openAPIV3Schema") or {}).get("properties") or {}
