@@ -6,8 +6,8 @@ from typing import Any
 
 import pulumi
 
-from inferfleet.desired.addresses import Address, address_of, url
 from inferfleet.desired.values import Desired, KubeObject
+from inferfleet.serving.gateway import Address, address_of, url
 
 
 def addresses(

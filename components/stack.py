@@ -13,8 +13,8 @@ from inferfleet.components.cluster_provider import NOWHERE, ExistingCluster, clu
 from inferfleet.components.confirmed import confirm_served
 from inferfleet.components.manifest import SecretValues
 from inferfleet.components.unfinished import keep_all_if_any_failed
-from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Confirm, Connection, Desired, Listen, Tell
+from inferfleet.serving.gateway import Address
 
 Registered = dict[str, pulumi.CustomResource]
 

@@ -15,7 +15,6 @@ from inferfleet.clusters.connections.repository import Repository
 from inferfleet.clusters.preflight.capacity import capacity_warnings
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.desired import desired
-from inferfleet.desired.addresses import Address
 from inferfleet.desired.awaiting import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.gate import announcements, queues, refusals
 from inferfleet.desired.values import Desired
@@ -31,6 +30,7 @@ from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.plugins.loading import registered
 from inferfleet.review.policy.enforcement import policy_problems
+from inferfleet.serving.gateway import Address
 
 # Seconds: `plan --write` must not take long without a network; `pulumi up` records what is missing.
 UID_SECONDS = 4.0

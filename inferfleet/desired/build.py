@@ -37,7 +37,7 @@ from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.calling import Finding, Step, problems_of
 from inferfleet.plugins.registry import Registry, builtin
-from inferfleet.serving.scheduling.needs import scheduler_needs
+from inferfleet.serving.schedulers import scheduler_needs
 from inferfleet.tables.pickers import picker
 
 # Steps of work that a deployment takes with all that is checked of it, and its pods on a cluster.

@@ -36,7 +36,7 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.serving import scaler
 from inferfleet.serving.engines import check as engines
 from inferfleet.serving.picker import check as picker_check
-from inferfleet.serving.scheduling.contradictions import blocks, contradictions
+from inferfleet.serving.schedulers import block_problems, mark_problems
 from inferfleet.serving.workload import WORKER_SET
 
 
@@ -139,9 +139,9 @@ def picker_problems(
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
     """Yield what documents and final pods of placements contradict about queues and schedulers."""
     for spot, of in made.items():
-        yield from blocks(documents, spot)
+        yield from block_problems(documents, spot)
         for pods in of:
-            yield from contradictions(
+            yield from mark_problems(
                 documents,
                 spot,
                 pods.outcome.template,

@@ -22,11 +22,11 @@ from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.fleet.paths import of_service
-from inferfleet.serving import gateway_extras, monitors, network_policy, workload
+from inferfleet.serving import gateway, monitors, network_policy, workload
 from inferfleet.serving.picker import objects as endpoint_picker
 from inferfleet.serving.routes import deployment_route, service_route
-from inferfleet.tables.pickers import Profile
 from inferfleet.serving.workload import role_service
+from inferfleet.tables.pickers import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
 PICKER_SECONDS = 180
@@ -87,7 +87,7 @@ def model_endpoint(
     )
     placed_pool = site.place(pool, after=space)
     reads = [*(site.place(manifest, after=space) for manifest in picker.reads), placed_pool]
-    extras = gateway_extras.objects(
+    extras = gateway.provider_objects(
         deployment=deployment, serving=serving, profile=profile, stack=stack, drain=drain, revision=named
     )
     policies = network_policy.policies(

@@ -16,8 +16,7 @@ from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.scaler import OWNED, scaler
-from inferfleet.serving.scheduling.pod_groups import pod_groups
-from inferfleet.serving.scheduling.scheduled import scheduled
+from inferfleet.serving.schedulers import pod_groups, scheduled
 from inferfleet.serving.workload import (
     WORKER_SET,
     await_seconds,

@@ -12,7 +12,7 @@ from inferfleet.documents.kinds.settings import PodSecurity
 from inferfleet.fleet import names
 from inferfleet.serving.gateway import own_gateway
 from inferfleet.serving.metadata import baseline_labels, namespace, secret
-from inferfleet.serving.metrics_reader import reader
+from inferfleet.serving.monitors import metrics_reader
 
 # Cloud controllers make a load balancer for a gateway, in one to three minutes as a rule; those of a proxy
 # inside of the cluster need seconds.
@@ -117,7 +117,7 @@ def serving_stack(
         placed
         for name, made in spaces.items()
         if name in namespaces
-        for placed in _readers(site, made, reader(namespace=name, serving=serving, stack=stack))
+        for placed in _readers(site, made, metrics_reader(namespace=name, serving=serving, stack=stack))
     )
     fabric = _in_turn(site, gpu_direct(site.cloud, stack=stack) if site.cloud else ())
     if own is None:

@@ -19,7 +19,7 @@ from inferfleet.plugins.link import BoundLink
 from inferfleet.serving.metadata import SKIP_AWAIT
 from inferfleet.serving.monitors import KINDS as MONITORS
 from inferfleet.serving.scaler import KEDA, target_of
-from inferfleet.serving.scheduling.needs import SchedulerNeed
+from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET
 
 NOT_TOLD = "not told yet"

@@ -1,20 +1,38 @@
-"""The Gateway that the stack creates on a cluster, internal unless its class or document says otherwise.
+"""The Gateway that the stack creates on a cluster, what its provider needs beside each endpoint, and the
+address at which a Gateway is reached.
 
-A public address for models without authentication must be a decision: create such a Gateway, and refer to
-it in the cluster's `serving.gateway.ref`.
+It is internal unless its class or document says otherwise: a public address for models without authentication
+must be a decision. Create such a Gateway, and refer to it in the cluster's `serving.gateway.ref`.
+
+Sources of what providers need: config/charts/inferencepool of gateway-api-inference-extension v1.5.0
+(istio.yaml, gke.yaml). That a policy of gke may be for the Service of a picker, and needs a timeout then:
+gke.yaml of config/charts/llm-d-router-gateway of llm-d-router v0.10.0.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet import names
+from inferfleet.fleet.roles import port_of
+from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.serving.metadata import WAIT_FOR, metadata
+from inferfleet.serving.picker import command
+from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
+from inferfleet.serving.picker.objects import ending
+from inferfleet.tables.engines import engine
+from inferfleet.tables.pickers import Profile
 
 _ENVOY_GROUP = "gateway.envoyproxy.io"
 # Where Envoy Gateway runs its proxies unless it is told otherwise:
 # https://gateway.envoyproxy.io/docs/install/install-helm/
 ENVOY_NAMESPACE = "envoy-gateway-system"
+# The most that a load balancer of Google takes
+# (apis/networking/v1/gcpbackendpolicy_types.go of GoogleCloudPlatform/gke-gateway-api at fc40d606).
+_LONGEST_DRAINING_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -83,3 +101,126 @@ def _envoy_proxy(gateway: Gateway, stack: str) -> dict[str, Any]:
             }
         },
     }
+
+
+def provider_objects(
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    drain: int,
+    revision: str = "",
+) -> list[dict[str, Any]]:
+    """Return what the gateway's provider needs: TLS settings of the picker for istio, policies for gke.
+
+    `drain` are the seconds that pods of the deployment's engines have to end.
+    """
+    provider = serving.gateway.provider
+    if provider == "istio":
+        chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+        return [_destination_rule(deployment, stack, revision)] if command.is_secure(chosen) else []
+    if provider == "gke":
+        chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
+        key = deployment.metadata.key
+        pool, picker = names.inference_pool(key, revision), names.epp(key, revision)
+        to_pool = {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": pool}
+        to_picker = {"group": "", "kind": "Service", "name": picker}
+        logged = {"logging": {"enabled": True}}
+        asked = _draining(ending(drain, profile, chosen).grace)
+        return [
+            _policy("HealthCheckPolicy", deployment, stack, to_pool, _checked(deployment)),
+            _policy("GCPBackendPolicy", deployment, stack, to_pool, {**_draining(drain), **logged}),
+            _policy("GCPBackendPolicy", deployment, stack, to_picker, asked),
+        ]
+    return []
+
+
+def _destination_rule(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+    """Return a rule that skips verification: the picker serves TLS with a certificate it signed itself."""
+    key, namespace = deployment.metadata.key, deployment.metadata.namespace
+    return {
+        "apiVersion": "networking.istio.io/v1",
+        "kind": "DestinationRule",
+        "metadata": metadata(names.epp(key, revision), stack=stack, namespace=namespace, deployment=key),
+        "spec": {
+            # Istio adds namespace and domain of the cluster, which is not cluster.local everywhere
+            # (ResolveShortnameToFQDN in pilot/pkg/model/config.go).
+            "host": names.epp(key, revision),
+            "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
+        },
+    }
+
+
+def _draining(seconds: int) -> dict[str, Any]:
+    """Return the times of the load balancer for pods that end within so many seconds.
+
+    Without them it ends requests after 30 s, and those to a pod that ends at once.
+    """
+    draining = {"drainingTimeoutSec": min(seconds, _LONGEST_DRAINING_SECONDS)}
+    return {"timeoutSec": REQUEST_SECONDS, "connectionDraining": draining}
+
+
+def _checked(deployment: ModelDeployment) -> dict[str, Any]:
+    """Return how the load balancer asks whether pods serve.
+
+    Where prefill is apart, the proxy of decode pods answers the check of /health by itself, whatever their
+    engines do: pods whose engine is not ready are no endpoints, and paths that it passes on may need a key.
+
+    Of SGLang only the port is opened: it answers /health after a second at the earliest, and while it reads
+    long prompts long after the 2 s, so that the load balancer would leave out the pods that are busy.
+    """
+    port = port_of(deployment.spec.engine)
+    table = engine(deployment.spec.engine.type)
+    path = None if table.idle_health else table.health_path
+    config: dict[str, Any] = {"type": "TCP", "tcpHealthCheck": {"port": port}}
+    if path:
+        config = {"type": "HTTP", "httpHealthCheck": {"requestPath": path, "port": port}}
+    # The defaults of 5 s leave pods that are gone in the load balancer for too long.
+    return {"timeoutSec": 2, "checkIntervalSec": 2, "config": config}
+
+
+def _policy(
+    kind: str, deployment: ModelDeployment, stack: str, target: dict[str, str], default: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a policy with the name of the object that it is for."""
+    key, namespace = deployment.metadata.key, deployment.metadata.namespace
+    return {
+        "apiVersion": "networking.gke.io/v1",
+        "kind": kind,
+        "metadata": metadata(target["name"], stack=stack, namespace=namespace, deployment=key),
+        "spec": {"targetRef": target, "default": default},
+    }
+
+
+@dataclass(frozen=True)
+class Address:
+    """A Gateway's first address and its first listener for HTTP, or for HTTPS where it has no other."""
+
+    host: str
+    port: int
+    secure: bool = False
+
+
+def address_of(gateway: Mapping[str, Any]) -> Address | None:
+    """Return the address of a Gateway read from a cluster; None while its controller has set none."""
+    addresses = (gateway.get("status") or {}).get("addresses") or []
+    hosts = [address["value"] for address in addresses if address.get("value")]
+    listeners = (gateway.get("spec") or {}).get("listeners") or []
+    served = sorted(
+        (listener["protocol"] == "HTTPS", place, int(listener["port"]))
+        for place, listener in enumerate(listeners)
+        if listener.get("protocol") in ("HTTP", "HTTPS")
+    )
+    if not hosts or not served:
+        return None
+    secure, _, port = served[0]
+    return Address(str(hosts[0]), port, secure)
+
+
+def url(address: Address | None, path: str) -> str | None:
+    """Return the URL of `path`, which begins with a slash."""
+    if address is None:
+        return None
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{'https' if address.secure else 'http'}://{host}:{address.port}{path}"

@@ -1,10 +1,18 @@
-"""Objects by which a monitoring system scrapes the engines and the endpoint picker of a deployment.
+"""How engines and endpoint pickers of a deployment are scraped, and who may read the metrics of pickers.
 
-One object is for one role, or for the picker of one set of pods, so that each knows which metrics are whose:
+One monitor is for one role, or for the picker of one set of pods, so that each knows which metrics are whose:
 they get the labels `model_deployment` and, of engines, `model_role`.
 
+A picker asks the API server whether an account may get `/metrics` (filters.WithAuthenticationAndAuthorization
+of controller-runtime). Such a right is for a path and for no single picker, so one account with a token does
+for all of a namespace. Whoever scrapes for a PodMonitor or ServiceMonitor sends its token from the Secret
+beside that object; Kubernetes writes the token there, so no program of ours ever has it.
+
 Sources: pkg/apis/monitoring/v1 of prometheus-operator v0.90.1; pkg/operator/apis/monitoring/v1 of
-GoogleCloudPlatform/prometheus-engine 2ffde4e.
+GoogleCloudPlatform/prometheus-engine 2ffde4e;
+https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets;
+config/charts/routerlib/templates/_gke.yaml of llm-d-router v0.10.0 for what Google's collectors need: they
+read the Secret themselves (google/secrets of GoogleCloudPlatform/prometheus).
 """
 
 from collections.abc import Iterator
@@ -18,7 +26,6 @@ from inferfleet.fleet import names
 from inferfleet.fleet.ports import metrics_ports
 from inferfleet.fleet.roles import engine_of, listening_port, roles_of, serving_roles
 from inferfleet.serving.metadata import metadata
-from inferfleet.serving.metrics_reader import READER, TOKEN, sends_token
 from inferfleet.serving.picker import command
 from inferfleet.serving.picker import objects as picker_objects
 from inferfleet.serving.picker.objects import METRICS
@@ -28,6 +35,8 @@ from inferfleet.tables.pickers import Profile
 
 _OPERATOR, _GOOGLE = "monitoring.coreos.com/v1", "monitoring.googleapis.com/v1"
 GOOGLES = (_GOOGLE, "PodMonitoring")
+READER, TOKEN = names.METRICS_READER, "token"
+_RBAC = "rbac.authorization.k8s.io"
 # Kinds that a cluster may lack: what serves does not need them.
 KINDS = frozenset({(_OPERATOR, "PodMonitor"), (_OPERATOR, "ServiceMonitor"), GOOGLES})
 
@@ -153,3 +162,86 @@ def _monitor(
         ),
         "spec": {"selector": selector, field: endpoints},
     }
+
+
+def sends_token(serving: Serving) -> bool:
+    """Return whether what scrapes the pickers sends the token of the reader."""
+    monitoring = serving.monitoring
+    return serving.metrics_auth and monitoring is not None and monitoring.pickers not in (None, "Annotations")
+
+
+def metrics_reader(*, namespace: str, serving: Serving, stack: str) -> tuple[dict[str, Any], ...]:
+    """Return the reader's account, its Secret without data, and the rights of reader and scraper.
+
+    There are none where metrics are open, nor where nobody scrapes pickers.
+    """
+    monitoring = serving.monitoring
+    if monitoring is None or monitoring.pickers is None or not serving.metrics_auth:
+        return ()
+    by_google = monitoring.pickers == "PodMonitoring"
+    accounts = [_account(READER, namespace)] if sends_token(serving) else []
+    if monitoring.scraper and not by_google:
+        accounts.append(_account(monitoring.scraper.service_account, monitoring.scraper.namespace))
+    objects = _account_with_token(namespace, stack) if sends_token(serving) else []
+    objects += _reads_metrics(namespace, stack, accounts)
+    if by_google and (collector := monitoring.scraped_by):
+        account = _account(collector.service_account, collector.namespace)
+        objects += _reads_secret(namespace, stack, account)
+    return tuple(objects)
+
+
+def _account_with_token(namespace: str, stack: str) -> list[dict[str, Any]]:
+    named = metadata(READER, stack=stack, namespace=namespace)
+    annotations = {"kubernetes.io/service-account.name": READER}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named},
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata(READER, stack=stack, namespace=namespace, annotations=annotations),
+            "type": "kubernetes.io/service-account-token",
+        },
+    ]
+
+
+def _reads_metrics(namespace: str, stack: str, readers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the right to get metrics, and its binding to the accounts."""
+    name = names.metrics_reader_cluster_scoped(namespace)
+    rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    return [
+        {**_rbac("ClusterRole"), "metadata": metadata(name, stack=stack), "rules": [rule]},
+        {
+            **_rbac("ClusterRoleBinding"),
+            "metadata": metadata(name, stack=stack),
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+            "subjects": readers,
+        },
+    ]
+
+
+def _reads_secret(namespace: str, stack: str, collector: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the right to read the reader's Secret alone, and its binding to the collectors."""
+    named = metadata(READER, stack=stack, namespace=namespace)
+    rule = {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": [READER],
+        "verbs": ["get", "list", "watch"],
+    }
+    return [
+        {**_rbac("Role"), "metadata": named, "rules": [rule]},
+        {
+            **_rbac("RoleBinding"),
+            "metadata": named,
+            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": READER},
+            "subjects": [collector],
+        },
+    ]
+
+
+def _rbac(kind: str) -> dict[str, Any]:
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind}
+
+
+def _account(name: str, namespace: str) -> dict[str, Any]:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}

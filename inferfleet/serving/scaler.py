@@ -27,9 +27,8 @@ from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.roles import DECODE, picker_of
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.monitors import GOOGLES
-from inferfleet.tables import pickers
 from inferfleet.serving.workload import WORKER_SET
-from inferfleet.tables import table
+from inferfleet.tables import pickers
 
 # Averages over all pods of a picker; other metrics are gauges of engines.
 OF_PICKERS = frozenset(name for row in pickers.names() for name in pickers.profile(row).pool_metrics)

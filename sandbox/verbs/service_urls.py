@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from inferfleet.desired.addresses import address_of, url
 from inferfleet.fleet.names import SERVICE
+from inferfleet.serving.gateway import address_of, url
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import Object, key
 from sandbox.clusters import created_names

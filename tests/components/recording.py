@@ -10,9 +10,9 @@ from pulumi.runtime import mocks
 from pulumi.runtime.proto import resource_pb2
 
 from inferfleet.components.stack import register_stack
-from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Confirm, Desired, KubeObject, ReadyHook, Say, Told
 from inferfleet.documents.problems import Problem
+from inferfleet.serving.gateway import Address
 
 
 class Recorder(mocks.Mocks):

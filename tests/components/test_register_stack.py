@@ -12,10 +12,10 @@ from recording import run as recorded
 
 from inferfleet.clusters.connections.kubeconfig_text import access
 from inferfleet.components.cluster_provider import NOWHERE
-from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.documents.loading.schema import descriptions
 from inferfleet.fleet.decisions import Plan, ServiceRoute
+from inferfleet.serving.gateway import Address
 from inferfleet.serving.scaler import OWNED
 
 THEIRS = {"dc1": Address("shared.example.com", 443, secure=True)}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.desired.addresses import Address, address_of, url
+from inferfleet.serving.gateway import Address, address_of, url
 
 HTTP = {"name": "http", "protocol": "HTTP", "port": 80}
 HTTPS = {"name": "https", "protocol": "HTTPS", "port": 443}

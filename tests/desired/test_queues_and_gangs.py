@@ -8,7 +8,7 @@ from small_stack import Document, after, cluster, deployment, find, made
 
 from inferfleet.desired.values import Desired
 from inferfleet.documents.problems import InvalidDocuments, Problem, joined
-from inferfleet.serving.scheduling.needs import SchedulerNeed
+from inferfleet.serving.schedulers import SchedulerNeed
 
 WORKLOAD = "east/ml/a-decode-l4"
 GATEWAY = {"className": "any"}

@@ -18,7 +18,7 @@ from project import Project
 from inferfleet.documents.kinds.serving.scheduler import Closeness
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.scheduling.pod_groups import pod_groups
+from inferfleet.serving.schedulers import pod_groups
 from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import SCHEDULERS
 from sandbox.toolchain.progress import Progress

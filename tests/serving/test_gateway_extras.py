@@ -7,7 +7,7 @@ import pytest
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving import gateway_extras
+from inferfleet.serving import gateway
 from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
@@ -91,7 +91,7 @@ def test_some_gateways_need_more(
     engine: str,
     objects: list[dict[str, Any]],
 ) -> None:
-    made = gateway_extras.objects(
+    made = gateway.provider_objects(
         deployment=deployment(engine={"type": engine}),
         serving=serving(provider, eppFlags=flags),
         profile=GIE,
@@ -107,7 +107,7 @@ def test_some_gateways_need_more(
 def test_a_load_balancer_of_google_lets_requests_end_while_their_pods_do(
     deployment: Make, serving: Serve, drain: int, times: list[dict[str, Any]]
 ) -> None:
-    made = gateway_extras.objects(
+    made = gateway.provider_objects(
         deployment=deployment(), serving=serving("gke"), profile=GIE, stack="prod", drain=drain
     )
     assert made[1:] == times

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inferfleet.documents.kinds.inference_cluster import Serving
-from inferfleet.serving.metrics_reader import reader
+from inferfleet.serving.monitors import metrics_reader
 
 Serve = Callable[..., Serving]
 
@@ -62,7 +62,7 @@ def _reads_secret(namespace: str, name: str) -> list[dict[str, Any]]:
 
 
 def _made(serving: Serving) -> list[dict[str, Any]]:
-    return list(reader(namespace="ml", serving=serving, stack="prod"))
+    return list(metrics_reader(namespace="ml", serving=serving, stack="prod"))
 
 
 @pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])

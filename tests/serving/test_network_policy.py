@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from inferfleet.documents.kinds.inference_cluster import InferenceClusterSpec, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.tables.pickers import profile
 from inferfleet.serving.network_policy import policies
+from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]

@@ -29,8 +29,8 @@ from inferfleet.fleet.requests import requests
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import metadata
-from inferfleet.serving.scheduling.scheduled import Manifest, templates
-from inferfleet.serving.workload import pods_of
+from inferfleet.serving.schedulers import Manifest
+from inferfleet.serving.workload import pods_of, templates_of
 from inferfleet.tables import gke
 
 # Changes of these are never applied: the API refuses them.
@@ -67,16 +67,16 @@ def asking(
     `pool` is the workload's in Google Cloud. Nothing is asked for where that is not queued, where Kueue asks,
     where pods name a request themselves, and for no pods.
     """
-    named = any(names_a_request(template) for template in templates(manifest))
+    named = any(names_a_request(template) for template in templates_of(manifest))
     if pool is None or not asks(pool.pool.document, scheduling) or named or not pods_of(manifest):
         return Asking(manifest)
-    template = _template(max(templates(manifest), key=_size), pool)
+    template = _template(max(templates_of(manifest), key=_size), pool)
     longest = pool.pool.document.capacity.max_run_duration
     parameters = {"parameters": {"maxRunDurationSeconds": str(longest)}} if longest else {}
     digest = names.short_hash(6, json.dumps([template, parameters], sort_keys=True))
     name = names.by_contents(manifest["metadata"]["name"], digest)
     made = copy.deepcopy(manifest)
-    for of_pods in templates(made):
+    for of_pods in templates_of(made):
         annotations = {gke.CONSUMED_REQUEST: name, gke.CONSUMED_CLASS: gke.QUEUED_CLASS}
         of_metadata = of_pods.setdefault("metadata", {})
         of_metadata["annotations"] = {**of_metadata.get("annotations", {}), **annotations}

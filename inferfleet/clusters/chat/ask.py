@@ -31,10 +31,10 @@ from inferfleet.clusters.connections.api import Answered, Api, NoAnswerError
 from inferfleet.clusters.connections.gateway import Gateway, unreached
 from inferfleet.clusters.connections.resources import readable
 from inferfleet.clusters.status.pods import is_ready
-from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
+from inferfleet.serving.gateway import Address, address_of
 
 Via = Literal["gateway", "api-server"]
 _ROUTES = "/apis/gateway.networking.k8s.io/v1/namespaces"

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from inferfleet.clusters.connections.api import Answered, NoAnswerError, reason
-from inferfleet.desired.addresses import Address, url
+from inferfleet.serving.gateway import Address, url
 
 # A gateway that does not take the connection in this time is not reached from here.
 CONNECT_SECONDS = 3.0

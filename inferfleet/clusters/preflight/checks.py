@@ -9,10 +9,10 @@ from inferfleet.clusters.connections.gke import path_of
 from inferfleet.clusters.connections.resources import ApiKind, ApiResource, exists, served_versions
 from inferfleet.clusters.preflight.devices import DEVICE_CLASS, POOLS, missing_kind, wanted_classes
 from inferfleet.clusters.preflight.kinds.worker_sets import INSTALL
-from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
+from inferfleet.serving.gateway import Address, address_of
 from inferfleet.serving.workload import WORKER_SET_API
 from inferfleet.tables.schedulers import POD_GROUP
 

@@ -26,11 +26,11 @@ from inferfleet.clusters.preflight.kinds.worker_sets import worker_set_problems
 from inferfleet.clusters.preflight.leaving import leaving, running, scaled, scaled_otherwise
 from inferfleet.clusters.preflight.nodes import node_problems
 from inferfleet.clusters.preflight.pickers import picker_problems
-from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Leaving
+from inferfleet.serving.gateway import Address
 
 # A cluster that does not answer is reported within 30 s, the time to load and plan included.
 SECONDS = 25.0

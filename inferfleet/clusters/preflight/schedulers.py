@@ -14,7 +14,7 @@ from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.scheduling import ON_CLUSTER
-from inferfleet.serving.scheduling.needs import SchedulerNeed
+from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.tables import schedulers
 
 # The controller's own settings, as its manifests and its chart with their usual names install them (lws 0.9,

@@ -15,8 +15,7 @@ from typing import Any
 
 from inferfleet.clusters.status.pods import one_line
 from inferfleet.fleet import names
-from inferfleet.serving.scheduling.scheduled import templates
-from inferfleet.serving.workload import WORKER_SET
+from inferfleet.serving.workload import WORKER_SET, templates_of
 from inferfleet.tables import gke, schedulers
 
 # (kind, namespace, name) of the owner; of a group of a LeaderWorkerSet `<name>/<number>`.
@@ -71,7 +70,7 @@ def group_waits(
 ) -> str:
     """Return what the PodGroup of a workload's pods waits for, "" where it runs or there is none of ours."""
     namespace = workload["metadata"]["namespace"]
-    for template in templates(dict(workload)):
+    for template in templates_of(dict(workload)):
         annotations = (template.get("metadata") or {}).get("annotations") or {}
         name = annotations.get(schedulers.VOLCANO_GROUP_NAME)
         group = objects.get((schedulers.POD_GROUP[1], namespace, name or ""))

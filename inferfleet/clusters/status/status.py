@@ -21,11 +21,11 @@ from inferfleet.clusters.status.values import (
     Status,
     worst,
 )
-from inferfleet.desired.addresses import address_of
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
+from inferfleet.serving.gateway import address_of
 from inferfleet.serving.picker.objects import CONTAINER as PICKER
 from inferfleet.serving.workload import WORKER_SET
 

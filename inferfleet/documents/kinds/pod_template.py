@@ -65,6 +65,14 @@ class PodTemplate(Model):
     """
 
     @property
+    def manifest(self) -> dict[str, Any]:
+        """Return the template as Kubernetes has it, to be compared with one that pods have."""
+        return {
+            "metadata": {"labels": self.metadata.labels, "annotations": self.metadata.annotations},
+            "spec": self.spec,
+        }
+
+    @property
     def engine(self) -> dict[str, Any]:
         """Return the container of the engine, as written."""
         return engine_container(self.spec)[1]

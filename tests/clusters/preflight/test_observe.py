@@ -6,9 +6,9 @@ from fake_cluster import FakeCluster, thing
 from own_cluster import east_problem
 
 from inferfleet.clusters.preflight.observe import Observation, observe
-from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, SecretNeed
 from inferfleet.fleet.decisions import Leaving, Plan
+from inferfleet.serving.gateway import Address
 
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
 Start = Callable[..., FakeCluster]

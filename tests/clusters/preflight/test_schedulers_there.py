@@ -14,7 +14,7 @@ from inferfleet.clusters.preflight.observe import observe
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
-from inferfleet.serving.scheduling.needs import SchedulerNeed
+from inferfleet.serving.schedulers import SchedulerNeed
 
 Start = Callable[..., FakeCluster]
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}

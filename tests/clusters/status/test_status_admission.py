@@ -13,7 +13,7 @@ from inferfleet.clusters.status.admission import admissions, group_waits, held_b
 from inferfleet.clusters.status.read import Seen
 from inferfleet.clusters.status.status import status
 from inferfleet.clusters.status.values import Phase, PodStatus
-from inferfleet.serving.scheduling.needs import SchedulerNeed
+from inferfleet.serving.schedulers import SchedulerNeed
 
 QUOTA = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu"
 GATE = "kueue.x-k8s.io/admission"

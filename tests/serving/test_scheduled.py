@@ -8,7 +8,7 @@ import pytest
 from inferfleet.documents.kinds.serving.scheduler import Closeness
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.scheduling.scheduled import scheduled
+from inferfleet.serving.schedulers import scheduled
 
 SPOT = Spot("ml/kimi", "east", (("decode", "h200"), ("encode", "l4")))
 BLOCK = "cloud.google.com/gce-topology-block"
@@ -91,14 +91,12 @@ def test_kueue_reads_the_queue_from_the_workload_so_no_pod_restarts_for_it(manif
     ],
 )
 def test_kueue_places_leader_and_workers_together_where_they_are_close(topology: Closeness, key: str) -> None:
-    """Where they are two sets of pods, one name joins them; a single set has nothing to be joined with."""
+    """They are two sets of pods, which one name joins."""
     queue = {"kueue.x-k8s.io/queue-name": "team-a"}
     scheduling = Scheduling("Kueue", "team-a", topology=topology)
     both = annotated(**{key: BLOCK, "kueue.x-k8s.io/podset-group-name": "worker"})
     made = scheduled(group(entry={}), scheduling, spot=SPOT, role="decode")
     assert made == labelled(group(entry=both, follower=both), labels=queue)
-    alone = scheduled(group(), scheduling, spot=SPOT, role="decode")
-    assert alone == labelled(group(follower=annotated(**{key: BLOCK})), labels=queue)
 
 
 def test_kai_reads_queue_and_topology_from_the_workload_and_its_name_from_pods() -> None:

@@ -7,7 +7,7 @@ import pytest
 from inferfleet.documents.kinds.serving.scheduler import Closeness
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.scheduling.pod_groups import pod_groups
+from inferfleet.serving.schedulers import pod_groups
 
 SPOT = Spot("ml/kimi", "east", (("decode", "h200"), ("encode", "l4")))
 SELECTOR = {"inferfleet.dev/deployment": "kimi", "inferfleet.dev/role": "encode"}
