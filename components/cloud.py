@@ -1,32 +1,51 @@
-"""The components whose children are resources of Google Cloud. None decides what they are."""
+"""The components whose children are resources of Google Cloud. None decides what they are.
 
+Resources are of `pulumi_gcp`'s own classes. They take our inputs as they are, but for the names at the top,
+which are Python's there. Importing them takes a second and more, so only a stack with such clusters imports
+this module.
+"""
+
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pulumi
+from pulumi_gcp import compute, container, projects, serviceaccount
 
 from inferfleet.cloud.gke.values import CloudComponent, CloudKind, CloudResource
 from inferfleet.components.manifest import timeouts
 from inferfleet.tables.gke import PROVIDER_VERSION
 
-# The outputs of a Cluster that its kubeconfig is made of: the engine's answer resolves them, none is sent.
-_OUTPUTS = {"gcp:container/cluster:Cluster": ("endpoint", "masterAuth", "controlPlaneEndpointsConfig")}
+CLASSES: Mapping[str, type[pulumi.CustomResource]] = {
+    "gcp:compute/firewall:Firewall": compute.Firewall,
+    "gcp:compute/network:Network": compute.Network,
+    "gcp:compute/resourcePolicy:ResourcePolicy": compute.ResourcePolicy,
+    "gcp:compute/router:Router": compute.Router,
+    "gcp:compute/routerNat:RouterNat": compute.RouterNat,
+    "gcp:compute/subnetwork:Subnetwork": compute.Subnetwork,
+    "gcp:container/cluster:Cluster": container.Cluster,
+    "gcp:container/nodePool:NodePool": container.NodePool,
+    "gcp:projects/iAMMember:IAMMember": projects.IAMMember,
+    "gcp:serviceaccount/account:Account": serviceaccount.Account,
+}
 
 
-class Cloud(pulumi.CustomResource):
-    """One resource, sent as written: typed classes would translate keys and cost seconds of import."""
+def resource(plan: CloudResource, *, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    """Register one resource with the inputs of the plan."""
+    inputs: dict[str, Any] = {argument(name): value for name, value in plan.inputs.items()}
+    return CLASSES[plan.token](plan.name, opts=opts, **inputs)
 
-    def __init__(self, plan: CloudResource, *, opts: pulumi.ResourceOptions) -> None:
-        unknown: dict[str, Any] = dict.fromkeys(_OUTPUTS.get(plan.token, ()))
-        super().__init__(plan.token, plan.name, unknown | plan.inputs, opts)
 
-    def output(self, name: str) -> pulumi.Output[Any]:
-        value: pulumi.Output[Any] = getattr(self, name)
-        return value
+def argument(name: str) -> str:
+    """Return the Python name of an input by its name on the wire: `nodeConfig` is `node_config`."""
+    return re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 class Provider(pulumi.ProviderResource):
-    """The stack's provider for Google Cloud. Every resource names its project itself."""
+    """The stack's provider for Google Cloud. Every resource names its project itself.
+
+    That of `pulumi_gcp` would take a project, a region and a zone from the process environment for inputs.
+    """
 
     def __init__(self) -> None:
         super().__init__("gcp", "gcp", {}, pulumi.ResourceOptions(version=PROVIDER_VERSION))
@@ -43,8 +62,8 @@ class _InCloud(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(f"inferfleet:components:{type(self).__name__}", name, None, opts)
-        for resource in plan.resources:
-            registered[resource.key] = Cloud(resource, opts=_options(self, resource, registered))
+        for planned in plan.resources:
+            registered[planned.key] = resource(planned, opts=_options(self, planned, registered))
         self.register_outputs({})
 
 

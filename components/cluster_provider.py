@@ -9,7 +9,6 @@ import pulumi_kubernetes as kubernetes
 
 from inferfleet.cloud.gke.kubeconfig import kubeconfig
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.components.cloud import Cloud
 from inferfleet.desired.values import Connection
 
 # For a cluster that is given up and whose kubeconfig is gone or not used. With an empty text the engine's
@@ -31,21 +30,20 @@ NOWHERE = (
 )
 
 
-def gke_kubeconfig(plan: CloudCluster, cluster: Cloud) -> pulumi.Output[str]:
-    """Return the kubeconfig of a cluster; unknown until the cluster exists, as its `id` is."""
+def gke_kubeconfig(plan: CloudCluster, cluster: Any) -> pulumi.Output[str]:
+    """Return the kubeconfig of a `Cluster` of pulumi_gcp; unknown until it exists, as its `id` is."""
 
-    def text(values: list[Any]) -> str:
-        _, endpoints, address, auth = values
+    def written(_: str) -> pulumi.Output[str]:
         if plan.endpoint == "DNS":
-            return kubeconfig(plan.cluster, host=endpoints["dnsEndpointConfig"]["endpoint"], ca=None)
-        return kubeconfig(plan.cluster, host=address, ca=auth["clusterCaCertificate"])
+            host, ca = cluster.control_plane_endpoints_config.dns_endpoint_config.endpoint, None
+        else:
+            host, ca = cluster.endpoint, cluster.master_auth.cluster_ca_certificate
+        return pulumi.Output.all(host, ca).apply(
+            lambda values: kubeconfig(plan.cluster, host=values[0], ca=values[1])
+        )
 
-    return pulumi.Output.all(
-        cluster.id,
-        cluster.output("controlPlaneEndpointsConfig"),
-        cluster.output("endpoint"),
-        cluster.output("masterAuth"),
-    ).apply(text)
+    located: pulumi.Output[str] = cluster.id.apply(written)
+    return located
 
 
 def cluster_provider(

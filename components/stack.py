@@ -7,7 +7,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.components import cloud, on_cluster
+from inferfleet.components import on_cluster
 from inferfleet.components.addresses import addresses
 from inferfleet.components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
 from inferfleet.components.confirmed import confirm_served
@@ -38,7 +38,7 @@ def register_stack(
     """
     registered: Registered = {}
     remembered: dict[str, dict[str, pulumi.Output[str]]] = {}
-    google = cloud.Provider() if any(cluster.connection.cloud for cluster in desired.clusters) else None
+    google = _google() if any(cluster.connection.cloud for cluster in desired.clusters) else None
     for cluster in desired.clusters:
         connection = cluster.connection
         if connection.cloud and google:
@@ -64,10 +64,23 @@ def register_stack(
     return {**desired.outputs, **addresses(desired, registered, theirs), "ready": remembered}
 
 
+def _google() -> pulumi.ProviderResource:
+    try:
+        from inferfleet.components.cloud import Provider
+    except ModuleNotFoundError as missing:
+        raise pulumi.RunError(
+            f"clusters of source GKE need the package {missing.name}, which is not installed. "
+            "Install it where inferfleet is: pip install 'inferfleet[gke]'"
+        ) from None
+    return Provider()
+
+
 def _created(
-    connection: Connection, plan: CloudCluster, google: cloud.Provider, registered: Registered
+    connection: Connection, plan: CloudCluster, google: pulumi.ProviderResource, registered: Registered
 ) -> kubernetes.Provider:
     """Register a cluster in the cloud, and return its Kubernetes provider, a child of GkeCluster."""
+    from inferfleet.components import cloud
+
     home: pulumi.ComponentResource | None = None
     for component in plan.components:
         made = cloud.BY_KIND[component.kind](
@@ -75,6 +88,5 @@ def _created(
         )
         if isinstance(made, cloud.GkeCluster):
             home = made
-    cluster = registered[plan.key]
-    assert isinstance(cluster, cloud.Cloud)
-    return cluster_provider(connection.cluster, connection, gke_kubeconfig(plan, cluster), parent=home)
+    kubeconfig = gke_kubeconfig(plan, registered[plan.key])
+    return cluster_provider(connection.cluster, connection, kubeconfig, parent=home)

@@ -140,7 +140,7 @@ OUTSIDE = {
         "urllib3",
         "warnings",
     },
-    "inferfleet.components": {"asyncio", "pulumi", "pulumi_kubernetes"},
+    "inferfleet.components": {"asyncio", "pulumi", "pulumi_gcp", "pulumi_kubernetes"},
     # Time limits of what they ask.
     "inferfleet.clusters.preflight": {"time"},
     "inferfleet.clusters.status": {"time"},

@@ -16,11 +16,13 @@ NETWORK = CloudResource("gcp:compute/network:Network", "east", {"name": "east-1a
 CONTROL = CloudResource(
     CLUSTER, "east", {"name": "east-1a2b3c", "location": "us-east5"}, after=(NETWORK.key,), protect=True
 )
-SYSTEM = CloudResource(NODE_POOL, "east/system", {"name": "system-0a0a0a"}, after=(CONTROL.key,))
+SYSTEM = CloudResource(
+    NODE_POOL, "east/system", {"name": "system-0a0a0a", "cluster": "east-1a2b3c"}, after=(CONTROL.key,)
+)
 L4 = CloudResource(
     NODE_POOL,
     "east/l4",
-    {"name": "l4-1a2b3c", "nodeConfig": {"machineType": "g2-standard-12"}},
+    {"name": "l4-1a2b3c", "cluster": "east-1a2b3c", "nodeConfig": {"machineType": "g2-standard-12"}},
     after=(CONTROL.key, SYSTEM.key),
     ignore=("nodeConfig.diskType",),
     delete_first=True,
