@@ -9,7 +9,7 @@ from example_plugins import DIGEST
 from pydantic import ValidationError
 
 from inferfleet.plugins.api import Edited, PluginError, Request
-from inferfleet.plugins.builtin.model_cache.plugin import Config, edit
+from inferfleet.plugins.builtin.model_cache import Config, edit
 
 LAST = {"name": "LAST", "value": "$(HF_HOME)"}
 IMAGE = f"registry.example.com/qwen@sha256:{DIGEST}"

@@ -9,7 +9,7 @@ from example_plugins import DIGEST
 from pydantic import ValidationError
 
 from inferfleet.plugins.api import Edited, Request
-from inferfleet.plugins.builtin.model_cache.plugin import Config, edit
+from inferfleet.plugins.builtin.model_cache import Config, edit
 
 MODEL = f"registry.example.com:5000/models/qwen@sha256:{DIGEST}"
 OCI = {"reference": MODEL, "sizeLimit": "20Gi"}

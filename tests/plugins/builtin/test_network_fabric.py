@@ -9,8 +9,7 @@ import pytest
 from gke_pods import RDMA, TCPXO, on_gke
 from one_request import GPU, NIC, REQUEST
 
-from inferfleet.plugins.builtin.network_fabric.gpudirect import RDMA_SCRIPT, TCPXO_ENV
-from inferfleet.plugins.builtin.network_fabric.plugin import Config, edit
+from inferfleet.plugins.builtin.network_fabric import RDMA_SCRIPT, TCPXO_ENV, Config, edit
 from inferfleet.plugins.contract import DeviceFacts, Edited, PluginError, Request
 
 ELSEWHERE = replace(REQUEST, gpus=8)

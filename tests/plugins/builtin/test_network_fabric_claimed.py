@@ -8,7 +8,7 @@ import pytest
 from gke_pods import RDMA
 
 from inferfleet.plugins.api import PluginError, engine
-from inferfleet.plugins.builtin.network_fabric.plugin import Config, edit
+from inferfleet.plugins.builtin.network_fabric import Config, edit
 
 
 def test_pods_that_claim_their_cards_name_no_networks(generated: dict[str, Any]) -> None:

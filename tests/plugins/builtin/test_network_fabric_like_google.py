@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from gke_pods import RDMA, TCPXO
 
-from inferfleet.plugins.builtin.network_fabric.plugin import Config, edit
+from inferfleet.plugins.builtin.network_fabric import Config, edit
 from inferfleet.plugins.contract import Request
 
 # Path in our pod, value, line. `[x]` is the entry of a list with this name, or with this mountPath.
