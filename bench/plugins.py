@@ -146,8 +146,8 @@ def _templates(documents: Documents, plugins: tuple[Plugin, ...]) -> list[Any]:
         for cluster in documents.clusters
     ]
     made = [pods(documents, spot, bound, None) for spot in spots]
-    if wrong := [finding.what for _, _, findings in made for finding in findings]:
-        raise SystemExit(f"{len(wrong)} findings: {wrong[0]}")
+    if wrong := [problem.what for _, _, link_problems in made for problem in link_problems]:
+        raise SystemExit(f"{len(wrong)} problems of plugins: {wrong[0]}")
     return [role.outcome.template for roles, _, _ in made for role in roles]
 
 

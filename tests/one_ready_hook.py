@@ -5,9 +5,8 @@ from typing import Any
 
 from inferfleet.desired.values import KubeObject, ReadyHook
 from inferfleet.documents.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins.chain import bind
 from inferfleet.plugins.contract import Config, Plugin, PodTemplate, ReadyFunction, Request
-from inferfleet.plugins.link import links
+from inferfleet.plugins.link import bind, links
 from inferfleet.plugins.registry import Registry
 
 WORKLOAD = KubeObject(

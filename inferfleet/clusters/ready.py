@@ -16,9 +16,8 @@ from inferfleet.clusters.connections.events import add_event
 from inferfleet.desired.values import Desired, ReadyHook, Tell, Told
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import one_line, shown
-from inferfleet.plugins.calling import call, file_of, shortened
+from inferfleet.plugins.calling import HEED_OUTPUT, call, capture_output, file_of, shortened, text_of
 from inferfleet.plugins.contract import PluginError, Ready, ReadyFunction
-from inferfleet.plugins.hearing import HEED, hearing, text_of
 from inferfleet.plugins.link import BoundLink
 from inferfleet.serving.metadata import Reason
 
@@ -97,7 +96,7 @@ def _sentences(hook: ReadyHook, said: list[str]) -> tuple[str, ...]:
     sentences = []
     for bound in hook.links:
         if bound.plugin.ready is not None:
-            with hearing(said):
+            with capture_output(said):
                 sentence = _sentence(bound.plugin.ready, hook, bound)
             if sentence is not None and not isinstance(sentence, str):
                 raise PluginError(f"returned {sentence!r:.60}, but ready returns a sentence or nothing")
@@ -116,7 +115,7 @@ def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink) -> Any
 def _heard(hook: ReadyHook, said: list[str]) -> Iterator[Problem]:
     """Yield the warning of what a hook printed, logged and warned of."""
     if text := text_of(said):
-        yield replace(_problem(hook, f" says: {text} ({hook.pods})", HEED), severity="warning")
+        yield replace(_problem(hook, f" says: {text} ({hook.pods})", HEED_OUTPUT), severity="warning")
 
 
 def _failure(hook: ReadyHook, what: str) -> Problem:

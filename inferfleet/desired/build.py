@@ -11,7 +11,7 @@ from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
 from inferfleet.desired.clusters import Site, connection, picker_of
 from inferfleet.desired.demands.dependent import dependent
-from inferfleet.desired.demands.worked import Worked, unplaced_findings, worked_out
+from inferfleet.desired.demands.worked import Worked, unplaced_link_problems, worked_out
 from inferfleet.desired.endpoints import (
     ModelEndpoint,
     model_endpoint,
@@ -35,7 +35,7 @@ from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.calling import Finding, Step, problems_of
+from inferfleet.plugins.chain import LinkProblem, Step, problems_of
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.serving.schedulers import scheduler_needs
 from inferfleet.tables.pickers import picker
@@ -105,7 +105,7 @@ def _templates(
     """Return the pods of every placement, and their problems; those of plugins also without a place."""
     templates: dict[Spot, tuple[Pods, ...]] = {}
     problems: list[Problem] = []
-    findings: list[Finding] = []
+    link_problems: list[LinkProblem] = []
     for placement in planned.placements:
         spot = placement.spot
         take(_MADE, f"making pods of {spot.deployment}")
@@ -116,13 +116,13 @@ def _templates(
         templates[spot] = made
         problems += wrong
         problems += dependent(worked, made)
-        findings += more
-        findings += [said for of_position in made for said in of_position.outcome.said]
+        link_problems += more
+        link_problems += [warning for of_position in made for warning in of_position.outcome.output]
     excluded, by_plugins = kept_apart(documents, planned, templates)
     problems += excluded
-    findings += by_plugins
-    findings += unplaced_findings(worked, {spot.deployment for spot in templates})
-    problems += problems_of(findings)
+    link_problems += by_plugins
+    link_problems += unplaced_link_problems(worked, {spot.deployment for spot in templates})
+    problems += problems_of(link_problems)
     problems += risk_problems(documents, templates)
     problems += scheduler_problems(documents, templates)
     problems += fabrics(cloud.clusters, templates)

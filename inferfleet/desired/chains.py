@@ -20,9 +20,9 @@ from inferfleet.fleet import names
 from inferfleet.fleet.roles import DECODE, roles_of, workers_of
 from inferfleet.fleet.shapes import accelerator, shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import bind, in_order
+from inferfleet.plugins.chain import in_order
 from inferfleet.plugins.contract import Request
-from inferfleet.plugins.link import BoundLink, Link, Origin
+from inferfleet.plugins.link import BoundLink, Link, Origin, bind
 from inferfleet.plugins.link import links as links_of
 from inferfleet.plugins.registry import Registry
 from inferfleet.serving.workload import templates_of

@@ -28,7 +28,7 @@ from inferfleet.fleet.names import LWS_GROUP_KEY
 from inferfleet.fleet.roles import template_path
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.calling import Finding
+from inferfleet.plugins.chain import LinkProblem
 from inferfleet.serving.pod.parts import Contradiction, Spec, containers
 
 _NODE = "kubernetes.io/hostname"
@@ -71,24 +71,24 @@ class _Workload:
 
 def kept_apart(
     documents: Documents, planned: Plan, templates: Mapping[Spot, tuple[Pods, ...]]
-) -> tuple[list[Problem], list[Finding]]:
+) -> tuple[list[Problem], list[LinkProblem]]:
     """Return what keeps pods off the nodes where they were placed: of documents, and of plugins."""
     by_pool: dict[PoolKey, list[_Workload]] = {}
     for placement in planned.placements:
         for pods in templates[placement.spot]:
-            if not pods.outcome.findings:
+            if not pods.outcome.link_problems:
                 workload = _workload(documents, planned, placement, pods)
                 by_pool.setdefault((placement.spot.cluster, pods.request.pool.name), []).append(workload)
     problems: list[Problem] = []
-    findings: list[Finding] = []
+    link_problems: list[LinkProblem] = []
     for workloads in by_pool.values():
         told = [one for workload in workloads for one in _from_itself(workload)]
         for workload, contradiction, written in (*told, *_same_port(workloads), *_apart(workloads)):
             if written:
                 problems.append(_of_document(documents, workload.pods, contradiction))
             else:
-                findings.append(_of_plugin(workload.pods, contradiction))
-    return problems, findings
+                link_problems.append(_of_plugin(workload.pods, contradiction))
+    return problems, link_problems
 
 
 def _workload(documents: Documents, planned: Plan, placement: Placement, pods: Pods) -> _Workload:
@@ -119,14 +119,14 @@ def _of_document(documents: Documents, pods: Pods, contradiction: Contradiction)
     )
 
 
-def _of_plugin(pods: Pods, contradiction: Contradiction) -> Finding:
+def _of_plugin(pods: Pods, contradiction: Contradiction) -> LinkProblem:
     """Return the contradiction as that of the last link that changed what it is about."""
     where = place(pods.outcome.template, contradiction.at)
     step = pods.outcome.changed_by(where)
     # Without such a step a link has narrowed the nodes, on which a term of the document cannot hold then.
     step = step or next(step for step in reversed(pods.outcome.steps) if step.changes)
     what = f"{where}: {contradiction.what}"
-    return Finding(pods.link_of(step), what, contradiction.next_step, pods.request)
+    return LinkProblem(pods.link_of(step), what, contradiction.next_step, pods.request)
 
 
 # The workload that it is told of, what is wrong, and whether its document says that already.

@@ -21,7 +21,7 @@ from inferfleet.fleet.roles import image_of, path_of_role, workers_of
 from inferfleet.fleet.shapes import Shape, accelerator, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins import chain
-from inferfleet.plugins.calling import Finding, Step
+from inferfleet.plugins.chain import LinkProblem, Step
 from inferfleet.plugins.companions import add
 from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Request
 from inferfleet.plugins.link import BoundLink, Link
@@ -80,7 +80,7 @@ class Pods:
 
 # The pods of every role of a spot, those of its entries before those of its followers, their problems, and
 # what plugins did wrong.
-Made = tuple[tuple[Pods, ...], tuple[Problem, ...], tuple[Finding, ...]]
+Made = tuple[tuple[Pods, ...], tuple[Problem, ...], tuple[LinkProblem, ...]]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, C
 
     `cloud` are the pools of the spot's cluster in Google Cloud, where the stack creates it.
     """
-    findings: list[Finding] = []
+    link_problems: list[LinkProblem] = []
     made: list[Pods] = []
     problems: list[Problem] = []
     for role, pool_name in spot.pools:
@@ -167,12 +167,12 @@ def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, C
         of_role = _role(documents, spot, role, place, chains, of_worker=of_worker)
         for of_position, wrong in of_role:
             problems += [problem for problem in wrong if problem not in problems]
-            findings += of_position.outcome.findings if of_position else ()
+            link_problems += of_position.outcome.link_problems if of_position else ()
         whole = [of_position for of_position, _ in of_role if of_position]
         if len(whole) == len(of_role):
             problems += _clashing(*whole)
             made += whole
-    return tuple(made), tuple(problems), tuple(findings)
+    return tuple(made), tuple(problems), tuple(link_problems)
 
 
 # The pods of a position, None where they contradict their document, and their problems.

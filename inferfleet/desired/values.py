@@ -13,7 +13,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.calling import Step
+from inferfleet.plugins.chain import Step
 from inferfleet.plugins.contract import Plugin, Request
 from inferfleet.plugins.link import BoundLink
 from inferfleet.serving.metadata import SKIP_AWAIT

@@ -2,7 +2,9 @@
 
 Chains of class, cluster, stack and deployment run in that order, each link in the order it was written. Each
 plugin edits its own copy of the template. A link must not change what an earlier one changed, unless it says
-`override: true`: whether it does is seen from the difference, field by field.
+`override: true`: whether it does is seen from the difference, field by field. What only the document wrote,
+it may change. A plugin that holds pods to something is asked what is wrong with them after the whole chain,
+because a link can break that with fields of its own.
 
 Links are bound to their plugins and configs once, however many pods they act on. Most chains are sound, and a
 fleet has thousands of templates. So a chain runs first without a check between links, and its result alone is
@@ -10,49 +12,39 @@ checked. Only where that finds anything does it run again, with every check afte
 which of them it was; what they return then is left out.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from typing import Any
+from itertools import chain
+from typing import Literal
 
-from pydantic import BaseModel, create_model
-
-from inferfleet.documents.loading.validation import validated
-from inferfleet.documents.pods.diff import FieldChange, place
-from inferfleet.documents.problems import Mistake, Problem
-from inferfleet.documents.wording import one_of
-from inferfleet.fleet import names
+from inferfleet.documents.pods.diff import FieldChange, in_words, place
+from inferfleet.documents.pods.plain import NotPlain, is_plain, packed, plain, unpacked
+from inferfleet.documents.pods.template import packed_mistakes
+from inferfleet.documents.problems import Mistake, Problem, Severity
 from inferfleet.plugins.calling import (
-    Finding,
-    Refusing,
-    Step,
-    Tried,
+    HEED_OUTPUT,
+    Injected,
+    PluginMistakes,
     call,
-    config_warnings,
-    differ,
-    edit_warnings,
+    capture_output,
     file_of,
-    injected_otherwise,
-    injected_twice,
-    packed_mistakes,
     shortened,
-    tried,
+    text_of,
 )
 from inferfleet.plugins.companions import add, checked_companion, misread, with_fingerprints
-from inferfleet.plugins.conflicts import WrittenFields, broken, differences, held
-from inferfleet.plugins.contract import (
-    Companion,
-    Plugin,
-    PluginCodeError,
-    PluginError,
-    PodTemplate,
-    Request,
-)
+from inferfleet.plugins.contract import Companion, PluginCodeError, PluginError, PodTemplate, Request
 from inferfleet.plugins.guard import guard
-from inferfleet.plugins.hearing import hearing
-from inferfleet.plugins.link import ORIGINS, BoundLink, Link
-from inferfleet.plugins.plain import NotPlain, is_plain, packed, plain, unpacked
-from inferfleet.plugins.registry import Registry
+from inferfleet.plugins.link import (
+    ORIGINS,
+    BoundLink,
+    Differences,
+    Link,
+    LinkResult,
+    Origin,
+    differences,
+    run_link,
+)
 
 # What yields the mistakes of an edited template; `at` of each is the one path of its field.
 TemplateCheck = Callable[[PodTemplate], Iterable[Mistake]]
@@ -61,20 +53,74 @@ _MEND = "Mend the plugin"
 _KEEP_WORD = "Mend the plugin, or what its config tells it to do"
 _STEP = "Fix the plugin's config, or what it disagrees with"
 _OVERRIDE = "Remove one of the two, or write override: true in the later link"
+_ONCE = "Remove the container, or let the plugin inject none of its name"
+_CONTAINERS = ("containers", "initContainers")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one link did: fields of the template, companions that it added, remarks, what it says is injected.
+
+    A link that is out of scope, or that changes nothing, has a step as well.
+    """
+
+    plugin: str
+    origin: Origin
+    path: str
+    config: str  # fingerprint of the config
+    changes: tuple[FieldChange, ...] = ()
+    companions: tuple[Companion, ...] = ()
+    version: str = ""
+    in_scope: bool = True
+    remarks: tuple[str, ...] = ()
+    injected: Injected = field(default_factory=dict)
+
+    @property
+    def effect(self) -> Literal["changed", "none", "out of scope"]:
+        """Return whether the link did anything to this pod, and if not, why."""
+        if not self.in_scope:
+            return "out of scope"
+        return "changed" if self.changes or self.companions or self.injected else "none"
+
+    def changed(self, place: str) -> bool:
+        """Return whether the link changed a place, something around it, or something in it."""
+        paths = [change.path for change in self.changes]
+        paths += [f"spec.initContainers[{name}]" for name in self.injected]
+        return any(_holds(path, place) or _holds(place, path) for path in paths)
+
+
+def _holds(outer: str, inner: str) -> bool:
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+
+
+@dataclass(frozen=True)
+class LinkProblem:
+    """A problem of a link on one pod, before `problems_of` tells it once for all pods that have it.
+
+    `what` is a sentence without a full stop. Those of a link with one `cause` are about the same thing,
+    whatever their sentences say.
+    """
+
+    link: Link
+    what: str
+    next_step: str
+    request: Request
+    cause: str = ""
+    severity: Severity = "error"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The template after the chain. A link with findings has no step, unless the whole chain showed them.
+    """The template after the chain. A link with problems has no step, unless the whole chain showed them.
 
-    `said` are warnings of what plugins print, log and warn of.
+    `output` has warnings of what plugins print, log and warn of.
     """
 
     template: PodTemplate
     companions: tuple[Companion, ...] = ()
     steps: tuple[Step, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    said: tuple[Finding, ...] = ()
+    link_problems: tuple[LinkProblem, ...] = ()
+    output: tuple[LinkProblem, ...] = ()
     problems: tuple[Problem, ...] = ()  # of the generated template, and warnings of what links override
 
     @property
@@ -95,7 +141,7 @@ def run(template: PodTemplate, request: Request, links: Iterable[BoundLink], che
     """Run all links in whose scope the pod is, in the order of chains.
 
     `check` is the one that the template of a document passes too: what it finds in an edited template
-    and not in the generated one is a finding.
+    and not in the generated one is a problem of the link.
     """
     try:
         generated: PodTemplate = unpacked(packed(template)) if is_plain(template) else plain(template)
@@ -106,7 +152,7 @@ def run(template: PodTemplate, request: Request, links: Iterable[BoundLink], che
         return Outcome(generated)
     pod = _Pod(generated, request, check)
     outcome = _run(pod, ordered, checked=False)
-    if outcome.findings or not _is_sound(outcome, pod):
+    if outcome.link_problems or not _is_sound(outcome, pod):
         outcome = _run(pod, ordered, checked=True)
     return replace(outcome, template=with_fingerprints(outcome.template, outcome.companions))
 
@@ -122,14 +168,14 @@ class _Pod:
     def mistakes(self, edited: PodTemplate) -> list[Mistake]:
         """Return what is gone of the generated template, and what contradicts its place and document."""
         mistakes = list(guard(self.generated, edited))
-        told = {mistake.at for mistake in mistakes if mistake.at}
-        against = [mistake for mistake in self.check(edited) if mistake.at not in told]
-        if against:
-            written = {(mistake.at, mistake.what) for mistake in self.check(self.generated)}
+        guarded = {mistake.at for mistake in mistakes if mistake.at}
+        others = [mistake for mistake in self.check(edited) if mistake.at not in guarded]
+        if others:
+            before = {(mistake.at, mistake.what) for mistake in self.check(self.generated)}
             mistakes += (
                 Mistake(f"{mistake.at[0]}: {mistake.what}", mistake.next_step)
-                for mistake in against
-                if (mistake.at, mistake.what) not in written
+                for mistake in others
+                if (mistake.at, mistake.what) not in before
             )
         return mistakes
 
@@ -139,12 +185,50 @@ def _is_sound(outcome: Outcome, pod: _Pod) -> bool:
         packed_mistakes(packed(outcome.template)) or pod.mistakes(outcome.template)
     ):
         return False
-    return not injected_twice(outcome.steps, {}, outcome.template)
+    return not _injected_twice(outcome.steps, {}, outcome.template)
 
 
 def in_order(links: Iterable[BoundLink]) -> list[BoundLink]:
     """Return the links in the order in which they run."""
     return sorted(links, key=lambda bound: ORIGINS.index(bound.link.origin))
+
+
+@dataclass
+class _WrittenFields:
+    """The fields that links of a chain changed so far, with the last link and its value."""
+
+    by_identity: dict[str, tuple[Link, object]] = field(default_factory=dict)
+
+    def conflicts(self, differing: Differences) -> Iterator[str]:
+        """Yield what changes of fields do to those that earlier links changed to another value."""
+        for fields in differing.leaves:
+            for identity, before, after in fields:
+                link, value = self.by_identity.get(identity, (None, after))
+                if link is not None and value != after:
+                    yield _conflict(link, identity, before, after)
+                    break  # an entry that is removed has many fields
+
+    def add(self, link: Link, differing: Differences) -> None:
+        """Remember what the link changed."""
+        for identity, _, after in chain.from_iterable(differing.leaves):
+            self.by_identity[identity] = (link, after)
+        for old, new in differing.renamed:
+            self._rename(old, new)
+
+    def _rename(self, old: str, new: str) -> None:
+        """Let what links wrote into an entry of a list be found under the identity that it has now."""
+        for identity in [identity for identity in self.by_identity if identity.startswith(old)]:
+            if (rest := identity.removeprefix(old))[:1] in ("", ".", "["):
+                self.by_identity[new + rest] = self.by_identity.pop(identity)
+
+
+def _conflict(link: Link, identity: str, before: object, after: object) -> str:
+    does = "removes it" if after is None else f"changes it to {in_words(identity, after)}"
+    place = f" ({link.where})" if link.where else ""
+    return (
+        f"{identity} was set to {in_words(identity, before)} by plugin {link.spec.name} of the "
+        f"{link.origin} chain, {link.path}{place}, and this link {does}"
+    )
 
 
 @dataclass
@@ -154,9 +238,9 @@ class _Progress:
     data: bytes
     companions: tuple[Companion, ...] = ()
     steps: list[Step] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    said: list[Finding] = field(default_factory=list)
-    written: WrittenFields = field(default_factory=WrittenFields)
+    link_problems: list[LinkProblem] = field(default_factory=list)
+    output: list[LinkProblem] = field(default_factory=list)
+    written: _WrittenFields = field(default_factory=_WrittenFields)
 
 
 def _run(pod: _Pod, links: list[BoundLink], *, checked: bool) -> Outcome:
@@ -164,21 +248,172 @@ def _run(pod: _Pod, links: list[BoundLink], *, checked: bool) -> Outcome:
     progress = _Progress(packed(pod.generated))
     for bound in links:
         if not bound.link.acts_on(pod.request):
-            progress.steps.append(_step(bound, in_scope=False))
-        elif checked or not progress.findings:
-            said: list[str] = []
-            with hearing(said):
-                _link(progress, bound, pod, checked=checked)
-            progress.said += edit_warnings(bound.link, said, pod.request)
+            progress.steps.append(_step(bound, None))
+        elif checked or not progress.link_problems:
+            output: list[str] = []
+            with capture_output(output):
+                _run_link(progress, bound, pod, checked=checked)
+            progress.output += _output_warnings(bound.link, output, pod.request)
     warnings = tuple(_holds_still(progress, links, pod.request))
     return Outcome(
         unpacked(progress.data),
         progress.companions,
         tuple(progress.steps),
-        tuple(progress.findings),
-        tuple(progress.said),
+        tuple(progress.link_problems),
+        tuple(progress.output),
         warnings,
     )
+
+
+def _run_link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) -> None:
+    """Run one link, and take over what it did unless something is wrong with it."""
+    cause = ""
+    try:
+        change = _change(progress, bound, pod.request, checked=checked)
+        mistakes = _mistakes(progress, bound, pod, change, checked=checked)
+    except PluginMistakes as error:
+        mistakes = error.mistakes
+    except PluginCodeError as error:
+        mistakes, cause = (Mistake(str(error), _KEEP_WORD if error.cause else _MEND),), error.cause
+    except PluginError as error:
+        mistakes = (_with_step(str(error)),)
+    except ValueError as error:
+        # The template cannot be packed, which a checked run says in words.
+        mistakes = (Mistake(str(error), _STEP),)
+    if mistakes:
+        progress.link_problems += (
+            LinkProblem(
+                bound.link, shortened(mistake.what.rstrip(".")), mistake.next_step, pod.request, cause
+            )
+            for mistake in mistakes
+        )
+        return
+    bound.trials[change.result.trial] = change.differences
+    progress.written.add(bound.link, change.differences)
+    progress.steps.append(_step(bound, change))
+    progress.data, progress.companions = change.data, change.companions
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a run of a link would change: the template after it, packed, and the companions so far."""
+
+    result: LinkResult
+    differences: Differences
+    data: bytes
+    added: tuple[Companion, ...]
+    companions: tuple[Companion, ...]
+
+
+def _change(progress: _Progress, bound: BoundLink, request: Request, *, checked: bool) -> _Change:
+    """Run a link and compare what it gave with what it got. Raises PluginError."""
+    result = run_link(bound, progress.data, request, checked=checked)
+    added = tuple(
+        checked_companion(given, plugin=bound.plugin.name, request=request) for given in result.companions
+    )
+    companions = progress.companions
+    for companion in added:
+        companions = add(companions, companion)
+    differing = bound.trials.get(result.trial)
+    if differing is None:
+        try:
+            differing = differences(unpacked(progress.data), unpacked(result.data))
+        except TypeError:  # only an unchecked template can have such keys
+            raise PluginCodeError("a key is no text") from None
+        if not checked and any(
+            change.after is None or not is_plain(change.after, nulls=False) for change in differing.changes
+        ):
+            raise PluginCodeError("something was removed, or is no JSON value")
+    # Where only the order of keys differs, the template stays as it was.
+    data = result.data if differing.changes else progress.data
+    return _Change(result, differing, data, added, companions)
+
+
+def _mistakes(
+    progress: _Progress, bound: BoundLink, pod: _Pod, change: _Change, *, checked: bool
+) -> Sequence[Mistake]:
+    """Return what is wrong with a change, by the first rule that finds anything. Raises PluginError."""
+    # Compared with the generated template: a plugin may change what another plugin added.
+    if checked:
+        template = unpacked(change.data)
+        mistakes = pod.mistakes(template)
+        mistakes += _injected_twice(progress.steps, change.result.injected, template)
+        if mistakes:
+            return mistakes
+    if bound.plugin.holds and (own := _held(bound, unpacked(change.data))):
+        return (Mistake(f"its holds finds fault with what its own edit made: {own[0].what}", _MEND),)
+    # To unpack templates is what most of the time of a chain goes to.
+    if change.companions and (mistakes := misread(unpacked(change.data), change.companions)):
+        return mistakes
+    if bound.link.spec.override:
+        return ()
+    conflicts = (
+        *progress.written.conflicts(change.differences),
+        *_injected_otherwise(progress.steps, change.result.injected),
+    )
+    return [Mistake(what, _OVERRIDE) for what in conflicts]
+
+
+def _with_step(text: str) -> Mistake:
+    """Return what a plugin says is wrong, and the next step, which it says behind the last semicolon."""
+    what, _, step = text.rstrip(".").rpartition("; ")
+    return Mistake(what, step[0].upper() + step[1:]) if what and step else Mistake(text, _STEP)
+
+
+def _step(bound: BoundLink, change: _Change | None) -> Step:
+    """Return the step of a link, without a change that of one in whose scope the pod is not."""
+    return Step(
+        bound.plugin.name,
+        bound.link.origin,
+        bound.link.path,
+        bound.fingerprint,
+        change.differences.changes if change else (),
+        change.added if change else (),
+        bound.plugin.version,
+        change is not None,
+        change.result.remarks if change else (),
+        change.result.injected if change else {},
+    )
+
+
+def _injected_otherwise(steps: Iterable[Step], injected: Injected) -> list[str]:
+    """Return what a link says of sidecars of which an earlier link says something else."""
+    earlier = {name: step for step in steps for name in step.injected}
+    return [
+        f"plugin {earlier[name].plugin} of the {earlier[name].origin} chain, {earlier[name].path}, says that "
+        f"the injected container {name} requests {in_amounts(earlier[name].injected[name])}, and this link "
+        f"says {in_amounts(requests)}"
+        for name, requests in injected.items()
+        if name in earlier and earlier[name].injected[name] != requests
+    ]
+
+
+def _injected_twice(steps: Iterable[Step], injected: Injected, template: PodTemplate) -> list[Mistake]:
+    """Return what a link, or a link before it, says of a sidecar whose container is in the template itself.
+
+    Kubernetes would refuse a second container of its name, or the webhook merges the two by rules of its own.
+    """
+    whose = {
+        name: f"plugin {step.plugin} of the {step.origin} chain, {step.path},"
+        for step in steps
+        for name in step.injected
+    } | dict.fromkeys(injected, "this link")
+    if not whose:
+        return []
+    names = [container["name"] for part in _CONTAINERS for container in template["spec"].get(part, ())]
+    return [
+        Mistake(
+            f"container {name} is in the template already, and {whose[name]} says that a webhook injects it",
+            _ONCE,
+        )
+        for name in names
+        if name in whose
+    ]
+
+
+def in_amounts(requests: Mapping[str, str]) -> str:
+    """Return requests in words, such as `cpu 100m, memory 128Mi`."""
+    return ", ".join(f"{resource} {amount}" for resource, amount in requests.items()) or "nothing"
 
 
 def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) -> Iterator[Problem]:
@@ -191,255 +426,88 @@ def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) 
             continue
         template = unpacked(progress.data)
         try:
-            with hearing([]):  # it says what it said after its own link
-                mistakes = held(holder, unpacked(progress.data))
-        except PluginError as error:
-            progress.findings.append(Finding(holder.link, shortened(str(error)), _MEND, request))
+            with capture_output([]):  # it prints what it printed after its own link
+                mistakes = _held(holder, unpacked(progress.data))
+        except PluginCodeError as error:
+            progress.link_problems.append(LinkProblem(holder.link, shortened(str(error)), _MEND, request))
             continue
         for mistake in mistakes:
             at = place(template, mistake.at)
             changed = [other for other in later if other.changes]
             breaker = next((other for other in reversed(changed) if other.changed(at)), changed[-1])
             link = bound_of[breaker.origin, breaker.path].link
-            what, next_step = broken(holder.link, mistake)
+            what, next_step = _broken(holder.link, mistake)
             if link.spec.override:
                 yield replace(link.problem(f"plugin {breaker.plugin} {what}", next_step), severity="warning")
             else:
-                progress.findings.append(Finding(link, shortened(what), next_step, request))
+                progress.link_problems.append(LinkProblem(link, shortened(what), next_step, request))
 
 
-def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) -> None:
-    """Run one link, and take over what it did unless there is something against it."""
-    request = pod.request
-
-    def finding(what: str, next_step: str = _STEP, *, cause: str = "") -> None:
-        progress.findings.append(Finding(bound.link, shortened(what.rstrip(".")), next_step, request, cause))
-
+def _held(bound: BoundLink, template: PodTemplate) -> tuple[Mistake, ...]:
+    """Return what the plugin of a link finds wrong with a template. Raises PluginCodeError."""
+    function = bound.plugin.holds
+    if function is None:
+        return ()
     try:
-        edited = tried(bound, progress.data, request, checked=checked)
-        added = tuple(
-            checked_companion(given, plugin=bound.plugin.name, request=request) for given in edited.companions
-        )
-        companions = progress.companions
-        for new in added:
-            companions = add(companions, new)
-    except Refusing as error:
-        for mistake in error.mistakes:
-            finding(mistake.what, mistake.next_step)
-        return
-    except PluginCodeError as error:
-        finding(str(error), _KEEP_WORD if error.cause else _MEND, cause=error.cause)
-        return
+        mistakes = call(lambda: function(template, bound.config), file=file_of(function))
     except PluginError as error:
-        finding(*_with_step(str(error)))
-        return
-    except ValueError as error:
-        # The template cannot be packed, which a checked run says in words.
-        finding(str(error))
-        return
-    differing = bound.trials.get(edited.trial)
-    if differing is None:
-        try:
-            differing = differences(unpacked(progress.data), unpacked(edited.data))
-        except TypeError:  # only an unchecked template can have such keys
-            finding("a key is no text")
-            return
-        if not checked and any(
-            change.after is None or not is_plain(change.after, nulls=False) for change in differing.changes
-        ):
-            finding("something was removed, or is no JSON value")
-            return
-    # Where only the order of keys differs, the template stays as it was.
-    data = edited.data if differing.changes else progress.data
-    # Compared with the generated template: a plugin may change what another plugin added.
-    if checked and (mistakes := _mistakes(progress, pod, edited, unpacked(data))):
-        for mistake in mistakes:
-            finding(mistake.what, mistake.next_step)
-        return
-    try:
-        if bound.plugin.holds and (own := held(bound, unpacked(data))):
-            finding(f"its holds finds fault with what its own edit made: {own[0].what}", _MEND)
-            return
-    except PluginError as error:
-        finding(str(error), _MEND)
-        return
-    # To unpack templates is what most of the time of a chain goes to.
-    if companions and (mistakes := misread(unpacked(data), companions)):
-        for mistake in mistakes:
-            finding(mistake.what, mistake.next_step)
-        return
-    if not bound.link.spec.override:
-        conflicts = [
-            *progress.written.conflicts(differing),
-            *injected_otherwise(progress.steps, edited.injected),
-        ]
-        for what in conflicts:
-            finding(what, _OVERRIDE)
-        if conflicts:
-            return
-    bound.trials[edited.trial] = differing
-    progress.written.add(bound.link, differing)
-    progress.steps.append(_step(bound, differing.changes, added, edited))
-    progress.data, progress.companions = data, companions
+        raise PluginCodeError(str(error)) from error
+    if not isinstance(mistakes, list | tuple) or not all(
+        isinstance(mistake, Mistake) for mistake in mistakes
+    ):
+        raise PluginCodeError(f"its holds returns {type(mistakes).__name__}, but must return Mistakes")
+    return tuple(mistakes)
 
 
-def _with_step(text: str) -> tuple[str, str]:
-    """Return what a plugin says is wrong, and the next step, which it says behind the last semicolon."""
-    what, _, step = text.rstrip(".").rpartition("; ")
-    return (what, step[0].upper() + step[1:]) if what and step else (text, _STEP)
+def _broken(holder: Link, mistake: Mistake) -> tuple[str, str]:
+    """Return what to say of the link that broke what an earlier one holds pods to, and the next step."""
+    what = (
+        f"breaks what plugin {holder.spec.name} of the {holder.origin} chain, {holder.path}, holds pods to: "
+        f"{mistake.what}"
+    )
+    return what, f"{mistake.next_step}, or name {holder.spec.name} behind this link too"
 
 
-def _mistakes(progress: _Progress, pod: _Pod, edited: Tried, template: PodTemplate) -> list[Mistake]:
-    return pod.mistakes(template) + injected_twice(progress.steps, edited.injected, template)
+def _output_warnings(link: Link, output: Iterable[str], request: Request) -> Iterator[LinkProblem]:
+    """Yield the warning of what the plugin of a link printed while it edited the pods."""
+    if text := text_of(output):
+        yield LinkProblem(link, text, HEED_OUTPUT, request, severity="warning")
 
 
-def _step(
-    bound: BoundLink,
-    differing: tuple[FieldChange, ...] = (),
-    companions: tuple[Companion, ...] = (),
-    edited: Tried | None = None,
-    *,
-    in_scope: bool = True,
-) -> Step:
-    link = bound.link
-    return Step(
-        bound.plugin.name,
-        link.origin,
-        link.path,
-        bound.fingerprint,
-        differing,
-        companions,
-        bound.plugin.version,
-        in_scope,
-        edited.remarks if edited else (),
-        edited.injected if edited else {},
+def problems_of(link_problems: Iterable[LinkProblem]) -> Iterator[Problem]:
+    """Yield a problem for each link and thing that is wrong with it, which names the first of its pods.
+
+    Problems on several pods count as one if they have one cause, or differ in names of the pod alone.
+    """
+    groups: dict[tuple[str, str, str, str, Severity], list[LinkProblem]] = {}
+    for problem in link_problems:
+        link = problem.link
+        about = problem.cause or _without_names(problem)
+        groups.setdefault((link.kind, link.key, link.path, about, problem.severity), []).append(problem)
+    for group in groups.values():
+        first = group[0]
+        pods = len(dict.fromkeys(_pod(problem.request) for problem in group))
+        more = f", and {pods - 1} more" if pods > 1 else ""
+        verb = "" if first.severity == "error" else " says"
+        what = f"plugin {first.link.spec.name}{verb}: {first.what} ({_pod(first.request)}{more})"
+        yield replace(first.link.problem(what, first.next_step), severity=first.severity)
+
+
+def _pod(request: Request) -> str:
+    return (
+        f"deployment {request.namespace}/{request.deployment.name}, role {request.role} "
+        f"on {request.cluster.name}/{request.pool.name}"
     )
 
 
-def bind(
-    links: Iterable[Link], registry: Registry, *, roles: tuple[str, ...]
-) -> tuple[tuple[BoundLink, ...], tuple[Problem, ...]]:
-    """Return the links that can run, in their order, and every problem of the others and of their scopes.
-
-    `roles` are those of all deployments that the links can act on.
-    """
-    bound: list[BoundLink] = []
-    problems: list[Problem] = []
-    for link in links:
-        said: list[str] = []
-        with hearing(said):
-            ready = _bound(link, registry)
-        if isinstance(ready, BoundLink):
-            bound.append(ready)
-        else:
-            problems += ready
-        problems += config_warnings(link, said, field="config")
-        problems += _scope_problems(link, roles)
-    return tuple(bound), tuple(problems)
-
-
-def _bound(link: Link, registry: Registry) -> BoundLink | tuple[Problem, ...]:
-    plugin = _registered(link, registry)
-    if not isinstance(plugin, Plugin):
-        return plugin
-    config = _read(link, plugin)
-    if isinstance(config, tuple):
-        return config
-    untouched = _read(link, plugin)
-    if isinstance(untouched, tuple):
-        return untouched
-    try:
-        # Serializers of a config are code of others, as the plugin itself.
-        marks = [call(partial(fingerprint, read), file=file_of(plugin.edit)) for read in (config, untouched)]
-    except PluginError as error:
-        what = f"build plugin {plugin.name}: its config cannot be written as JSON: {error}"
-        return (link.problem(what, "Mend the plugin: fields of a config are plain values", field="config"),)
-    if marks[0] != marks[1] or differ(config, untouched):
-        what = f"build plugin {plugin.name}: its config is another one each time it is read"
-        return (link.problem(what, "Mend its validators and defaults", field="config"),)
-    return BoundLink(link, plugin, config, untouched, marks[0])
-
-
-def _scope_problems(link: Link, roles: tuple[str, ...]) -> Iterator[Problem]:
-    whose = "the deployment does not have" if link.origin == "deployment" else "no deployment has"
-    for index, role in enumerate(link.spec.scope.roles):
-        if role not in roles:
-            yield link.problem(
-                f"scope of plugin {link.spec.name} names {role}, a role {whose}",
-                one_of(role, roles, "Its roles" if link.origin == "deployment" else "Roles"),
-                field=f"scope.roles[{index}]",
-            )
-
-
-def _registered(link: Link, registry: Registry) -> Plugin | tuple[Problem, ...]:
-    name = link.spec.name
-    if link.spec.type != "BuiltIn":
-        what = f"plugin {name} has unsupported type {link.spec.type}"
-        return (link.problem(what, "Write type: BuiltIn, or leave type out", field="type"),)
-    if plugin := registry.get(name):
-        return plugin
-    if name in registry.unusable:
-        return ()  # the registry says why
-    if origin := registry.not_allowed.get(name):
-        what = f"plugin {name} ({origin}) is not allowed in this stack"
-        # A module of the project is reviewed with the settings.
-        version = "" if origin.endswith(".py") else ", version: ..."
-        next_step = f"Review it, and add {{name: {name}{version}}} to inferfleet:allowedPlugins"
-        return (link.problem(what, next_step, field="name"),)
-    next_step = one_of(name, registry.names, "Registered are")
-    return (link.problem(f"plugin {name} is not registered", next_step, field="name"),)
-
-
-def _read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
-    """Return the validated config, which shares nothing with the document, or every problem of it."""
-    try:
-        # As in Kthena, an absent config and null are an empty one.
-        raw = plain({} if link.spec.config is None else link.spec.config, "config")
-    except NotPlain as error:
-        what, next_step = (
-            f"build plugin {plugin.name}: {error}",
-            "Put dates in quotes, and write keys as text",
-        )
-        return (link.problem(what, next_step, field="config"),)
-    try:
-        # Validators of a config are code of others, as the plugin itself.
-        holder, problems = call(
-            lambda: validated(_holder(plugin.config), {"config": raw}),
-            file=file_of(plugin.edit),
-        )
-    except PluginError as error:
-        what = f"build plugin {plugin.name}: {shortened(str(error))}"
-        next_step = "Mend the plugin: validators raise ValueError, or mistaken(what, next_step)"
-        return (link.problem(what, next_step, field="config"),)
-    if holder is None:
-        return tuple(
-            link.problem(
-                shortened(f"build plugin {plugin.name}: {problem.what}"),
-                problem.next_step,
-                field=problem.path,
-            )
-            for problem in problems
-        )
-    config: BaseModel = holder.config  # type: ignore[attr-defined]  # the one field of a holder
-    return config
-
-
-def fingerprint(config: BaseModel) -> str:
-    """Return 8 hex digits that change with what the config says.
-
-    They depend neither on the order of keys nor on whether a default is written, so that what means the same
-    is the same.
-    """
-    said = config.model_dump(by_alias=True, exclude_defaults=True)
-    return names.digest(said, default=_in_json)
-
-
-def _in_json(value: Any) -> Any:
-    """Return what JSON has no form for, such as a set, as what it has one for."""
-    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
-
-
-@cache
-def _holder(config: type[BaseModel]) -> type[BaseModel]:
-    """Return a model around the config, so that problems call it `config` and not a document."""
-    return create_model("Holder", config=(config, ...))
+def _without_names(problem: LinkProblem) -> str:
+    request = problem.request
+    own = (
+        request.workload,
+        request.deployment.name,
+        request.namespace,
+        request.cluster.name,
+        request.pool.name,
+    )
+    names = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True))
+    return re.sub(rf"(?<![A-Za-z0-9])({names})(?![A-Za-z0-9])", "…", problem.what)

@@ -66,38 +66,38 @@ def checked_companion(given: Companion, *, plugin: str, request: Request) -> Com
     name = metadata.get("name") if isinstance(metadata, dict) else None
     suffix = _suffix(name, plugin, request.workload)
     if not isinstance(metadata, dict) or suffix is None:
-        wanted = names.companion(request.workload, plugin)
+        expected = names.companion(request.workload, plugin)
         raise PluginCodeError(
-            f"the companion {kind} is named {shown(str(name))}, but it must be named {wanted}, or with a "
+            f"the companion {kind} is named {shown(str(name))}, but it must be named {expected}, or with a "
             "suffix; take request.companion_name"
         )
-    told = {key: value for key, value in metadata.items() if value is not None}
-    whole = {**manifest, "metadata": {"name": name, "namespace": request.namespace, **told}}
+    given_metadata = {key: value for key, value in metadata.items() if value is not None}
+    whole = {**manifest, "metadata": {"name": name, "namespace": request.namespace, **given_metadata}}
     thing = f"{kind} {name}"
-    if against := (
-        *_refused(whole, request),
-        *_own(whole, request),
+    if reasons := (
+        *_forbidden(whole, request),
+        *_metadata_mistakes(whole, request),
         *_immutable(whole, suffix),
         *_inexact(whole),
     ):
-        raise PluginCodeError(f"the companion {thing} {'; '.join(against)}")
+        raise PluginCodeError(f"the companion {thing} {'; '.join(reasons)}")
     if mistakes := tuple(object_mistakes(whole)):
         raise malformed(f"a {thing}", mistakes)
     return replace(given, manifest=without_nulls(whole))
 
 
-def add(known: tuple[Companion, ...], new: Companion) -> tuple[Companion, ...]:
+def add(companions: tuple[Companion, ...], new: Companion) -> tuple[Companion, ...]:
     """Return the companions with a new one; equal ones count once.
 
     Raises PluginError for another object of the same kind and name.
     """
-    for old in known:
+    for old in companions:
         if _identity(old) == _identity(new) and old != new:
             raise PluginCodeError(
                 f"the companion {new.title} clashes with another of that name; give one of the two a suffix, "
                 "or let the plugin run once"
             )
-    return known if new in known else (*known, new)
+    return companions if new in companions else (*companions, new)
 
 
 def _given(manifest: Any) -> str:
@@ -144,7 +144,7 @@ def _immutable(manifest: dict[str, Any], suffix: str) -> Iterator[str]:
         )
 
 
-def _own(manifest: dict[str, Any], request: Request) -> Iterator[str]:
+def _metadata_mistakes(manifest: dict[str, Any], request: Request) -> Iterator[str]:
     """Yield what a companion says of itself and only the system, or the cluster, may say."""
     metadata = manifest["metadata"]
     if metadata["namespace"] != request.namespace:
@@ -156,8 +156,8 @@ def _own(manifest: dict[str, Any], request: Request) -> Iterator[str]:
         if metadata.get(key):
             yield f"has metadata.{key}: {why}; remove it"
     for part, word in (("labels", "label"), ("annotations", "annotation")):
-        of_part = metadata.get(part)
-        for key in of_part if isinstance(of_part, dict) else ():
+        entries = metadata.get(part)
+        for key in entries if isinstance(entries, dict) else ():
             if key.startswith(f"{names.DOMAIN}/") or key == names.MANAGED_BY:
                 yield f"has the {word} {shown(key)}, which only the system sets"
             elif key.startswith(_OF_ENGINE) and key != _WAIT_FOR:
@@ -171,7 +171,7 @@ def _identity(companion: Companion) -> tuple[str, str, str]:
     return (manifest["apiVersion"].rpartition("/")[0], manifest["kind"], manifest["metadata"]["name"])
 
 
-def _refused(manifest: dict[str, Any], request: Request) -> Iterator[str]:
+def _forbidden(manifest: dict[str, Any], request: Request) -> Iterator[str]:
     """Yield why no plugin may add this object, and what to do instead."""
     version, kind = manifest["apiVersion"], manifest["kind"]
     group = version.rpartition("/")[0]
@@ -386,9 +386,9 @@ def _keys(template: PodTemplate) -> Iterator[tuple[str, str, str]]:
     spec = template["spec"]
     for volume in spec.get("volumes", []):
         for source in (volume, *volume.get("projected", {}).get("sources", [])):
-            of_map = source.get("configMap", {})
-            for item in () if of_map.get("optional") else of_map.get("items", []):
-                yield f"volume {volume['name']}", of_map.get("name", ""), item["key"]
+            config_map = source.get("configMap", {})
+            for item in () if config_map.get("optional") else config_map.get("items", []):
+                yield f"volume {volume['name']}", config_map.get("name", ""), item["key"]
     for container in (*spec.get("initContainers", []), *spec["containers"]):
         for variable in container.get("env", []):
             reference = variable.get("valueFrom", {}).get("configMapKeyRef", {})

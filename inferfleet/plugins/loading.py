@@ -23,9 +23,8 @@ from inferfleet.documents.loading.border import Refused, read_regular
 from inferfleet.documents.loading.schema import config_schema
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import one_of, shown
-from inferfleet.plugins.calling import call, shortened
+from inferfleet.plugins.calling import HEED_OUTPUT, call, capture_output, shortened, text_of
 from inferfleet.plugins.contract import Plugin, PluginError
-from inferfleet.plugins.hearing import HEED, hearing, text_of
 from inferfleet.plugins.registry import MODULES, Registry, builtin, mistakes_of
 
 FOLDER = "plugins"
@@ -126,8 +125,8 @@ def found_plugins(
     """
     registry = builtin(wanted)
     candidates = list(_in_folder(root)) if root else []
-    known = {*registry.names, *(candidate.name for candidate in candidates)}
-    if settings.allowed_plugins or wanted is None or wanted - known:
+    names = {*registry.names, *(candidate.name for candidate in candidates)}
+    if settings.allowed_plugins or wanted is None or wanted - names:
         candidates += installed()
     allowed = {plugin.name for plugin in settings.allowed_plugins}
     loaded = [
@@ -135,15 +134,15 @@ def found_plugins(
         for place, plugin in enumerate(settings.allowed_plugins)
     ]
     return replace(
-        registry.with_(*(made.plugin for made in loaded if made.plugin)),
-        origins={made.name: made.origin for made in loaded},
+        registry.with_(*(each.plugin for each in loaded if each.plugin)),
+        origins={each.name: each.origin for each in loaded},
         not_allowed={
             candidate.name: candidate.origin
             for candidate in candidates
             if candidate.name not in allowed and candidate.name not in registry.names
         },
-        remarks=tuple(made.remark for made in loaded if made.remark),
-        unusable={made.name: made.problem for made in loaded if made.problem},
+        remarks=tuple(each.remark for each in loaded if each.remark),
+        unusable={each.name: each.problem for each in loaded if each.problem},
     )
 
 
@@ -178,7 +177,7 @@ def installed() -> Iterator[Candidate]:
         yield Candidate(point.name, origin, entry_point=point, version=title.rpartition(" ")[2])
 
 
-class Refusal(Exception):  # noqa: N818 (it says what happened to the plugin)
+class PluginProblem(Exception):  # noqa: N818 (a problem of a plugin that cannot be used)
     """Raised instead of returning a plugin. `line` is that of a module in the project."""
 
     def __init__(self, what: str, next_step: str = _STEP, *, line: int = 1) -> None:
@@ -210,76 +209,79 @@ def _loaded(
             f"plugin {allowed.name} {what}", next_step, path, where, kind="Settings", key=settings.stack
         )
 
-    def refused(what: str, next_step: str) -> _Loaded:
+    def unusable_because(what: str, next_step: str) -> _Loaded:
         return _Loaded(allowed.name, problem=problem(what, next_step))
 
     if not outside:
         step = f"Unset {BUILT_IN_ONLY}, or name documents by path to check them without the stack's plugins"
-        return refused(f"is not imported, because of {BUILT_IN_ONLY}={BUILT_IN}", step)
+        return unusable_because(f"is not imported, because of {BUILT_IN_ONLY}={BUILT_IN}", step)
     if allowed.name in MODULES:
-        return refused("comes with inferfleet and is always allowed", "Remove it from the list")
+        return unusable_because("comes with inferfleet and is always allowed", "Remove it from the list")
     matching = [candidate for candidate in candidates if candidate.name == allowed.name]
     if not matching:
         file = f"{FOLDER}/{allowed.name.replace('-', '_')}.py"
         names = {candidate.name for candidate in candidates}
         what = f"is neither in {file} nor an entry point of the group {GROUP}"
         step = one_of(allowed.name, names, "There are") if names else f"Write {file}, or install its package"
-        return refused(what, step)
+        return unusable_because(what, step)
     if len(matching) > 1:
         origins = " and in ".join(candidate.origin for candidate in matching)
-        return refused(f"is in {origins}", "Remove or rename one of them")
+        return unusable_because(f"is in {origins}", "Remove or rename one of them")
     (candidate,) = matching
-    said: list[str] = []
-    plugin, wrong, remark = None, None, None
+    output: list[str] = []
+    plugin, unusable, remark = None, None, None
     try:
-        with hearing(said):
+        with capture_output(output):
             plugin = _imported(candidate, root, allowed=allowed.version)
-    except Refusal as refusal:
+    except PluginProblem as error:
         # A module of the project has its own line; of a package, the line in the settings says which one.
-        where = Where(candidate.origin, refusal.line) if candidate.file else None
-        wrong = problem(f"({candidate.origin}) {refusal.what}", refusal.next_step, where)
-    if text := text_of(said):
+        where = Where(candidate.origin, error.line) if candidate.file else None
+        unusable = problem(f"({candidate.origin}) {error.what}", error.next_step, where)
+    if text := text_of(output):
         remark = replace(
-            problem(f"({candidate.origin}) says while it is imported: {text}", HEED), severity="warning"
+            problem(f"({candidate.origin}) says while it is imported: {text}", HEED_OUTPUT),
+            severity="warning",
         )
-    return _Loaded(allowed.name, candidate.origin, plugin, wrong, remark)
+    return _Loaded(allowed.name, candidate.origin, plugin, unusable, remark)
 
 
 def _imported(candidate: Candidate, root: Path | None, *, allowed: str | None) -> Plugin:
     """Return the plugin, a package's of the version that is allowed.
 
-    Raises Refusal for whatever its code does wrong in the meantime, with its line.
+    Raises PluginProblem for whatever its code does wrong in the meantime, with its line.
     """
     if candidate.entry_point is not None and candidate.version != allowed:
         what = f"is version {candidate.version}, and the stack allows {allowed or 'no version of it'}"
         step = f"Review it, and write version: {candidate.version!r} in inferfleet:allowedPlugins"
-        raise Refusal(what, step)
+        raise PluginProblem(what, step)
     file = str(candidate.file or "")
 
     def run(function: Callable[[], Any]) -> Any:
         try:
             return call(function, file=file)
         except PluginError as error:
-            if isinstance(error.__cause__, Refusal):
+            if isinstance(error.__cause__, PluginProblem):
                 raise error.__cause__ from None
-            raise Refusal(
+            raise PluginProblem(
                 f"cannot be imported: {shortened(str(error))}", line=_line(str(error), file)
             ) from error
 
     plugin = run(candidate.entry_point.load if candidate.entry_point else lambda: _in_module(candidate, root))
     if not isinstance(plugin, Plugin):
-        raise Refusal(f"is of type {type(plugin).__name__}, but must be a Plugin of inferfleet.plugins.api")
+        raise PluginProblem(
+            f"is of type {type(plugin).__name__}, but must be a Plugin of inferfleet.plugins.api"
+        )
     if plugin.name != candidate.name:
         what = f"is called {plugin.name!r:.70} in its code, and {candidate.name} where it was found"
-        raise Refusal(what, "Give it one name")
+        raise PluginProblem(what, "Give it one name")
     # What a plugin is made of may be objects with code of their own, which runs when they are looked at.
     for mistake in run(lambda: tuple(mistakes_of(plugin))):
-        raise Refusal(f"cannot be registered: {mistake}", line=_line(mistake, file))
+        raise PluginProblem(f"cannot be registered: {mistake}", line=_line(mistake, file))
     # Types of a config may describe themselves, by code that runs when `plugins` and `schema` ask for it.
     run(lambda: config_schema(plugin.config))
     if candidate.version is not None and plugin.version != candidate.version:
         what = f"says that it is version {plugin.version}, but its package is {candidate.version}"
-        raise Refusal(what, "Give the plugin the version of its package")
+        raise PluginProblem(what, "Give the plugin the version of its package")
     return plugin
 
 
@@ -287,11 +289,11 @@ def _in_module(candidate: Candidate, root: Path | None) -> Any:
     """Run the module, under a name that no other project or version of it has in this process."""
     file = candidate.file
     if file is None or root is None:
-        raise Refusal("is in no file")
+        raise PluginProblem("is in no file")
     try:
         source = read_regular(file, root)
     except Refused as refused:
-        raise Refusal(f"cannot be read: the file {refused.why}", refused.next_step) from None
+        raise PluginProblem(f"cannot be read: the file {refused.why}", refused.next_step) from None
     digest = hashlib.sha256(str(file).encode() + b"\0" + source).hexdigest()[:12]
     module = ModuleType(f"inferfleet_project_plugins_{digest}.{file.stem}")
     module.__file__ = str(file)
@@ -300,7 +302,7 @@ def _in_module(candidate: Candidate, root: Path | None) -> Any:
     except (SyntaxError, ValueError) as error:
         line = (error.lineno or 1) if isinstance(error, SyntaxError) else 1
         what = f"is no Python: {error.msg if isinstance(error, SyntaxError) else error}"
-        raise Refusal(what, line=line) from None
+        raise PluginProblem(what, line=line) from None
     # Pydantic looks the types of a config up there.
     sys.modules[module.__name__] = module
     try:
@@ -309,7 +311,7 @@ def _in_module(candidate: Candidate, root: Path | None) -> Any:
         del sys.modules[module.__name__]
         raise
     if not hasattr(module, _NAME):
-        raise Refusal(f"has no {_NAME}", f"End the module with {_NAME} = Plugin(...)")
+        raise PluginProblem(f"has no {_NAME}", f"End the module with {_NAME} = Plugin(...)")
     return getattr(module, _NAME)
 
 

@@ -61,12 +61,12 @@ def put_field(within: dict[str, Any], *path: str, value: str | int | bool) -> No
     Raises PluginError where it has another value.
     """
     fields = mapping(within, *path[:-1])
-    there = fields.get(path[-1])
+    present = fields.get(path[-1])
     # In Python 1 equals True, in Kubernetes it does not.
-    if there is not None and (type(there), there) != (type(value), value):
+    if present is not None and (type(present), present) != (type(value), value):
         raise PluginError(
-            f"{path[-1]} {shown(str(value))} contradicts the template, which has {shown(str(there))}; remove "
-            "one of the two"
+            f"{path[-1]} {shown(str(value))} contradicts the template, which has {shown(str(present))}; "
+            "remove one of the two"
         )
     fields[path[-1]] = value
 
@@ -144,9 +144,9 @@ def put_init_container(
     with equal fields `same`, such as `("image", "args")`, is the same one, to which a later plugin has added,
     and stays as it is. Default: all fields. Raises PluginError for another one of its name.
     """
-    there = sequence(template, "spec", "initContainers")
-    _put(there, container, ("name",), "init container", same=same)
-    there.sort(key=lambda entry: entry.get("name") == ROUTING_PROXY)
+    entries = sequence(template, "spec", "initContainers")
+    _put(entries, container, ("name",), "init container", same=same)
+    entries.sort(key=lambda entry: entry.get("name") == ROUTING_PROXY)
 
 
 def add_capability(container: dict[str, Any], *capabilities: str) -> None:
@@ -194,17 +194,17 @@ def add_args(container: dict[str, Any], *arguments: str) -> tuple[str, ...]:
             f"container {container.get('name')} is started by the script of a shell, which gets no flags; "
             f"{' '.join(arguments)} must be in it",
         )
-    there = [*words, *(f"{flag}={value}" for flag, value in pairwise(words) if flag.startswith("-"))]
+    flags = [*words, *(f"{flag}={value}" for flag, value in pairwise(words) if flag.startswith("-"))]
     for argument in arguments:
         flag = argument.rpartition("=")[0] or argument
-        if argument not in there:
-            others = [other for other in there if (other.rpartition("=")[0] or other) == flag]
+        if argument not in flags:
+            others = [other for other in flags if (other.rpartition("=")[0] or other) == flag]
             if others:
                 raise PluginError(
                     f"the container has {others[-1]} already, and not {argument}; remove one of the two"
                 )
             container.setdefault("args", []).append(argument)
-            there.append(argument)
+            flags.append(argument)
     return ()
 
 
@@ -242,8 +242,8 @@ def _add_expression(term: dict[str, Any], wanted: dict[str, Any]) -> None:
         expressions.append({**wanted, "values": list(wanted["values"])})
 
 
-def _disagreement(label: str, values: Sequence[str], there: Sequence[Any]) -> PluginError:
+def _disagreement(label: str, values: Sequence[str], required: Sequence[Any]) -> PluginError:
     return PluginError(
         f"nodes with {label} {', '.join(values)} contradict the template, which requires "
-        f"{', '.join(map(str, there))}; remove one of the two"
+        f"{', '.join(map(str, required))}; remove one of the two"
     )

@@ -11,8 +11,8 @@ from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
 from inferfleet.documents.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins.chain import bind, run
-from inferfleet.plugins.link import Link
+from inferfleet.plugins.chain import run
+from inferfleet.plugins.link import Link, bind
 from inferfleet.plugins.put import engine
 from inferfleet.plugins.registry import builtin
 
@@ -50,4 +50,4 @@ def test_every_chain_that_is_shown_works(body: str) -> None:
     # Kubernetes takes huge pages only beside cores or memory.
     engine(template)["resources"].setdefault("requests", {})["memory"] = "16Gi"
     request = ON_GKE if "network-fabric" in body and "fabric:" not in body else REQUEST
-    assert run(template, request, bound, NO_CHECK).findings == ()
+    assert run(template, request, bound, NO_CHECK).link_problems == ()

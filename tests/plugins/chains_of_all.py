@@ -11,9 +11,9 @@ from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
 from inferfleet.documents.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins.chain import bind, run
+from inferfleet.plugins.chain import run
 from inferfleet.plugins.contract import Request
-from inferfleet.plugins.link import Link
+from inferfleet.plugins.link import Link, bind
 from inferfleet.plugins.registry import Registry, builtin
 
 PODS = 8
@@ -39,7 +39,7 @@ def digest_of_all(registry: Registry, request: Request) -> str:
     for number, links in enumerate(in_every_order(registry, request)):
         bound, _ = bind(links, registry, roles=(request.role,))
         outcome = run(pods[number % PODS], request, bound, NO_CHECK)
-        told = [[step.remarks for step in outcome.steps], [finding.what for finding in outcome.findings]]
+        told = [[step.remarks for step in outcome.steps], [problem.what for problem in outcome.link_problems]]
         digest.update(json.dumps([outcome.template, outcome.companions, told]).encode())
     return digest.hexdigest()
 

@@ -7,10 +7,9 @@ from one_request import NO_CHECK
 
 from inferfleet.documents.problems import Problem
 from inferfleet.plugins import contract
-from inferfleet.plugins.calling import problems_of
-from inferfleet.plugins.chain import Outcome, bind, run
+from inferfleet.plugins.chain import Outcome, problems_of, run
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request
-from inferfleet.plugins.link import Link
+from inferfleet.plugins.link import Link, bind
 from inferfleet.plugins.registry import Registry
 
 ROLES = ("decode", "prefill")
@@ -27,7 +26,7 @@ def ran(
     """What a chain gives, and every problem of its links."""
     bound, problems = bind(links, registry, roles=ROLES)
     outcome = run(template, request, bound, NO_CHECK)
-    return outcome, [*problems, *outcome.problems, *problems_of((*outcome.findings, *outcome.said))]
+    return outcome, [*problems, *outcome.problems, *problems_of((*outcome.link_problems, *outcome.output))]
 
 
 def outcome_of(template: PodTemplate, request: Request, links: Iterable[Link], registry: Registry) -> Outcome:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
-from inferfleet.plugins.chain import Outcome, bind, run
-from inferfleet.plugins.link import Link
+from inferfleet.plugins.chain import Outcome, run
+from inferfleet.plugins.link import Link, bind
 from inferfleet.plugins.registry import builtin
 
 ROOT = Path(__file__).parent.parent.parent
@@ -44,7 +44,7 @@ def test_every_example_changes_the_pod(generated: dict[str, Any], link: Link) ->
     engine["resources"]["requests"]["memory"] = "16Gi"
     engine["env"] = []  # no HF_HOME of its own
     result = outcome(generated, [link])
-    assert (result.findings, [step.effect for step in result.steps]) == ((), ["changed"])
+    assert (result.link_problems, [step.effect for step in result.steps]) == ((), ["changed"])
 
 
 @settings(deadline=None)  # a busy machine is no failure
@@ -54,7 +54,7 @@ def test_no_link_breaks_its_word_and_the_input_stays_as_it_was(
 ) -> None:
     before = copy.deepcopy(pod)
     result = outcome(pod, links)
-    said = [finding.what for finding in result.findings]
+    said = [problem.what for problem in result.link_problems]
     assert [what for what in said if "idempotent" in what or "deterministic" in what] == []
     assert pod == before
     assert outcome(pod, links) == result
@@ -66,9 +66,9 @@ def test_a_chain_in_which_each_link_is_named_twice_gives_the_same(
     pod: dict[str, Any], links: list[Link]
 ) -> None:
     result = outcome(pod, links)
-    assume(not result.findings)
+    assume(not result.link_problems)
     twice = outcome(pod, [link for link in links for _ in range(2)])
-    assert (twice.findings, plain(twice)) == ((), plain(result))
+    assert (twice.link_problems, plain(twice)) == ((), plain(result))
 
 
 @settings(deadline=None)
@@ -77,9 +77,9 @@ def test_a_chain_finds_nothing_to_do_on_its_own_output(pod: dict[str, Any], link
     """With those at the end that are documented to look at what the others made."""
     ordered = sorted(links, key=lambda link: LAST.index(link.spec.name) if link.spec.name in LAST else -1)
     result = outcome(pod, ordered)
-    assume(not result.findings)
+    assume(not result.link_problems)
     again = outcome(plain(result), ordered)
-    assert (again.findings, plain(again)) == ((), plain(result))
+    assert (again.link_problems, plain(again)) == ((), plain(result))
 
 
 def plain(result: Outcome) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from running import mine, outcome_of, ran
 from inferfleet.documents.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.documents.pods.diff import FieldChange
 from inferfleet.plugins import contract
-from inferfleet.plugins.calling import Step
-from inferfleet.plugins.chain import Outcome
+from inferfleet.plugins.chain import Outcome, Step
 from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Request
 from inferfleet.plugins.link import Link, Origin
 from inferfleet.plugins.registry import Registry, builtin
@@ -250,7 +249,7 @@ def test_whatever_a_plugin_does_wrong_becomes_a_problem_with_plugin_deployment_a
     assert said in problem.what
     assert problem.what.endswith(POD)
     assert (problem.kind, problem.key, problem.path) == ("ModelDeployment", "ml/web", "spec.plugins[0]")
-    assert dataclasses.replace(outcome, findings=()) == Outcome(generated)
+    assert dataclasses.replace(outcome, link_problems=()) == Outcome(generated)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from inferfleet.desired.demands.shares import admitted
 from inferfleet.documents.kinds.plugin_spec import PluginSpec
 from inferfleet.fleet.shapes import Pod, pod_of
 from inferfleet.plugins.api import Edited, PodTemplate, Request, SidecarConfig, put_container
-from inferfleet.plugins.calling import Step
-from inferfleet.plugins.chain import Outcome
+from inferfleet.plugins.chain import Outcome, Step
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import Registry
 

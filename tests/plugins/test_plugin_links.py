@@ -10,9 +10,8 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.problems import Where
-from inferfleet.plugins.chain import bind, fingerprint
 from inferfleet.plugins.contract import Config, Plugin
-from inferfleet.plugins.link import Link, links
+from inferfleet.plugins.link import Link, bind, fingerprint, links
 from inferfleet.plugins.registry import Registry, builtin
 
 LINES = {

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inferfleet.documents.pods.diff import FieldChange, changes
-from inferfleet.plugins.plain import plain
+from inferfleet.documents.pods.plain import plain
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["a", "b", "name"]),

@@ -21,7 +21,7 @@ from inferfleet.fleet.placement.sizes import cores, gib, needed
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import RESOURCES, Demand, Demands, Pod, PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.calling import Step, in_amounts
+from inferfleet.plugins.chain import Step, in_amounts
 from inferfleet.review.digest.texts import command_text
 from inferfleet.serving.engines.worker import WorkerPod
 

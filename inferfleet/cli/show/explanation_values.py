@@ -8,7 +8,7 @@ from inferfleet.desired.values import ReadyHook
 from inferfleet.fleet.placement.sizes import amounts
 from inferfleet.fleet.roles import DECODE
 from inferfleet.fleet.shapes import Demand, Pod, PoolKey
-from inferfleet.plugins.calling import Step
+from inferfleet.plugins.chain import Step
 
 
 def as_values(explained: Explanation) -> dict[str, Any]:

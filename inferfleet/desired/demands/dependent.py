@@ -23,11 +23,11 @@ def dependent(worked: Worked, made: tuple[Pods, ...]) -> Iterator[Problem]:
         spot, role = placed.spot, placed.role
         alone = spot._replace(pools=((role, spot.pool(role)),))
         first = worked.alike.get(((spot.deployment, role), pool_of(alone)))
-        if first is None or first == spot or placed.outcome.findings:
+        if first is None or first == spot or placed.outcome.link_problems:
             continue
         position = placed.request.position
         planned = next((pods for pods in worked.made[first][0] if pods.request.position == position), None)
-        if planned is None or planned.outcome.findings:
+        if planned is None or planned.outcome.link_problems:
             continue
         before, after = (_asked(admitted(pods.outcome)) for pods in (planned, placed))
         for path, there, here in (leaf for change in changes(before, after) for leaf in leaves(change)):

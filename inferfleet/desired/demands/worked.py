@@ -31,7 +31,7 @@ from inferfleet.fleet.shapes import (
     node,
 )
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.calling import Finding
+from inferfleet.plugins.chain import LinkProblem
 from inferfleet.plugins.link import Origin
 
 
@@ -77,7 +77,7 @@ def worked_out(documents: Documents, lock: Lock, chains: Chains) -> Worked:
     return Worked(replace(demands, edited=by_pool), made, alike)
 
 
-def unplaced_findings(worked: Worked, placed: Set[str]) -> Iterator[Finding]:
+def unplaced_link_problems(worked: Worked, placed: Set[str]) -> Iterator[LinkProblem]:
     """Yield what plugins did wrong, and said, on pods of deployments that are not among those with a place.
 
     A link that fails is told where its replicas found no place as well, once for pods that are alike: room
@@ -85,10 +85,10 @@ def unplaced_findings(worked: Worked, placed: Set[str]) -> Iterator[Finding]:
     """
     for spot in dict.fromkeys(worked.alike.values()):
         if spot.deployment not in placed:
-            of_spot, _, findings = worked.made[spot]
-            yield from findings
+            of_spot, _, link_problems = worked.made[spot]
+            yield from link_problems
             for of_position in of_spot:
-                yield from of_position.outcome.said
+                yield from of_position.outcome.output
 
 
 class _Acting:

@@ -7,9 +7,11 @@ else the API server refuses, the API server itself is asked.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.plain import unpacked
 from inferfleet.documents.pods.shape import Walk
 from inferfleet.documents.problems import Mistake, Steps
 from inferfleet.documents.wording import one_of, shown
@@ -37,6 +39,14 @@ def template_mistakes(template: Any) -> Iterator[Mistake]:
     for mistake in _between(kept.get("spec", {})):
         whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.at)))
     yield from _of_their_owners(whole, template.get("spec"), 1)
+
+
+# Pods of a deployment on several clusters come one after another, with equal templates: those that were
+# generated, and those after the chain of plugins.
+@lru_cache(maxsize=512)
+def packed_mistakes(template: bytes) -> tuple[Mistake, ...]:
+    """Return every mistake of a packed pod template."""
+    return tuple(template_mistakes(unpacked(template)))
 
 
 def spec_mistakes(spec: Any) -> Iterator[Mistake]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
-from inferfleet.plugins.calling import Step
+from inferfleet.plugins.chain import Step
 from inferfleet.review.digest.resources import fields_of
 from inferfleet.review.digest.update import Update
 from inferfleet.review.digest.values.models import Plugin, Route

@@ -12,14 +12,13 @@ from typing import Any
 from inferfleet.documents.kinds.containers import engine_container
 from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.pods.diff import place
-from inferfleet.documents.pods.template import template_mistakes
+from inferfleet.documents.pods.plain import packed
+from inferfleet.documents.pods.template import packed_mistakes, template_mistakes
 from inferfleet.documents.problems import Mistake, Problem
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.requests import requests
 from inferfleet.fleet.roles import path_of_image
 from inferfleet.fleet.shapes import has_accelerators
-from inferfleet.plugins.calling import packed_mistakes
-from inferfleet.plugins.plain import packed
 from inferfleet.serving.pod.disaggregated.check import proxy_mistakes, proxy_problems
 from inferfleet.serving.pod.hardware import Hardware, generated_claims
 from inferfleet.serving.pod.node_affinity import REQUIRED, excluded

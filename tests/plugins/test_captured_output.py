@@ -6,12 +6,12 @@ from threading import Thread
 
 import pytest
 
-from inferfleet.plugins.hearing import hearing, text_of
+from inferfleet.plugins.calling import capture_output, text_of
 
 
 def test_words_of_other_threads_go_where_they_went(capsys: pytest.CaptureFixture[str]) -> None:
     said: list[str] = []
-    with hearing(said):
+    with capture_output(said):
         thread = Thread(target=print, args=("of the program",))
         thread.start()
         thread.join()
@@ -22,7 +22,7 @@ def test_words_of_other_threads_go_where_they_went(capsys: pytest.CaptureFixture
 
 def test_a_stream_that_is_closed_takes_more_words() -> None:
     said: list[str] = []
-    with hearing(said):
+    with capture_output(said):
         sys.stdout.close()
         print("still here", flush=True)
     assert text_of(said) == "still here"
@@ -30,7 +30,7 @@ def test_a_stream_that_is_closed_takes_more_words() -> None:
 
 def test_nothing_is_heard_behind_the_block(capsys: pytest.CaptureFixture[str]) -> None:
     said: list[str] = []
-    with pytest.raises(KeyError), hearing(said):
+    with pytest.raises(KeyError), capture_output(said):
         raise KeyError
     print("later")
     logging.getLogger("mine").warning("later")
