@@ -18,11 +18,10 @@ import numpy as np
 
 from bench.fleets import CLASSES, CORES
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import Demands, written
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of
-from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demands
+from inferfleet.fleet.selectors.devices import Selectors
 
 # Numbers of deployments times pools up to which each pool is asked, and up to which in whole numbers.
 _MOST_BY_POOL, _MOST_WHOLE = 120_000, 30_000

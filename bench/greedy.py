@@ -6,11 +6,10 @@ from collections import Counter
 
 from bench.fleets import CLASSES
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import Demand, written
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import roles_of
-from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demand
+from inferfleet.fleet.selectors.devices import Selectors
 
 # The class of each pool of a cluster and the GPUs that its nodes have free, those of the fullest node first.
 _Pools = list[tuple[str, list[int]]]

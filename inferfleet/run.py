@@ -24,10 +24,9 @@ from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.loading.stack_files import keys_in_repository, read_capacity, read_lock
 from inferfleet.documents.problems import cluster_problem, joined, of_severity
 from inferfleet.documents.work import counted
-from inferfleet.fleet.advice.seen import stale
+from inferfleet.fleet.lock.capacity import doubted, stale
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.doubts import doubted, doubts
-from inferfleet.fleet.lock.lock import Lock, parse, text
+from inferfleet.fleet.lock.lock import Lock, doubts, parse, text
 from inferfleet.plugins.loading import registered
 from inferfleet.review.policy.enforcement import policy_problems
 from inferfleet.serving.gateway import Address

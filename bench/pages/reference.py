@@ -15,7 +15,7 @@ from inferfleet.cli.exit_codes import MEANINGS
 from inferfleet.desired.values import Outputs
 from inferfleet.documents.loading.load import KINDS
 from inferfleet.documents.loading.schema import descriptions, json_schema, settings_schema, value_schema
-from inferfleet.fleet.lock import lock as lock_file
+from inferfleet.fleet.lock import lock
 from inferfleet.fleet.lock.lock import VERSION, Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.registry import builtin
@@ -158,8 +158,8 @@ def _outputs() -> Iterator[str]:
 
 def _lock() -> Iterator[str]:
     yield _text(Lock)
-    yield " ".join((lock_file.__doc__ or "").partition("\n\n")[2].split())
-    yield f"```yaml\n{lock_file.text(_EXAMPLE)}```"
+    yield " ".join((lock.__doc__ or "").partition("\n\n")[2].split())
+    yield f"```yaml\n{lock.text(_EXAMPLE)}```"
     yield f"`version` is the version of the format, {VERSION}."
     yield _fields(Lock, "stack", "clusters", "pools", "placements", "services")
     for section, entry in (("clusters", LockedCluster), ("pools", LockedPool)):

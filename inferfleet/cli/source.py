@@ -20,10 +20,9 @@ from inferfleet.documents.loading.stack import StackFiles, find_root, load_stack
 from inferfleet.documents.loading.stack_files import CATALOGUE, catalogue_of, read_capacity, read_lock
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_line
-from inferfleet.fleet.advice.seen import stale
+from inferfleet.fleet.lock.capacity import doubted, stale
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.doubts import doubted, doubts
-from inferfleet.fleet.lock.lock import Lock, parse
+from inferfleet.fleet.lock.lock import Lock, doubts, parse
 from inferfleet.plugins.loading import outside_allowed, registered
 from inferfleet.review.policy.enforcement import policy_problems
 

@@ -11,8 +11,8 @@ from inferfleet.documents.loading.edits import Edit, parse_edit
 from inferfleet.documents.loading.load import KINDS, NAMESPACED
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, one_line, shown
-from inferfleet.fleet.whatif.losses import KINDS as LOSSES
-from inferfleet.fleet.whatif.losses import Loss, without
+from inferfleet.fleet.whatif import KINDS as LOSSES
+from inferfleet.fleet.whatif import Loss, without
 
 Without = Annotated[
     list[str] | None,

@@ -13,6 +13,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.demands import RoleKey
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import (
     DECODE,
@@ -24,14 +25,7 @@ from inferfleet.fleet.roles import (
     serving_roles,
     workers_of,
 )
-from inferfleet.fleet.shapes import (
-    RoleKey,
-    Shape,
-    has_accelerators,
-    has_fabric,
-    node,
-    shape,
-)
+from inferfleet.fleet.shapes import Shape, has_accelerators, has_fabric, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving import scaler
 from inferfleet.serving.engines import check as engines

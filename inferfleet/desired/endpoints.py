@@ -21,7 +21,7 @@ from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Ser
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
-from inferfleet.fleet.paths import of_service
+from inferfleet.fleet.traffic import of_service
 from inferfleet.serving import gateway, monitors, network_policy, workload
 from inferfleet.serving.picker import objects as endpoint_picker
 from inferfleet.serving.routes import deployment_route, service_route

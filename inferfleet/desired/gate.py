@@ -11,11 +11,11 @@ from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, shown
-from inferfleet.fleet.advice.short import MOST, fix_step, in_short, told
-from inferfleet.fleet.advice.unreached import unreached
+from inferfleet.fleet.advice.exposure import unreached
+from inferfleet.fleet.advice.summaries import MOST, fix_step, in_short, told
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
 from inferfleet.fleet.lock.lock import Lock, matches
-from inferfleet.fleet.placement.sizes import counted
+from inferfleet.fleet.shapes import counted
 from inferfleet.fleet.spot import Spot
 
 # Deployments that one message names.

@@ -8,8 +8,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import names
-from inferfleet.fleet.balance import balance
-from inferfleet.fleet.roles import connector, hands_over, listening_port, workers_of
+from inferfleet.fleet.roles import balance, connector, hands_over, listening_port, workers_of
 from inferfleet.plugins.contract import (
     ClassFacts,
     ClusterFacts,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from inferfleet.documents.documents import Documents
+from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.placement.ledger import nodes_used
 from inferfleet.fleet.placement.prices import foreign_region, of_node
-from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
 
 

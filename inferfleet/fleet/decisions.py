@@ -6,8 +6,9 @@ from itertools import groupby
 
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
+from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.shapes import Demands, Pod
+from inferfleet.fleet.shapes import Pod
 from inferfleet.fleet.spot import Spot as Spot
 
 

@@ -1,21 +1,138 @@
-"""What each role of each deployment needs by the documents alone: its templates, and the routing proxy."""
+"""What each role of each deployment needs of the nodes of a pool, and what of that the documents alone say.
+
+`written` reads templates and the routing proxy; what plugins make of pods is worked out above, in `desired`,
+and handed to the plan as `Demands.edited`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.containers import ROUTING_PROXY
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.balance import every_pod_serves
-from inferfleet.fleet.requests import PodSpec
-from inferfleet.fleet.roles import DECODE, is_disaggregated, proxied_port, roles_of, workers_of
+from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.problems import Where
+from inferfleet.fleet.roles import (
+    DECODE,
+    every_pod_serves,
+    is_disaggregated,
+    proxied_port,
+    roles_of,
+    workers_of,
+)
 from inferfleet.fleet.shapes import (
-    Demand,
-    Demands,
-    RoleKey,
+    Node,
+    Pod,
+    PodSpec,
+    PoolKey,
     has_accelerators,
     has_fabric,
     node,
     pod_of,
     shape,
 )
+
+RoleKey = tuple[str, str]  # (deployment, role)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a plugin asks for: the pod would request so much less without it.
+
+    `where` are the lines of its links, for messages.
+    """
+
+    plugin: str
+    pod: Pod
+    where: tuple[Where, ...] = ()
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a role of a replica needs of its pool: `pods` pods, and `spare` more, once per placement, for
+    rollouts.
+
+    Pods stand in gangs of `gang`, the pods of a worker, each on a node of its own: an entry, which is `pod`,
+    and followers like `follower`. `shares` are those of plugins in what an entry requests, in the order in
+    which they run, `follower_shares` those in a follower. The plan counts each replica `sets` times: twice
+    where another set of all pods comes beside them.
+    """
+
+    pod: Pod
+    pods: int
+    spare: int
+    shares: tuple[Share, ...] = ()
+    gang: int = 1
+    follower: Pod | None = None
+    follower_shares: tuple[Share, ...] = ()
+    sets: int = 1
+
+    @property
+    def workers(self) -> int:
+        """Return the workers of the role in a replica."""
+        return self.pods // self.gang
+
+    @property
+    def shapes(self) -> tuple[Pod, ...]:
+        """Return what pods request: an entry, and a follower where that differs."""
+        return (self.pod,) if self.follower is None else (self.pod, self.follower)
+
+    @property
+    def gpus(self) -> int:
+        """Return the GPUs of the role in a replica."""
+        return self.pods * self.pod.gpus
+
+    @property
+    def cpu(self) -> int:
+        """Return the thousandths of a core of the role in a replica."""
+        follower = self.follower or self.pod
+        return self.workers * (self.pod.cpu + (self.gang - 1) * follower.cpu)
+
+    def size(self, empty: Node) -> int:
+        """Return the GPUs of the role in a replica; on nodes that have none, the thousandths of a core."""
+        return self.gpus if empty.gpus else self.cpu
+
+    def of(self, position: Position) -> tuple[Pod, tuple[Share, ...]]:
+        """Return what a pod in a position of a worker requests, and the shares of plugins in it."""
+        if position == "Entry" or self.follower is None:
+            return self.pod, self.shares
+        return self.follower, self.follower_shares
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What each role of each deployment needs on each pool.
+
+    `written` is by the documents alone. `spread` has what a role needs of nodes with fewer GPUs than a group
+    of its `tensor`, by the GPUs of a node, and `node_gpus` these by pool, where a network joins the nodes.
+    `edited` has the pools on which plugins run over its pods, with what they make of them.
+    """
+
+    written: Mapping[RoleKey, Demand] = field(default_factory=dict)
+    edited: Mapping[RoleKey, Mapping[PoolKey, Demand]] = field(default_factory=dict)
+    spread: Mapping[RoleKey, Mapping[int, Demand]] = field(default_factory=dict)
+    node_gpus: Mapping[PoolKey, int] = field(default_factory=dict)
+
+    def of(self, deployment: str, role: str, pool: PoolKey) -> Demand:
+        """Return what a role needs on the pool. Raises KeyError for one that no document has."""
+        edited = self.edited.get((deployment, role))
+        return (edited.get(pool) if edited else None) or self.unedited(
+            deployment, role, self.node_gpus.get(pool, 0)
+        )
+
+    def unedited(self, deployment: str, role: str, node_gpus: int) -> Demand:
+        """Return what a role needs of nodes with so many GPUs where no plugin edits its pods."""
+        spread = self.spread.get((deployment, role))
+        return (spread.get(node_gpus) if spread else None) or self.written[deployment, role]
+
+    def least_cpu(self, deployment: str, role: str) -> int:
+        """Return the least thousandths of a core that a pod of the role asks for on any pool."""
+        edited = self.edited.get((deployment, role), {})
+        return min(demand.pod.cpu for demand in (self.written[deployment, role], *edited.values()))
+
+    def has(self, deployment: str, role: str) -> bool:
+        """Return whether a document says what the role needs."""
+        return (deployment, role) in self.written
 
 
 def written(documents: Documents) -> Demands:

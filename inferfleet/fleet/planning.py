@@ -60,26 +60,22 @@ from inferfleet.documents.kinds.serving.scaling import ReplicaRange
 from inferfleet.documents.problems import Problem, in_reading_order
 from inferfleet.documents.work import take
 from inferfleet.fleet.advice.fixes import Fixes
-from inferfleet.fleet.advice.misplaced import placement_problems
-from inferfleet.fleet.advice.runners_up import RunnersUp
-from inferfleet.fleet.advice.seen import remarks
-from inferfleet.fleet.advice.unplanned import unplanned
+from inferfleet.fleet.advice.warnings import placement_problems, unkept, unplanned
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes, shared
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import Demands, written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
-from inferfleet.fleet.paths import path_problems
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.policy.kept import unkept
+from inferfleet.fleet.placement.placing import Task
 from inferfleet.fleet.placement.prices import in_other_regions, unpriced
-from inferfleet.fleet.placement.reasons import Lacking, Reasons, Why
-from inferfleet.fleet.placement.retaining import Retained, retain
+from inferfleet.fleet.placement.reasons import Lacking, Reasons, RunnersUp, Why
+from inferfleet.fleet.placement.retention import Retained, retain
 from inferfleet.fleet.placement.soundness import check
+from inferfleet.fleet.placement.space import remarks
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.placement.task import Task
-from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demands, PoolKey
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.fleet.traffic import Selected, endpoints, route_problems, routes
+from inferfleet.fleet.traffic import Selected, endpoints, path_problems, route_problems, routes
 
 # Steps of work that a plan takes for each deployment and cluster, besides the pools that it tries.
 _STEPS = 20

@@ -1,9 +1,22 @@
-"""The roles of a deployment: what each runs, and where its document says so."""
+"""What a deployment's document says of each of its roles, and what follows from that alone.
+
+A *role* is a part of a replica: `decode` serves requests and is the only one of a unified deployment,
+`prefill` reads prompts for it where the document has that block, and teams may add roles of their own. This
+module answers which engine, image, template and workers a role has and where the document says so; on which
+ports its pods listen; who shares requests among the copies of a model in one worker; and the *revision* of
+deployments whose prefill and decode are apart. Everything follows from declared fields. What nodes offer is
+in `shapes`, and what a role needs of them in `demands`.
+"""
+
+import hashlib
+import json
+from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_cluster import Images, Serving
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, Role
 from inferfleet.documents.kinds.serving.prefill import Prefill
-from inferfleet.documents.kinds.workers import NodeSelector, Position, Workers
+from inferfleet.documents.kinds.workers import MOST_PORTS, POSITIONS, Balance, NodeSelector, Position, Workers
+from inferfleet.fleet.shapes import Shape
 from inferfleet.tables.engines import CONNECTORS, Connector, engine
 from inferfleet.tables.pickers import ENGINE_PORT, Profile, picker
 
@@ -28,6 +41,11 @@ def is_disaggregated(deployment: ModelDeployment) -> bool:
     return deployment.spec.prefill is not None
 
 
+def hands_over(deployment: ModelDeployment, role: str) -> bool:
+    """Return whether pods of the role are one side of two that hand KV caches on."""
+    return is_disaggregated(deployment) and role in serving_roles(deployment)
+
+
 def profile_of(deployment: ModelDeployment, serving: Serving) -> str:
     """Return the name of the profile of a deployment's picker and routing proxies on a cluster."""
     return deployment.spec.profile or serving.profile
@@ -38,14 +56,26 @@ def picker_of(deployment: ModelDeployment, serving: Serving) -> Profile:
     return picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
 
 
-def hands_over(deployment: ModelDeployment, role: str) -> bool:
-    """Return whether pods of the role are one side of two that hand KV caches on."""
-    return is_disaggregated(deployment) and role in serving_roles(deployment)
-
-
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:
     """Return the workers of a role. Raises KeyError for a role that the document does not have."""
     return (_beside(deployment, role) or deployment.spec).workers
+
+
+def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:
+    """Return the condition on the devices of a role's pool: its own, or that of the deployment."""
+    beside = _beside(deployment, role)
+    own = beside.node_selector if beside else None
+    return own or deployment.spec.node_selector
+
+
+def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
+    """Return what the document says of a role other than DECODE. Raises KeyError for one it does not have."""
+    if role == DECODE:
+        return None
+    return deployment.spec.prefill if role == PREFILL else deployment.spec.roles[role]
+
+
+# Engines, their arguments and images.
 
 
 def engine_of(deployment: ModelDeployment, role: str) -> Engine:
@@ -53,6 +83,161 @@ def engine_of(deployment: ModelDeployment, role: str) -> Engine:
     beside = _beside(deployment, role)
     own = beside.engine if isinstance(beside, Role) else None
     return own or deployment.spec.engine
+
+
+def startup_of(engine_: Engine) -> int:
+    """Return the seconds that a pod may take to load its model: the document's, or its type's default."""
+    return engine_.startup or engine(engine_.type).startup
+
+
+def connector(deployment: ModelDeployment) -> Connector:
+    """Return how KV caches are handed on. Raises ValueError for a deployment without prefill."""
+    prefill = deployment.spec.prefill
+    if prefill is None:
+        raise ValueError(f"{deployment.metadata.key} has no prefill of its own")
+    return prefill.connector or CONNECTORS.get(deployment.spec.engine.type, ("NIXL",))[0]
+
+
+def args_of(deployment: ModelDeployment, role: str) -> tuple[str, ...]:
+    """Return the arguments that are appended to the written command line of a role's engines."""
+    prefill = deployment.spec.prefill
+    if role == PREFILL and prefill is not None and prefill.args is not None:
+        return prefill.args
+    return engine_of(deployment, role).args
+
+
+def version_of(deployment: ModelDeployment, role: str) -> str | None:
+    """Return the version of a role's engine: the declared one, else the usual one of its type, or None."""
+    engine_ = engine_of(deployment, role)
+    return engine_.version or engine(engine_.type).version
+
+
+def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:
+    """Return the image of a role's engine on a cluster with these images: the template's own comes first."""
+    own: str | None = workers_of(deployment, role).entry_template.engine.get("image")
+    return own or image_of(deployment, role, images)
+
+
+def image_of(deployment: ModelDeployment, role: str, images: Images, *, nvidia: bool = True) -> str | None:
+    """Return the image of a role's engine where its template names none: the declared one, else that of a
+    cluster with these images, else, on `nvidia`'s GPUs, the usual one of its type in its version; or None.
+    """
+    engine_ = engine_of(deployment, role)
+    if named := declared_image(deployment, role) or images.engine.get(engine_.type):
+        return named
+    repository, version = engine(engine_.type).image, version_of(deployment, role)
+    return f"{repository}:v{_whole(version)}" if repository and version and nvidia else None
+
+
+def _whole(version: str) -> str:
+    """Return a version with three numbers, as tags of images have them: `0.33` is `0.33.0`."""
+    numbers = version.split(".")
+    return ".".join(numbers + ["0"] * (3 - len(numbers)))
+
+
+def declared_image(deployment: ModelDeployment, role: str) -> str | None:
+    """Return the image that the document declares for a role's engine outside of its template, or None."""
+    prefill = deployment.spec.prefill
+    if role == PREFILL and prefill is not None and prefill.image:
+        return prefill.image
+    return engine_of(deployment, role).image
+
+
+def lacking_images(deployment: ModelDeployment, images: Images) -> tuple[str, ...]:
+    """Return the types of engines that have no image, of their documents or of a cluster with these."""
+    engines = {
+        engine_of(deployment, role).type
+        for role in roles_of(deployment)
+        if running_image(deployment, role, images) is None
+    }
+    return tuple(sorted(engines))
+
+
+# Where a document says it, as paths of its fields.
+
+
+def path_of_role(role: str) -> str:
+    """Return where a role is written in the document."""
+    return {DECODE: "spec", PREFILL: "spec.prefill"}.get(role, f"spec.roles.{role}")
+
+
+def path_of_engine(deployment: ModelDeployment, role: str) -> str:
+    """Return where the engine of a role is written in the document."""
+    beside = _beside(deployment, role)
+    own = isinstance(beside, Role) and beside.engine is not None
+    return f"{path_of_role(role) if own else 'spec'}.engine"
+
+
+def path_of_args(deployment: ModelDeployment, role: str) -> str:
+    """Return where the arguments are written that are appended to the command line of a role's engines."""
+    prefill = deployment.spec.prefill
+    own = role == PREFILL and prefill is not None and prefill.args is not None
+    return "spec.prefill.args" if own else f"{path_of_engine(deployment, role)}.args"
+
+
+def path_of_image(deployment: ModelDeployment, role: str) -> str:
+    """Return where the document declares the image of a role's engine outside of its template."""
+    prefill = deployment.spec.prefill
+    own = role == PREFILL and prefill is not None and prefill.image
+    return "spec.prefill.image" if own else f"{path_of_engine(deployment, role)}.image"
+
+
+def path_of_selector(deployment: ModelDeployment, role: str) -> str:
+    """Return where the condition on the devices of a role's pool is written in the document."""
+    beside = _beside(deployment, role)
+    own = beside.node_selector if beside else None
+    return f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
+
+
+def template_path(deployment: ModelDeployment, role: str = DECODE, position: Position = "Entry") -> str:
+    """Return where the template of a role's pods in a position is written in the document."""
+    return f"{path_of_role(role)}.workers.{workers_of(deployment, role).path_of(position)}"
+
+
+# Copies of a model. A worker with data parallelism has several of them, in one pod or in several. Either the
+# engine shares requests among them, behind one endpoint, or the endpoint picker does, which then sees each
+# pod, or each port of a pod, as an endpoint of its own.
+
+
+def balance(deployment: ModelDeployment, role: str) -> Balance:
+    """Return who shares requests among the copies of a worker: as declared, else by type and topology.
+
+    vLLM's copies in several pods are chosen among by the picker, each on a port of its own where a pod has
+    2 to 8 of them; those of further roles on one port, because a Service is in front of them and no picker.
+    """
+    workers = workers_of(deployment, role)
+    topology = workers.topology
+    if workers.balance is not None:
+        return workers.balance
+    if not topology.has_copies_apart or engine_of(deployment, role).type != "vLLM":
+        return "Engine"
+    picked = role in serving_roles(deployment)
+    return "Port" if picked and 2 <= topology.data_local <= MOST_PORTS else "Pod"
+
+
+def has_copies_apart(deployment: ModelDeployment, role: str, pods: int) -> bool:
+    """Return whether each of so many pods of a worker has whole copies of the model."""
+    topology = workers_of(deployment, role).topology
+    return topology.has_copies_apart and pods == topology.pods_per_worker
+
+
+def every_pod_serves(deployment: ModelDeployment, role: str, pods: int) -> bool:
+    """Return whether each of so many pods of a worker takes requests, and not only its entry."""
+    return has_copies_apart(deployment, role, pods) and balance(deployment, role) != "Engine"
+
+
+# Ports: where requests, health and metrics are, and where pods of a worker meet. An engine that has one port
+# for each copy in a pod (balance `Port`) counts them from `engine.port`.
+
+LAST_PORT = 65_535
+
+
+class Health(NamedTuple):
+    """Where a pod tells its health: of all copies in it. `path` is None where an open port is all."""
+
+    port: int
+    path: str | None
+    ready: str | None
 
 
 def port_of(engine_: Engine) -> int:
@@ -78,121 +263,138 @@ def listening_port(deployment: ModelDeployment, role: str) -> int:
     return deployment.spec.prefill.proxy.engine_port or ENGINE_PORT
 
 
-def startup_of(engine_: Engine) -> int:
-    """Return the seconds that a pod may take to load its model: the document's, or its type's default."""
-    return engine_.startup or engine(engine_.type).startup
+def pool_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
+    """Return the ports on which serving pods of a role take requests, that of `engine.port` first."""
+    return _ports_from(port_of(engine_of(deployment, role)), deployment, role)
 
 
-def connector(deployment: ModelDeployment) -> Connector:
-    """Return how KV caches are handed on. Raises ValueError for a deployment without prefill."""
-    prefill = deployment.spec.prefill
-    if prefill is None:
-        raise ValueError(f"{deployment.metadata.key} has no prefill of its own")
-    return prefill.connector or CONNECTORS.get(deployment.spec.engine.type, ("NIXL",))[0]
+def target_ports(deployment: ModelDeployment) -> tuple[int, ...]:
+    """Return the target ports of the deployment's InferencePool on every cluster.
 
-
-def args_of(deployment: ModelDeployment, role: str) -> tuple[str, ...]:
-    """Return the arguments that are appended to the written command line of a role's engines."""
-    prefill = deployment.spec.prefill
-    if role == PREFILL and prefill is not None and prefill.args is not None:
-        return prefill.args
-    return engine_of(deployment, role).args
-
-
-def declared_image(deployment: ModelDeployment, role: str) -> str | None:
-    """Return the image that the document declares for a role's engine outside of its template, or None."""
-    prefill = deployment.spec.prefill
-    if role == PREFILL and prefill is not None and prefill.image:
-        return prefill.image
-    return engine_of(deployment, role).image
-
-
-def path_of_image(deployment: ModelDeployment, role: str) -> str:
-    """Return where the document declares the image of a role's engine outside of its template."""
-    prefill = deployment.spec.prefill
-    own = role == PREFILL and prefill is not None and prefill.image
-    return "spec.prefill.image" if own else f"{path_of_engine(deployment, role)}.image"
-
-
-def image_of(deployment: ModelDeployment, role: str, images: Images, *, nvidia: bool = True) -> str | None:
-    """Return the image of a role's engine where its template names none: the declared one, else that of a
-    cluster with these images, else, on `nvidia`'s GPUs, the usual one of its type in its version; or None.
+    They are those of the role that has most; pods with fewer say so in an annotation.
     """
-    engine_ = engine_of(deployment, role)
-    if named := declared_image(deployment, role) or images.engine.get(engine_.type):
-        return named
-    repository, version = engine(engine_.type).image, version_of(deployment, role)
-    return f"{repository}:v{_whole(version)}" if repository and version and nvidia else None
+    return max((pool_ports(deployment, role) for role in serving_roles(deployment)), key=len)
 
 
-def _whole(version: str) -> str:
-    """Return a version with three numbers, as tags of images have them: `0.33` is `0.33.0`."""
-    numbers = version.split(".")
-    return ".".join(numbers + ["0"] * (3 - len(numbers)))
+def serving_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
+    """Return the ports of each serving pod of a role, in workers of a shape."""
+    return _in_pod(pool_ports(deployment, role), deployment, role, shape)
 
 
-def version_of(deployment: ModelDeployment, role: str) -> str | None:
-    """Return the version of a role's engine: the declared one, else the usual one of its type, or None."""
-    engine_ = engine_of(deployment, role)
-    return engine_.version or engine(engine_.type).version
+def engine_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
+    """Return the ports on which the engine itself listens in each serving pod of a role.
+
+    They are others than `serving_ports` behind a routing proxy, which takes those.
+    """
+    own = _ports_from(listening_port(deployment, role), deployment, role)
+    return _in_pod(own, deployment, role, shape)
 
 
-def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:
-    """Return the image of a role's engine on a cluster with these images: the template's own comes first."""
-    own: str | None = workers_of(deployment, role).entry_template.engine.get("image")
-    return own or image_of(deployment, role, images)
+def _ports_from(first: int, deployment: ModelDeployment, role: str) -> tuple[int, ...]:
+    if balance(deployment, role) != "Port":
+        return (first,)
+    # Ports beyond the last one are refused, by one message instead of one for each pod that has them.
+    last = min(first + workers_of(deployment, role).topology.data_local - 1, LAST_PORT)
+    return tuple(range(first, last + 1))
 
 
-def lacking_images(deployment: ModelDeployment, images: Images) -> tuple[str, ...]:
-    """Return the types of engines that have no image, of their documents or of a cluster with these."""
-    engines = {
-        engine_of(deployment, role).type
-        for role in roles_of(deployment)
-        if running_image(deployment, role, images) is None
+def _in_pod(ports: tuple[int, ...], deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
+    # With tensor parallelism over nodes a copy takes several pods of this shape, and only the entry serves.
+    return ports if shape.pods == workers_of(deployment, role).topology.pods_per_worker else ports[:1]
+
+
+def active_ports(ports: tuple[int, ...]) -> str:
+    """Return the ports of a serving pod as llm-d's pickers read them in an annotation: `8000,8001`."""
+    return ",".join(map(str, ports))
+
+
+def health(deployment: ModelDeployment, role: str) -> Health:
+    """Return where a serving pod of a role tells its health.
+
+    With a port for each copy, vLLM's supervisor tells that of all on a port of its own: `/ready` once all
+    answer (vllm/entrypoints/openai/dp_supervisor.py).
+    """
+    table = engine(engine_of(deployment, role).type)
+    if len(pool_ports(deployment, role)) > 1 and table.supervisor_port:
+        return Health(table.supervisor_port, "/health", "/ready")
+    # Not through a routing proxy, which answers for itself.
+    return Health(listening_port(deployment, role), table.health_path, table.health_path)
+
+
+def metrics_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
+    """Return the ports on which a serving pod of a role has metrics: those of its engine, or one beside."""
+    beside = engine(engine_of(deployment, role).type).metrics_port
+    return (beside,) if beside else _ports_from(listening_port(deployment, role), deployment, role)
+
+
+def supervisor_port(deployment: ModelDeployment, role: str) -> int | None:
+    """Return the port of what supervises the copies of a pod, None without one."""
+    supervises = balance(deployment, role) == "Port"
+    return engine(engine_of(deployment, role).type).supervisor_port if supervises else None
+
+
+def group_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
+    """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either."""
+    return engine(engine_of(deployment, role).type).group_ports
+
+
+# The revision of prefill and decode. Pods of two forms of a KV cache must never serve one request, so a hash
+# of all that may decide the form stands in the names of workloads, picker and InferencePool: declared fields
+# and, as they are written, args, commands and variables, or `engine.revision` in their place. Pools, numbers
+# of replicas and what plugins change are not in it: what plugins change rolls.
+
+_REVISION_DIGITS = 6
+_TUNED = ("command", "args", "env", "envFrom")
+
+
+def revision(deployment: ModelDeployment, images: Images) -> str:
+    """Return the revision of the pods on a cluster with these images, "" where prefill and decode are one."""
+    prefill, engine = deployment.spec.prefill, deployment.spec.engine
+    if prefill is None:
+        return ""
+    facts: dict[str, Any] = {
+        "type": engine.type,
+        "model": engine.model.model_dump(exclude={"token"}) if engine.model else None,
+        "connector": connector(deployment),
+        "options": prefill.options,
+        "revision": engine.revision,
     }
-    return tuple(sorted(engines))
+    for role in serving_roles(deployment):
+        topology = workers_of(deployment, role).topology
+        facts[role] = {
+            "image": _images(deployment, role, images),
+            "tensor": topology.tensor,
+            "pipeline": topology.pipeline,
+            "tuned": None if engine.revision else tuned(deployment, role),
+        }
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_REVISION_DIGITS]
 
 
-def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:
-    """Return the condition on the devices of a role's pool: its own, or that of the deployment."""
-    beside = _beside(deployment, role)
-    own = beside.node_selector if beside else None
-    return own or deployment.spec.node_selector
+def _images(deployment: ModelDeployment, role: str, images: Images) -> str | None:
+    """Return the images of a role's engines, of entries first and of followers where that is another."""
+    entry = running_image(deployment, role, images)
+    follower = workers_of(deployment, role).of("Follower")
+    other = follower.engine.get("image", entry) if follower else entry
+    return entry if other == entry else f"{entry} {other}"
 
 
-def path_of_selector(deployment: ModelDeployment, role: str) -> str:
-    """Return where the condition on the devices of a role's pool is written in the document."""
-    beside = _beside(deployment, role)
-    own = beside.node_selector if beside else None
-    return f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
+def tuned(deployment: ModelDeployment, role: str) -> dict[str, Any]:
+    """Return args, commands and variables of a role's engines, which `engine.revision` replaces."""
+    workers = workers_of(deployment, role)
+    found: dict[str, Any] = {"args": list(args_of(deployment, role))}
+    for position in POSITIONS:
+        template = workers.of(position)
+        if template is not None:
+            found[position] = {key: template.engine[key] for key in _TUNED if key in template.engine}
+    return found
 
 
-def path_of_engine(deployment: ModelDeployment, role: str) -> str:
-    """Return where the engine of a role is written in the document."""
-    beside = _beside(deployment, role)
-    own = isinstance(beside, Role) and beside.engine is not None
-    return f"{path_of_role(role) if own else 'spec'}.engine"
-
-
-def path_of_args(deployment: ModelDeployment, role: str) -> str:
-    """Return where the arguments are written that are appended to the command line of a role's engines."""
-    prefill = deployment.spec.prefill
-    own = role == PREFILL and prefill is not None and prefill.args is not None
-    return "spec.prefill.args" if own else f"{path_of_engine(deployment, role)}.args"
-
-
-def path_of_role(role: str) -> str:
-    """Return where a role is written in the document."""
-    return {DECODE: "spec", PREFILL: "spec.prefill"}.get(role, f"spec.roles.{role}")
-
-
-def template_path(deployment: ModelDeployment, role: str = DECODE, position: Position = "Entry") -> str:
-    """Return where the template of a role's pods in a position is written in the document."""
-    return f"{path_of_role(role)}.workers.{workers_of(deployment, role).path_of(position)}"
-
-
-def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
-    """Return what the document says of a role other than DECODE. Raises KeyError for one it does not have."""
-    if role == DECODE:
-        return None
-    return deployment.spec.prefill if role == PREFILL else deployment.spec.roles[role]
+def tuned_under_one_revision(before: ModelDeployment, after: ModelDeployment) -> bool:
+    """Return whether args, commands or variables change, and `engine.revision` says the form does not."""
+    if not is_disaggregated(before) or not is_disaggregated(after):
+        return False
+    named = after.spec.engine.revision
+    if named is None or named != before.spec.engine.revision:
+        return False
+    return any(tuned(before, role) != tuned(after, role) for role in serving_roles(after))

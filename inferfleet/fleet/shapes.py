@@ -1,48 +1,19 @@
-"""How much a pod asks for and a node offers, in whole units, so that packing is exact."""
+"""How much a pod asks for and a node offers, in whole units, so that packing is exact; and these amounts
+in words.
+"""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from decimal import ROUND_FLOOR
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.quantity import parse_quantity
-from inferfleet.documents.kinds.workers import Position, Topology
-from inferfleet.documents.problems import Where
-from inferfleet.fleet.requests import PodSpec, requests
+from inferfleet.documents.kinds.workers import Topology
 from inferfleet.tables.devices import CHANNEL_DRIVER, RESOURCE_BY_DRIVER, is_network
-
-
-def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
-    """Return the claimable devices of a supported driver. A class that a pool uses has exactly one."""
-    return tuple(
-        device
-        for device in inference_class.spec.all_devices
-        if device.claim != "Synthetic" and device.driver in RESOURCE_BY_DRIVER
-    )
-
-
-def accelerator(inference_class: InferenceClass) -> Device | None:
-    """Return the device that pods on this class request, or None unless there is exactly one."""
-    devices = accelerators(inference_class)
-    return devices[0] if len(devices) == 1 else None
-
-
-def has_accelerators(deployment: ModelDeployment) -> bool:
-    """Return whether pods of the deployment ask for accelerators."""
-    return deployment.spec.accelerator == "Required"
-
-
-def resource(inference_class: InferenceClass) -> str | None:
-    """Return the extended resource that pods on this class request, such as `nvidia.com/gpu`."""
-    device = accelerator(inference_class)
-    return RESOURCE_BY_DRIVER[device.driver] if device else None
-
 
 # Resources of a pod in the order of `Pod`, behind its GPUs, as Kubernetes names them.
 RESOURCES = ("cpu", "memory", "hugepages-2Mi", "hugepages-1Gi")
-
 PoolKey = tuple[str, str]  # (cluster, pool)
 
 
@@ -103,107 +74,59 @@ def minus(node: Node, pod: Pod, number: int) -> Node:
     )
 
 
-@dataclass(frozen=True)
-class Share:
-    """What a plugin asks for: the pod would request so much less without it.
+def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
+    """Return the claimable devices of a supported driver. A class that a pool uses has exactly one."""
+    return tuple(
+        device
+        for device in inference_class.spec.all_devices
+        if device.claim != "Synthetic" and device.driver in RESOURCE_BY_DRIVER
+    )
 
-    `where` are the lines of its links, for messages.
+
+def accelerator(inference_class: InferenceClass) -> Device | None:
+    """Return the device that pods on this class request, or None unless there is exactly one."""
+    devices = accelerators(inference_class)
+    return devices[0] if len(devices) == 1 else None
+
+
+def has_accelerators(deployment: ModelDeployment) -> bool:
+    """Return whether pods of the deployment ask for accelerators."""
+    return deployment.spec.accelerator == "Required"
+
+
+def resource(inference_class: InferenceClass) -> str | None:
+    """Return the extended resource that pods on this class request, such as `nvidia.com/gpu`."""
+    device = accelerator(inference_class)
+    return RESOURCE_BY_DRIVER[device.driver] if device else None
+
+
+def node(inference_class: InferenceClass) -> Node | None:
+    """Return an empty node of the class; None where nothing is placed: the class has devices that pods could
+    claim, and not exactly one kind of them is an accelerator.
     """
+    device, devices = accelerator(inference_class), inference_class.spec.all_devices
+    if device is None and any(other.claim != "Synthetic" for other in devices):
+        return None
+    size = inference_class.spec.node
+    return Node(
+        device.count if device else 0,
+        int((parse_quantity(size.cpu) * 1000).to_integral_value(ROUND_FLOOR)),
+        int(parse_quantity(size.memory).to_integral_value(ROUND_FLOOR)),
+        size.pods,
+        *(int(parse_quantity(amount)) for amount in (size.hugepages.size_2mi, size.hugepages.size_1gi)),
+    )
 
-    plugin: str
-    pod: Pod
-    where: tuple[Where, ...] = ()
 
-
-@dataclass(frozen=True)
-class Demand:
-    """What a role of a replica needs of its pool: `pods` pods, and `spare` more, once per placement, for
-    rollouts.
-
-    Pods stand in gangs of `gang`, the pods of a worker, each on a node of its own: an entry, which is `pod`,
-    and followers like `follower`. `shares` are those of plugins in what an entry requests, in the order in
-    which they run, `follower_shares` those in a follower. The plan counts each replica `sets` times: twice
-    where another set of all pods comes beside them.
+def has_fabric(inference_class: InferenceClass) -> bool:
+    """Return whether a network joins the GPUs of different nodes of the class, as far as its document says:
+    GPUDirect on GKE, a device that is a network card (`dra.net`, or one with a linkType), or IMEX channels.
     """
-
-    pod: Pod
-    pods: int
-    spare: int
-    shares: tuple[Share, ...] = ()
-    gang: int = 1
-    follower: Pod | None = None
-    follower_shares: tuple[Share, ...] = ()
-    sets: int = 1
-
-    @property
-    def workers(self) -> int:
-        """Return the workers of the role in a replica."""
-        return self.pods // self.gang
-
-    @property
-    def shapes(self) -> tuple[Pod, ...]:
-        """Return what pods request: an entry, and a follower where that differs."""
-        return (self.pod,) if self.follower is None else (self.pod, self.follower)
-
-    @property
-    def gpus(self) -> int:
-        """Return the GPUs of the role in a replica."""
-        return self.pods * self.pod.gpus
-
-    @property
-    def cpu(self) -> int:
-        """Return the thousandths of a core of the role in a replica."""
-        follower = self.follower or self.pod
-        return self.workers * (self.pod.cpu + (self.gang - 1) * follower.cpu)
-
-    def size(self, empty: Node) -> int:
-        """Return the GPUs of the role in a replica; on nodes that have none, the thousandths of a core."""
-        return self.gpus if empty.gpus else self.cpu
-
-    def of(self, position: Position) -> tuple[Pod, tuple[Share, ...]]:
-        """Return what a pod in a position of a worker requests, and the shares of plugins in it."""
-        if position == "Entry" or self.follower is None:
-            return self.pod, self.shares
-        return self.follower, self.follower_shares
-
-
-RoleKey = tuple[str, str]  # (deployment, role)
-
-
-@dataclass(frozen=True)
-class Demands:
-    """What each role of each deployment needs on each pool.
-
-    `written` is by the documents alone. `spread` has what a role needs of nodes with fewer GPUs than a group
-    of its `tensor`, by the GPUs of a node, and `node_gpus` these by pool, where a network joins the nodes.
-    `edited` has the pools on which plugins run over its pods, with what they make of them.
-    """
-
-    written: Mapping[RoleKey, Demand] = field(default_factory=dict)
-    edited: Mapping[RoleKey, Mapping[PoolKey, Demand]] = field(default_factory=dict)
-    spread: Mapping[RoleKey, Mapping[int, Demand]] = field(default_factory=dict)
-    node_gpus: Mapping[PoolKey, int] = field(default_factory=dict)
-
-    def of(self, deployment: str, role: str, pool: PoolKey) -> Demand:
-        """Return what a role needs on the pool. Raises KeyError for one that no document has."""
-        edited = self.edited.get((deployment, role))
-        return (edited.get(pool) if edited else None) or self.unedited(
-            deployment, role, self.node_gpus.get(pool, 0)
-        )
-
-    def unedited(self, deployment: str, role: str, node_gpus: int) -> Demand:
-        """Return what a role needs of nodes with so many GPUs where no plugin edits its pods."""
-        spread = self.spread.get((deployment, role))
-        return (spread.get(node_gpus) if spread else None) or self.written[deployment, role]
-
-    def least_cpu(self, deployment: str, role: str) -> int:
-        """Return the least thousandths of a core that a pod of the role asks for on any pool."""
-        edited = self.edited.get((deployment, role), {})
-        return min(demand.pod.cpu for demand in (self.written[deployment, role], *edited.values()))
-
-    def has(self, deployment: str, role: str) -> bool:
-        """Return whether a document says what the role needs."""
-        return (deployment, role) in self.written
+    spec = inference_class.spec
+    gke = spec.provisioning.gke if spec.provisioning else None
+    return bool(gke and gke.networking.gpu_direct != "None") or any(
+        device.driver == CHANNEL_DRIVER or is_network(device.driver, device.attributes)
+        for device in spec.all_devices
+    )
 
 
 class Shape(NamedTuple):
@@ -231,16 +154,14 @@ def spans_nodes(topology: Topology, node_gpus: int) -> bool:
     return topology.tensor > node_gpus > 0
 
 
-def has_fabric(inference_class: InferenceClass) -> bool:
-    """Return whether a network joins the GPUs of different nodes of the class, as far as its document says:
-    GPUDirect on GKE, a device that is a network card (`dra.net`, or one with a linkType), or IMEX channels.
-    """
-    spec = inference_class.spec
-    gke = spec.provisioning.gke if spec.provisioning else None
-    return bool(gke and gke.networking.gpu_direct != "None") or any(
-        device.driver == CHANNEL_DRIVER or is_network(device.driver, device.attributes)
-        for device in spec.all_devices
-    )
+# What a whole pod requests of a node, as kube-scheduler counts it. The rules are those of `PodRequests` in
+# component-helpers/resource/helpers.go and of the defaults in pkg/apis/core/v1/defaults.go of Kubernetes
+# 1.36. A sidecar, which is an init container with `restartPolicy: Always`, runs beside every init container
+# that follows it. Requests of the whole pod (`spec.resources`) take the place of what its containers request,
+# and the overhead of a RuntimeClass comes on top.
+
+PodSpec = Mapping[str, Any]
+_NONE = Decimal(0)
 
 
 def pod_of(spec: PodSpec, *, gpus: int) -> Pod:
@@ -248,18 +169,88 @@ def pod_of(spec: PodSpec, *, gpus: int) -> Pod:
     return Pod(gpus, *(requests(spec, resource) for resource in RESOURCES))
 
 
-def node(inference_class: InferenceClass) -> Node | None:
-    """Return an empty node of the class; None where nothing is placed: the class has devices that pods could
-    claim, and not exactly one kind of them is an accelerator.
+def requests(spec: PodSpec, resource: str) -> int:
+    """Return how much of a resource a pod requests: thousandths of a core of `cpu`, bytes of others."""
+    whole = _of_pod(spec, resource)
+    amount = _of_containers(spec, resource) if whole is None else whole
+    if (overhead := spec.get("overhead", {}).get(resource)) is not None:
+        amount += parse_quantity(str(overhead))
+    return int((amount * (1000 if resource == "cpu" else 1)).to_integral_value(rounding=ROUND_CEILING))
+
+
+def _of_pod(spec: PodSpec, resource: str) -> Decimal | None:
+    """Return the request of the whole pod, None where that of its containers counts.
+
+    A limit of the whole pod is its request where no container requests anything of the resource; of huge
+    pages, which are never more than what is there, also where one does (`defaultPodRequests` in Kubernetes'
+    pkg/apis/core/v1/defaults.go).
     """
-    device, devices = accelerator(inference_class), inference_class.spec.all_devices
-    if device is None and any(other.claim != "Synthetic" for other in devices):
-        return None
-    size = inference_class.spec.node
-    return Node(
-        device.count if device else 0,
-        int((parse_quantity(size.cpu) * 1000).to_integral_value(ROUND_FLOOR)),
-        int(parse_quantity(size.memory).to_integral_value(ROUND_FLOOR)),
-        size.pods,
-        *(int(parse_quantity(amount)) for amount in (size.hugepages.size_2mi, size.hugepages.size_1gi)),
-    )
+    resources = spec.get("resources", {})
+    asked = resources.get("requests", {}).get(resource)
+    if asked is None and (
+        resource.startswith("hugepages-")
+        or not any(
+            _request(container, resource) is not None
+            for container in (*spec.get("initContainers", ()), *spec["containers"])
+        )
+    ):
+        asked = resources.get("limits", {}).get(resource)
+    return None if asked is None else parse_quantity(str(asked))
+
+
+def _of_containers(spec: PodSpec, resource: str) -> Decimal:
+    """Return what the containers request while they run, or while they start if that is more."""
+    sidecars = starting = _NONE
+    for container in spec.get("initContainers", ()):
+        amount = _request(container, resource) or _NONE
+        starting = max(starting, sidecars + amount)
+        if container.get("restartPolicy") == "Always":
+            sidecars += amount
+    return max(starting, _sum(spec["containers"], resource) + sidecars)
+
+
+def _sum(containers: Iterable[Mapping[str, Any]], resource: str) -> Decimal:
+    return sum((_request(container, resource) or _NONE for container in containers), _NONE)
+
+
+def _request(container: Mapping[str, Any], resource: str) -> Decimal | None:
+    """Return what a container requests; its limit where it has no request, as the API server fills it in."""
+    resources = container.get("resources", {})
+    for field in ("requests", "limits"):
+        amounts = resources.get(field, {})
+        if resource in amounts:
+            return parse_quantity(str(amounts[resource]))
+    return None
+
+
+# Amounts in words, as messages and tables have them.
+
+# The size of huge pages by the field of a pod and of a node that counts them.
+HUGE_PAGES: Mapping[str, str] = {"huge_2mi": "2Mi", "huge_1gi": "1Gi"}
+
+
+def gpus(number: int) -> str:
+    """Return `1 GPU`, `8 GPUs`."""
+    return f"{number} GPU" if number == 1 else f"{number} GPUs"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 node`, `1,200 nodes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def cores(thousandths: int) -> str:
+    """Return thousandths of a core as cores: `1.5`."""
+    return f"{thousandths / 1000:g}"
+
+
+def gib(amount: int) -> str:
+    """Return bytes as GiB, rounded to a tenth: `79.6Gi`; less than a tenth as MiB, such as `64Mi`."""
+    if 0 < amount < 2**30 / 10:
+        return f"{round(amount / 2**20, 1):g}Mi"
+    return f"{round(amount / 2**30, 1):g}Gi"
+
+
+def amounts(field: str) -> Callable[[int], str]:
+    """Return how amounts of a field of a pod other than GPUs are written."""
+    return cores if field == "cpu" else gib

@@ -1,18 +1,36 @@
-"""Endpoints of deployments, and how services share their traffic between them."""
+"""Which requests go where: endpoints of deployments, routes of services, and the requests that each route
+takes.
+
+A deployment has one *endpoint* on each cluster where it has replicas. A service selects endpoints by labels;
+on each cluster where it finds any it has a route, and shares its traffic among them by the weights of its
+entries and by their numbers of replicas. A cluster's gateway leads nowhere but to its own cluster.
+
+By default an engine's paths are behind a prefix, `/ml/chat/v1`, of which the gateway leaves `/v1`. Something
+of a path always remains: GKE's reports of conformance list HTTPRoutePathRewrite as unsupported, whose test
+rewrites `/strip-prefix` to `/`, and other gateways have made `//v1` of that.
+https://github.com/kubernetes-sigs/gateway-api/blob/main/conformance/reports/v1.6/gke-gateway/v1.6.0-gke-report.yaml
+(2026-07-23), conformance/tests/httproute-rewrite-path.yaml there,
+https://github.com/envoyproxy/gateway/issues/3807
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.serving.gateway import Gateway
+from inferfleet.documents.kinds.serving.route import PATH_LIMIT, RouteForm
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Backend, Endpoint, Placement, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.tables.engines import engine
 
 # Largest weight of a backend in Gateway API.
 WEIGHT_LIMIT = 1_000_000
@@ -47,6 +65,14 @@ def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[
         for (deployment, cluster), number in sorted(replicas.items())
         if number
     )
+
+
+def _labels(documents: Documents, deployment: str, cluster: str) -> dict[str, str]:
+    return {
+        **documents.clusters[cluster].metadata.labels,
+        **documents.deployments[deployment].metadata.labels,
+        **names.endpoint_labels(deployment, cluster),
+    }
 
 
 class Selected:
@@ -120,29 +146,6 @@ def routes(documents: Documents, selected: Selected, lock: Lock) -> tuple[Servic
     return tuple(all_routes)
 
 
-def route_problems(
-    documents: Documents, selected: Selected, routes: tuple[ServiceRoute, ...], lock: Lock
-) -> Iterator[Problem]:
-    """Yield errors (a selector that can match nothing, a route with too many backends) and warnings (a
-    selector that matches nothing yet).
-    """
-    by_service: dict[str, list[ServiceRoute]] = {}
-    for route in routes:
-        by_service.setdefault(route.service, []).append(route)
-    for key, service in sorted(documents.services.items()):
-        of_service = by_service.get(key, [])
-        clusters = [route.cluster for route in of_service]
-        for cluster in sorted(lock.services.get(key, ())):
-            document = documents.clusters.get(cluster)
-            if document and document.spec.state == "lost" and cluster not in clusters:
-                yield _route_without_endpoints(key, cluster)
-        for route in of_service:
-            if documents.clusters[route.cluster].spec.state != "lost":
-                yield from _too_many(route)
-        yield from _matching_nothing(documents, service, selected)
-        yield from _without_endpoints(service, selected, clusters=clusters)
-
-
 def _by_cluster(service: ModelService, selected: Selected) -> dict[str, list[tuple[int, list[Endpoint]]]]:
     """Return the endpoints of each entry of a service with its weight, by cluster."""
     found: dict[str, list[tuple[int, list[Endpoint]]]] = {}
@@ -154,6 +157,18 @@ def _by_cluster(service: ModelService, selected: Selected) -> dict[str, list[tup
             take(_EACH_ENDPOINT * len(matched), "sharing traffic")
             found.setdefault(cluster, []).append((entry.weight, matched))
     return found
+
+
+def _backends(entries: list[tuple[int, list[Endpoint]]]) -> tuple[Backend, ...]:
+    """Return the backends of a service on one cluster, of entries with at least one endpoint each."""
+    revisions = {endpoint.deployment: endpoint.revision for _, matched in entries for endpoint in matched}
+    weights = shares(
+        [
+            (weight, {endpoint.deployment: endpoint.replicas for endpoint in matched})
+            for weight, matched in entries
+        ]
+    )
+    return tuple(Backend(name, weight, revisions[name]) for name, weight in weights.items())
 
 
 def shares(entries: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
@@ -183,24 +198,52 @@ def _largest_remainder(weights: Mapping[str, int]) -> dict[str, int]:
     return {name: max(1, weight) for name, weight in whole.items()}
 
 
-def _labels(documents: Documents, deployment: str, cluster: str) -> dict[str, str]:
-    return {
-        **documents.clusters[cluster].metadata.labels,
-        **documents.deployments[deployment].metadata.labels,
-        **names.endpoint_labels(deployment, cluster),
-    }
+def route_problems(
+    documents: Documents, selected: Selected, routes: tuple[ServiceRoute, ...], lock: Lock
+) -> Iterator[Problem]:
+    """Yield errors (a selector that can match nothing, a route with too many backends) and warnings (a
+    selector that matches nothing yet).
+    """
+    by_service: dict[str, list[ServiceRoute]] = {}
+    for route in routes:
+        by_service.setdefault(route.service, []).append(route)
+    for key, service in sorted(documents.services.items()):
+        of_service = by_service.get(key, [])
+        clusters = [route.cluster for route in of_service]
+        for cluster in sorted(lock.services.get(key, ())):
+            document = documents.clusters.get(cluster)
+            if document and document.spec.state == "lost" and cluster not in clusters:
+                yield _route_without_endpoints(key, cluster)
+        for route in of_service:
+            if documents.clusters[route.cluster].spec.state != "lost":
+                yield from _too_many_backends(route)
+        yield from _matching_nothing(documents, service, selected)
+        yield from _without_endpoints(service, selected, clusters=clusters)
 
 
-def _backends(entries: list[tuple[int, list[Endpoint]]]) -> tuple[Backend, ...]:
-    """Return the backends of a service on one cluster, of entries with at least one endpoint each."""
-    revisions = {endpoint.deployment: endpoint.revision for _, matched in entries for endpoint in matched}
-    weights = shares(
-        [
-            (weight, {endpoint.deployment: endpoint.replicas for endpoint in matched})
-            for weight, matched in entries
-        ]
+def _route_without_endpoints(key: str, cluster: str) -> Problem:
+    return Problem(
+        f"cluster {cluster} is lost, and service {key} no longer selects the endpoints of its route there",
+        "Restore the selectors until the cluster is reachable again, or set the cluster to state: abandoned",
+        "spec.endpoints",
+        kind="ModelService",
+        key=key,
     )
-    return tuple(Backend(name, weight, revisions[name]) for name, weight in weights.items())
+
+
+def _too_many_backends(route: ServiceRoute) -> Iterator[Problem]:
+    """Yield an error for a route that Kubernetes would refuse. On a lost cluster nothing is written."""
+    count = len(route.backends)
+    if count > BACKEND_LIMIT:
+        yield Problem(
+            f"service {route.service} selects {count} deployments with replicas on cluster {route.cluster}, "
+            f"and its route there takes at most {BACKEND_LIMIT}",
+            f"Select at least {count - BACKEND_LIMIT} fewer there, serve the same model by fewer deployments "
+            "with more replicas, or write a second service for some of them",
+            "spec.endpoints",
+            kind="ModelService",
+            key=route.service,
+        )
 
 
 def _matching_nothing(documents: Documents, service: ModelService, selected: Selected) -> Iterator[Problem]:
@@ -227,6 +270,10 @@ def _labels_to_use(documents: Documents, near: list[str]) -> str:
     labels = [f"{name} has {_text(documents.deployments[name].metadata.labels)}" for name in near[:_NAMED]]
     more = f"; and {len(near) - _NAMED:,} more" if len(near) > _NAMED else ""
     return f"Use labels that a deployment has: {'; '.join(labels)}{more}"
+
+
+def _text(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "no labels"
 
 
 def _without_endpoints(
@@ -259,30 +306,161 @@ def _without_endpoints(
             )
 
 
-def _too_many(route: ServiceRoute) -> Iterator[Problem]:
-    """Yield an error for a route that Kubernetes would refuse. On a lost cluster nothing is written."""
-    count = len(route.backends)
-    if count > BACKEND_LIMIT:
-        yield Problem(
-            f"service {route.service} selects {count} deployments with replicas on cluster {route.cluster}, "
-            f"and its route there takes at most {BACKEND_LIMIT}",
-            f"Select at least {count - BACKEND_LIMIT} fewer there, serve the same model by fewer deployments "
-            "with more replicas, or write a second service for some of them",
-            "spec.endpoints",
-            kind="ModelService",
-            key=route.service,
-        )
+# The requests that routes take, and where two routes of a cluster take the same.
 
 
-def _route_without_endpoints(key: str, cluster: str) -> Problem:
+@dataclass(frozen=True)
+class Requests:
+    """The requests of a route: an engine's paths behind a prefix, `""` where none is cut off.
+
+    Without host names all are taken; headers are there with exactly these values.
+    """
+
+    prefix: str
+    paths: tuple[str, ...]
+    hostnames: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def of_deployment(deployment: ModelDeployment, gateway: Gateway) -> Requests:
+    """Return the requests of a deployment's own route through a cluster's gateway."""
+    form = deployment.spec.route
+    return _requests(form, names.deployment_path(deployment.metadata.key), _paths(deployment), gateway)
+
+
+def of_service(documents: Documents, route: ServiceRoute) -> Requests:
+    """Return the requests of a service on a cluster; its paths are, by default, those of all its engines."""
+    form = documents.services[route.service].spec.route
+    behind = (documents.deployments[backend.deployment] for backend in route.backends)
+    theirs = (path for deployment in behind for path in _paths(deployment))
+    gateway = documents.clusters[route.cluster].spec.serving.gateway
+    return _requests(form, names.service_path(route.service), tuple(sorted(set(theirs))), gateway)
+
+
+def _requests(form: RouteForm, prefix: str, theirs: tuple[str, ...], gateway: Gateway) -> Requests:
+    headers = sorted(form.headers.items())
+    if form.model and gateway.model_header:
+        headers.append((gateway.model_header, form.model))
+    cut = "" if form.path else prefix.rstrip("/")
+    # Deployments may have `/` where they cut nothing off; behind a prefix it would be an empty rest.
+    paths = form.paths or tuple(path for path in theirs if form.path or path != "/")
+    return Requests(cut, paths or ("/v1",), form.hostnames, tuple(headers))
+
+
+def _paths(deployment: ModelDeployment) -> tuple[str, ...]:
+    return deployment.spec.route.paths or engine(deployment.spec.engine.type).paths
+
+
+@dataclass(frozen=True)
+class _Taker:
+    kind: str
+    key: str
+    form: RouteForm
+    requests: Requests
+
+    def __str__(self) -> str:
+        return f"{'service' if self.kind == 'ModelService' else 'deployment'} {self.key}"
+
+
+def path_problems(
+    documents: Documents, endpoints: Iterable[Endpoint], services: Iterable[ServiceRoute]
+) -> Iterator[Problem]:
+    """Yield errors: routes by model where a gateway cannot read it, too many paths, and equal requests."""
+    takers: dict[str, list[_Taker]] = {}
+    for endpoint in endpoints:
+        deployment = documents.deployments[endpoint.deployment]
+        if deployment.spec.route.enabled:
+            requests = of_deployment(deployment, documents.clusters[endpoint.cluster].spec.serving.gateway)
+            taker = _Taker("ModelDeployment", endpoint.deployment, deployment.spec.route, requests)
+            takers.setdefault(endpoint.cluster, []).append(taker)
+    for route in services:
+        form = documents.services[route.service].spec.route
+        taker = _Taker("ModelService", route.service, form, of_service(documents, route))
+        takers.setdefault(route.cluster, []).append(taker)
+    told: set[tuple[str, str, str]] = set()
+    for cluster, there in sorted(takers.items()):
+        reads = documents.clusters[cluster].spec.serving.gateway.model_header
+        for taker in there:
+            if taker.form.model and not reads:
+                yield _unread(documents, taker, cluster)
+            if len(taker.requests.paths) > PATH_LIMIT:
+                yield _too_many_paths(taker, cluster)
+        yield from _clashes(documents, there, cluster, told)
+
+
+def _unread(documents: Documents, taker: _Taker, cluster: str) -> Problem:
+    where = documents.where("InferenceCluster", cluster, "spec.serving.gateway")
     return Problem(
-        f"cluster {cluster} is lost, and service {key} no longer selects the endpoints of its route there",
-        "Restore the selectors until the cluster is reachable again, or set the cluster to state: abandoned",
-        "spec.endpoints",
-        kind="ModelService",
-        key=key,
+        f"{taker} is reached by the model {taker.form.model} that requests name, and the gateway of cluster "
+        f"{cluster}{f' ({where})' if where else ''} has no modelHeader, so nothing there reads it",
+        "Write the header that the gateway's payload processor sets as serving.gateway.modelHeader, or use "
+        "headers or hostnames",
+        "spec.route.model",
+        kind=taker.kind,
+        key=taker.key,
     )
 
 
-def _text(labels: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "no labels"
+def _too_many_paths(taker: _Taker, cluster: str) -> Problem:
+    return Problem(
+        f"{taker} has {len(taker.requests.paths)} paths of engines on cluster {cluster}, "
+        f"and a route takes at most {PATH_LIMIT}",
+        "List those that clients use",
+        "spec.route.paths",
+        kind=taker.kind,
+        key=taker.key,
+    )
+
+
+def _clashes(
+    documents: Documents, takers: list[_Taker], cluster: str, told: set[tuple[str, str, str]]
+) -> Iterator[Problem]:
+    """Yield an error at each one on a cluster that takes requests of others, with the first of these.
+
+    They are found by their requests, so that those which share none are not compared.
+    """
+    by_request: dict[tuple[object, ...], list[int]] = {}
+    for index, taker in enumerate(takers):
+        for request in _each(taker.requests):
+            by_request.setdefault(request, []).append(index)
+    first: dict[int, int] = {}
+    for alike in by_request.values():
+        take(len(alike), "comparing paths")
+        for index in alike if len(alike) > 1 else ():
+            position = alike[alike[0] == index]
+            first[index] = min(position, first.get(index, position))
+    for index, position in sorted(first.items()):
+        taker, other = takers[index], takers[position]
+        clash = (taker.kind, taker.key, other.key)
+        if clash not in told:
+            told.add(clash)
+            yield _taken_twice(documents, taker, other, _same(taker.requests, other.requests), cluster)
+
+
+def _each(requests: Requests) -> Iterator[tuple[object, ...]]:
+    """Yield what a gateway tells requests apart by: path, host and headers."""
+    headers = frozenset((name.lower(), value) for name, value in requests.headers)
+    for host in {host.lower() for host in requests.hostnames or ("",)}:
+        for path in set(requests.paths):
+            yield f"{requests.prefix}{path}", host, headers
+
+
+def _same(one: Requests, other: Requests) -> str:
+    """Return the first request that both take, in words."""
+    path, host, _ = min(
+        {*_each(one)} & {*_each(other)}, key=lambda request: (str(request[1]), str(request[0]))
+    )
+    headers = "".join(f" with {name}: {value}" for name, value in one.headers)
+    return f"{path}{f' for host {host}' if host else ''}{headers}"
+
+
+def _taken_twice(documents: Documents, taker: _Taker, other: _Taker, same: str, cluster: str) -> Problem:
+    where = documents.where(other.kind, other.key, "spec.route")
+    return Problem(
+        f"{taker} takes requests to {same} on cluster {cluster}, and so does {other}"
+        f"{f' ({where})' if where else ''}: its gateway would send all of them to one of the two",
+        "Give one of them another host name, header or path",
+        "spec.route",
+        kind=taker.kind,
+        key=taker.key,
+    )

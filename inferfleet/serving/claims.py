@@ -22,7 +22,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import path_of_role, selector_of
-from inferfleet.fleet.selectors.claimed import Claimed, claimed
+from inferfleet.fleet.selectors.claims import Claimed, claimed
 from inferfleet.fleet.shapes import Shape, accelerator
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import metadata

@@ -23,8 +23,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.serving.monitoring import Monitoring
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import metrics_ports
-from inferfleet.fleet.roles import engine_of, listening_port, roles_of, serving_roles
+from inferfleet.fleet.roles import engine_of, listening_port, metrics_ports, roles_of, serving_roles
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.picker import command
 from inferfleet.serving.picker import objects as picker_objects

@@ -9,8 +9,7 @@ from typing import Any
 from inferfleet.documents.kinds.inference_cluster import NetworkPolicy, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import metrics_ports, target_ports
-from inferfleet.fleet.roles import roles_of, serving_roles
+from inferfleet.fleet.roles import metrics_ports, roles_of, serving_roles, target_ports
 from inferfleet.serving.gateway import ENVOY_NAMESPACE
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.picker import command

@@ -10,8 +10,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import ServiceRoute
-from inferfleet.fleet.paths import Requests, of_deployment
-from inferfleet.fleet.traffic import REQUEST_SECONDS
+from inferfleet.fleet.traffic import REQUEST_SECONDS, Requests, of_deployment
 from inferfleet.serving.metadata import WAIT_FOR, metadata
 from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
 from inferfleet.tables.pickers import Profile

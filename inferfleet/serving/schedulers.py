@@ -34,7 +34,6 @@ from inferfleet.documents.problems import Problem, part_of
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.names import LWS_GROUP, LWS_NAME
-from inferfleet.fleet.requests import requests
 from inferfleet.fleet.roles import template_path, workers_of
 from inferfleet.fleet.scheduling import (
     ON_CLUSTER,
@@ -45,6 +44,7 @@ from inferfleet.fleet.scheduling import (
     scheduling_of,
     scheduling_problems,
 )
+from inferfleet.fleet.shapes import requests
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.link import Link
 from inferfleet.serving.metadata import metadata

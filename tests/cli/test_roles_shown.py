@@ -14,7 +14,7 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.fleet.advice.changed import change_lines
+from inferfleet.fleet.advice.summaries import change_lines
 from inferfleet.fleet.decisions import Change
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan

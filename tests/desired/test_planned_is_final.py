@@ -12,8 +12,9 @@ from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.decisions import Reason, Unplaced
+from inferfleet.fleet.demands import Demand, Share
 from inferfleet.fleet.placement.ledger import nodes_used
-from inferfleet.fleet.shapes import Demand, Pod, Share
+from inferfleet.fleet.shapes import Pod
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.api import (
     Config,

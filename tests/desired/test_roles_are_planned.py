@@ -12,7 +12,8 @@ from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.demands.worked import worked_out
 from inferfleet.desired.pods import pods
 from inferfleet.documents.problems import InvalidDocuments
-from inferfleet.fleet.shapes import Demand, Pod
+from inferfleet.fleet.demands import Demand
+from inferfleet.fleet.shapes import Pod
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, engine, mapping
 from inferfleet.plugins.registry import builtin

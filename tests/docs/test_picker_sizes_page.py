@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from inferfleet.fleet.picked import sized
+from inferfleet.fleet.picker_size import sized
 
 PAGE = Path(__file__).parents[2] / "docs/guides/picker-sizes.md"
 ROW = re.compile(r"^\| ([0-9 to]+|more) \| (\w+) \| (\w+) \|$", re.MULTILINE)

@@ -10,8 +10,9 @@ from project import ROOT, Project
 from sandboxes import running
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.selectors.claimed import claimed as claimed_of
+from inferfleet.fleet.selectors.claims import claimed as claimed_of
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
 
 STACK = "dra"
 TABLE = ROOT / "tests" / "fleet" / "selectors" / "kubernetes" / "results.jsonl"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from declared import declared
 
-from inferfleet.fleet.balance import balance, every_pod_serves
+from inferfleet.fleet.roles import balance, every_pod_serves
 
 WIDE = {"tensor": 1, "data": 16, "dataLocal": 8}
 SGLANG = {"type": "SGLang"}

@@ -2,7 +2,7 @@
 
 from small_fleet import deployment, fleet, spot
 
-from inferfleet.fleet.advice.exposed import exposed, one_picker
+from inferfleet.fleet.advice.exposure import exposed, one_picker
 from inferfleet.fleet.decisions import Placement
 
 JUDGE = {

@@ -7,9 +7,9 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Reason
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import Demand, written
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.shapes import Demand, Pod
+from inferfleet.fleet.shapes import Pod
 from inferfleet.fleet.spot import Spot
 
 EMPTY = lock({})

@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet import plan
-from inferfleet.fleet.paths import Requests, of_deployment, of_service
+from inferfleet.fleet.traffic import Requests, of_deployment, of_service
 
 ANY = Gateway(class_name="any")
 READS = Gateway(class_name="any", model_header="X-Gateway-Model-Name")

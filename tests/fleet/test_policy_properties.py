@@ -12,9 +12,9 @@ from inferfleet.documents.kinds.policy.quota import Quota
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.policy.wanted import domains
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.selectors.cel import Selectors
+from inferfleet.fleet.placement.terms import domains
+from inferfleet.fleet.selectors.devices import Selectors
 
 STEADY = {"OnDemand", "Reservation"}
 

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.balance import every_pod_serves
-from inferfleet.fleet.ports import Health
+from inferfleet.fleet import roles
+from inferfleet.fleet.roles import Health, every_pod_serves
 from inferfleet.fleet.shapes import Shape
-from inferfleet.serving.engines import ports
 
 
 def _deployment(balance: str | None = None, *, engine: Any = None, **topology: int) -> ModelDeployment:
@@ -42,7 +41,7 @@ def _deployment(balance: str | None = None, *, engine: Any = None, **topology: i
 def test_each_copy_of_a_pod_has_a_port_only_where_a_picker_spreads_the_requests(
     balance: str | None, topology: dict[str, int], wanted: tuple[int, ...]
 ) -> None:
-    assert ports.pool_ports(_deployment(balance, **topology), "decode") == wanted
+    assert roles.pool_ports(_deployment(balance, **topology), "decode") == wanted
 
 
 @pytest.mark.parametrize(
@@ -66,27 +65,27 @@ def test_followers_serve_where_each_pod_has_copies_and_an_api_server_of_its_own(
 
 
 def test_a_pod_with_several_ports_tells_its_health_on_that_of_its_supervisor() -> None:
-    assert ports.health(_deployment(data=4, data_local=2), "decode") == Health(9256, "/health", "/ready")
-    assert ports.health(_deployment(data=4), "decode") == Health(8000, "/health", "/health")
-    assert ports.health(_deployment(engine={"type": "Other"}), "decode") == Health(8000, None, None)
+    assert roles.health(_deployment(data=4, data_local=2), "decode") == Health(9256, "/health", "/ready")
+    assert roles.health(_deployment(data=4), "decode") == Health(8000, "/health", "/health")
+    assert roles.health(_deployment(engine={"type": "Other"}), "decode") == Health(8000, None, None)
 
 
 def test_metrics_are_on_every_port_of_a_pod_or_beside_them() -> None:
-    assert ports.metrics_ports(_deployment(data=4, data_local=2), "decode") == (8000, 8001)
-    assert ports.metrics_ports(_deployment(engine={"type": "Triton"}), "decode") == (8002,)
+    assert roles.metrics_ports(_deployment(data=4, data_local=2), "decode") == (8000, 8001)
+    assert roles.metrics_ports(_deployment(engine={"type": "Triton"}), "decode") == (8002,)
 
 
 def test_pods_of_a_worker_meet_on_ports_of_their_own() -> None:
-    assert ports.group_ports(_deployment(tensor=8, pipeline=2), "decode") == (29501, 29550)
-    assert ports.group_ports(_deployment(engine={"type": "SGLang"}), "decode") == (20000,)
+    assert roles.group_ports(_deployment(tensor=8, pipeline=2), "decode") == (29501, 29550)
+    assert roles.group_ports(_deployment(engine={"type": "SGLang"}), "decode") == (20000,)
 
 
 def test_ports_end_at_the_last_one_there_is() -> None:
     deployment = _deployment("Port", engine={"port": 65534}, data=4, data_local=4)
-    assert ports.pool_ports(deployment, "decode") == (65534, 65535)
+    assert roles.pool_ports(deployment, "decode") == (65534, 65535)
 
 
 def test_pickers_read_the_ports_of_a_pod_in_one_text() -> None:
     deployment = _deployment(data=4, data_local=2)
-    assert ports.active_ports(ports.serving_ports(deployment, "decode", Shape(2, 2))) == "8000,8001"
-    assert ports.serving_ports(_deployment(tensor=8, data=2), "decode", Shape(4, 4)) == (8000,)
+    assert roles.active_ports(roles.serving_ports(deployment, "decode", Shape(2, 2))) == "8000,8001"
+    assert roles.serving_ports(_deployment(tensor=8, data=2), "decode", Shape(4, 4)) == (8000,)

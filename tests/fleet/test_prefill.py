@@ -12,7 +12,7 @@ from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.demands import demand
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.fleet.placement.handover import waiting
-from inferfleet.fleet.revision import revision
+from inferfleet.fleet.roles import revision
 from inferfleet.fleet.shapes import Pod
 
 ON_L4 = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) < 0"

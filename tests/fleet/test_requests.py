@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.fleet.requests import requests
+from inferfleet.fleet.shapes import requests
 
 SIDECAR = "Always"
 

@@ -7,7 +7,7 @@ from declared import MODEL, declared
 
 from inferfleet.documents.kinds.inference_cluster import Images
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.revision import revision, tuned_under_one_revision
+from inferfleet.fleet.roles import revision, tuned_under_one_revision
 
 IMAGES = Images(engine={"vLLM": "docker.io/vllm/vllm-openai:v0.32.0"})
 Fields = dict[str, Any]

@@ -2,7 +2,8 @@
 
 from packings import Size, Worker
 
-from inferfleet.fleet.shapes import Demand, Pod
+from inferfleet.fleet.demands import Demand
+from inferfleet.fleet.shapes import Pod
 
 
 def workers_of(needs: Demand, replicas: int) -> list[Worker]:

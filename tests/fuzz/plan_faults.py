@@ -9,7 +9,7 @@ from packings import Size, Worker, fit
 from plan_rules import Rules
 
 from inferfleet.fleet import names
-from inferfleet.fleet.advice.short import MOST, groups
+from inferfleet.fleet.advice.summaries import MOST, groups
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.fleet.shapes import PoolKey

@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet.decisions import Backend, ServiceRoute
-from inferfleet.fleet.paths import Requests
+from inferfleet.fleet.traffic import Requests
 from inferfleet.serving import gateway
 from inferfleet.serving.picker.objects import inference_pool
 from inferfleet.serving.routes import deployment_route, service_route

@@ -14,12 +14,13 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.serving.scaling import ReplicaRange
 from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.fleet import names
-from inferfleet.fleet.advice.short import by_cluster, fix_lines
+from inferfleet.fleet.advice.summaries import by_cluster, fix_lines
 from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced
+from inferfleet.fleet.demands import Demand, Demands
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.sizes import cores, gib, needed
+from inferfleet.fleet.placement.suitability import needed
 from inferfleet.fleet.roles import roles_of, workers_of
-from inferfleet.fleet.shapes import RESOURCES, Demand, Demands, Pod, PoolKey
+from inferfleet.fleet.shapes import RESOURCES, Pod, PoolKey, cores, gib
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import Step, in_amounts
 from inferfleet.review.digest.texts import command_text

@@ -5,9 +5,9 @@ from typing import Any
 from inferfleet.cli.show.explanation import ASKED, Explanation
 from inferfleet.cli.show.plan import reason_values, spot_values, unplaced_values
 from inferfleet.desired.values import ReadyHook
-from inferfleet.fleet.placement.sizes import amounts
+from inferfleet.fleet.demands import Demand
 from inferfleet.fleet.roles import DECODE
-from inferfleet.fleet.shapes import Demand, Pod, PoolKey
+from inferfleet.fleet.shapes import Pod, PoolKey, amounts
 from inferfleet.plugins.chain import Step
 
 

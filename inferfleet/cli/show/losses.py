@@ -7,9 +7,9 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.show.plan import node_values
 from inferfleet.cli.show.tables import print_table
 from inferfleet.documents.wording import listing
-from inferfleet.fleet.advice.short import cost, place
-from inferfleet.fleet.placement.sizes import counted
-from inferfleet.fleet.whatif.each import Consequence
+from inferfleet.fleet.advice.summaries import cost, place
+from inferfleet.fleet.shapes import counted
+from inferfleet.fleet.whatif import Consequence
 
 # Models that one cell names.
 _NAMED = 5

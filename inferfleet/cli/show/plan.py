@@ -7,12 +7,11 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.show.pickers import picker_values, show_pickers
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.changed import change_lines, roll_line
-from inferfleet.fleet.advice.exposed import Exposed, OnePicker
-from inferfleet.fleet.advice.short import fix_step, groups, in_short, told
+from inferfleet.fleet.advice.exposure import Exposed, OnePicker
+from inferfleet.fleet.advice.summaries import change_lines, fix_step, groups, in_short, roll_line, told
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
-from inferfleet.fleet.placement.sizes import counted
-from inferfleet.fleet.shapes import Demand, Demands
+from inferfleet.fleet.demands import Demand, Demands
+from inferfleet.fleet.shapes import counted
 from inferfleet.fleet.spot import Spot
 
 # Reasons of one deployment in JSON of a plan; those of `inferfleet explain` are complete.

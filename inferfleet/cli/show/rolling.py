@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from inferfleet.cli.output import print_line
-from inferfleet.fleet.placement.sizes import counted
+from inferfleet.fleet.shapes import counted
 from inferfleet.review.digest.values.models import Model
 from inferfleet.review.digest.values.stack import Stack
 

@@ -22,9 +22,9 @@ from inferfleet.documents.loading.stack import find_root
 from inferfleet.documents.loading.stack_files import read_lock
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.documents.wording import one_line, one_of, shown
-from inferfleet.fleet.advice.exposed import exposed, one_picker
+from inferfleet.fleet.advice.exposure import exposed, one_picker
 from inferfleet.fleet.lock.lock import matches, text
-from inferfleet.fleet.whatif.each import n_minus_one as after_each_loss
+from inferfleet.fleet.whatif import n_minus_one as after_each_loss
 
 Write = Annotated[bool, typer.Option("--write", help="Write placement.lock.")]
 Locked = Annotated[bool, typer.Option("--locked", help="Fail when placement.lock does not match.")]

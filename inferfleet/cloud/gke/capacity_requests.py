@@ -25,8 +25,8 @@ from typing import Any
 from inferfleet.cloud.gke.values import CloudPool
 from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.fleet import names
-from inferfleet.fleet.requests import requests
 from inferfleet.fleet.scheduling import Scheduling
+from inferfleet.fleet.shapes import requests
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.schedulers import Manifest

@@ -9,8 +9,8 @@ from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.paths import Requests, of_deployment, of_service
-from inferfleet.fleet.ports import target_ports
+from inferfleet.fleet.roles import target_ports
+from inferfleet.fleet.traffic import Requests, of_deployment, of_service
 
 Kind = Literal["service", "deployment"]
 

@@ -25,8 +25,7 @@ from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.capacity import NOTHING, Beside, Seen
-from inferfleet.fleet.requests import requests
-from inferfleet.fleet.shapes import PoolKey, accelerator
+from inferfleet.fleet.shapes import PoolKey, accelerator, requests
 from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER
 
 _Object = Mapping[str, Any]

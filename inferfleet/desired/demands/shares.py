@@ -12,7 +12,8 @@ from typing import Any
 
 from inferfleet.desired.pods import Pods
 from inferfleet.documents.problems import Where
-from inferfleet.fleet.shapes import Demand, Pod, Share, pod_of
+from inferfleet.fleet.demands import Demand, Share
+from inferfleet.fleet.shapes import Pod, pod_of
 from inferfleet.plugins.chain import Outcome
 
 PARTS = ("containers", "initContainers")

@@ -17,19 +17,12 @@ from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.node_pool import NodePool
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import Demand, Demands, RoleKey, written
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.shapes import (
-    Demand,
-    Demands,
-    Node,
-    PoolKey,
-    RoleKey,
-    has_accelerators,
-    node,
-)
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
+from inferfleet.fleet.shapes import Node, PoolKey, has_accelerators, node
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkProblem
 from inferfleet.plugins.link import Origin

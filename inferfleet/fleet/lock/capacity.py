@@ -4,14 +4,16 @@ It has one line for each pool, sorted. Nothing in it is a wish: `inferfleet capa
 and writes it, and without the file documents alone say how large pools are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
+from itertools import groupby
 from typing import Any, NamedTuple
 
+from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
-from inferfleet.documents.wording import shown
+from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.lock.text import MOST_PROBLEMS, Entry, entries, flow, quoted, read_flow, scalar
 from inferfleet.fleet.shapes import PoolKey
 
@@ -177,3 +179,37 @@ def _day(written: Any) -> date:
     except (TypeError, ValueError):
         what = "the pool has no day" if written is None else f"{quoted(str(written))} is no day"
         raise ValueError(f"{what} on which it was seen, such as 2026-11-23") from None
+
+
+def doubted(documents: Documents, seen: Mapping[PoolKey, Seen], *, today: date) -> Iterator[Problem]:
+    """Yield warnings about lines of capacity.lock: of pools that no document has, and of days to come."""
+    pools = {
+        name: {pool.name for pool in cluster.spec.node_pools} for name, cluster in documents.clusters.items()
+    }
+    unknown = sorted(key for key in seen if key[1] not in pools.get(key[0], ()))
+    for cluster, keys in groupby(unknown, key=lambda key: key[0]):
+        names = [name for _, name in keys]
+        named = f"{'pool' if len(names) == 1 else 'pools'} {listing(names, 3)} of cluster {shown(cluster)}"
+        lacks = "no such pool" if cluster in pools else "no document"
+        what = f"{FILE} has {named}, which has {lacks}"
+        step = "Correct the name, or run inferfleet capacity --write, which drops the line"
+        yield Problem(what, step, where=seen[cluster, names[0]].where, severity="warning")
+    # Where the day begins first it is a day later than where it begins last.
+    ahead = sorted((one.day, key) for key, one in seen.items() if one.day > today + timedelta(days=1))
+    if ahead:
+        day, key = ahead[-1]
+        more = f", and {len(ahead) - 1} more after {today}" if len(ahead) > 1 else ""
+        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(day - today).days} days ahead{more}"
+        step = "Nobody can have seen that, and it would long not be old: run inferfleet capacity --write"
+        yield Problem(what, step, where=seen[key].where, severity="warning")
+
+
+def stale(seen: Mapping[PoolKey, Seen], *, today: date) -> Iterator[Problem]:
+    """Yield a warning when what was seen is older than a week."""
+    last = today - timedelta(days=FRESH)
+    old = sorted((one.day, key) for key, one in seen.items() if one.day < last)
+    if old:
+        day, key = old[0]
+        more = f", and {len(old) - 1} more before {last}" if len(old) > 1 else ""
+        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(today - day).days} days ago{more}"
+        yield Problem(what, "Run inferfleet capacity --write", severity="warning")

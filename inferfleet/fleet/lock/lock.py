@@ -4,14 +4,15 @@ The file has one line for each entry, sorted, so that a diff lists the moves. Th
 hand that fits the documents is a move. Empty sections are left out.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import shown
-from inferfleet.fleet.lock import entries as lock_entries
 from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.text import (
     MOST_ENTRIES,
@@ -21,8 +22,10 @@ from inferfleet.fleet.lock.text import (
     entries,
     flow,
     quoted,
+    read_flow,
     scalar,
     too_many,
+    unquoted,
 )
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -124,6 +127,9 @@ def _same(old: LockedCluster, new: LockedCluster) -> bool:
     return replace(old, uid=None if unknown else old.uid) == replace(new, uid=None if unknown else new.uid)
 
 
+# Writing it.
+
+
 def text(lock: Lock) -> str:
     """Return the content of the file: YAML in exactly one form, without empty sections."""
     written = [f"version: {VERSION}", f"stack: {scalar(lock.stack)}"]
@@ -157,6 +163,9 @@ def _pool(lock: Lock, key: str) -> str:
     return flow(known)
 
 
+# Reading it. An entry that cannot be read raises ValueError, which becomes a problem with its line.
+
+
 def parse(text: str | None, *, file: str, stack: str) -> Lock:
     """Return the lock of `stack` from the text of `file`; None (no file) is an empty lock.
 
@@ -186,16 +195,16 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
             break
         try:
             if entry.section == "clusters":
-                clusters[name] = LockedCluster(*lock_entries.cluster(entry))
+                clusters[name] = LockedCluster(*_read_cluster(entry))
             elif entry.section == "pools":
-                nodes[name], of_cloud, settings = lock_entries.pool(entry)
+                nodes[name], of_cloud, settings = _read_pool(entry)
                 if of_cloud is not None:
                     pools[name] = LockedPool(of_cloud, settings)
             elif entry.section == "placements":
-                spot, replicas = lock_entries.placement(entry)
+                spot, replicas = _read_placement(entry)
                 name, placements[spot] = str(spot), replicas
             else:
-                services[name] = lock_entries.service(entry)
+                services[name] = _read_service(entry)
         except ValueError as wrong:
             problems.append(Problem(str(wrong), RESTORE, where=entry.where))
             continue
@@ -236,3 +245,116 @@ def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
     for key in ("version", "stack"):
         if key not in seen:
             yield Problem(f"the lock has no field {key}", RESTORE, where=Where(file, 1))
+
+
+# The longest name that Kubernetes and Google take; those that a lock is written with are shorter.
+_PART = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_KEY = re.compile(rf"^{_PART}/{_PART}$")
+_NAME_FORM = re.compile(rf"^{_PART}$")
+_SPOT = re.compile(rf"^({_PART}/{_PART})(?:@([0-9a-f]{{6}}))? ({_PART})((?: {_PART}={_PART})+)$")
+_COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
+_LIST = re.compile(r"^\[(.*)\]$")
+
+
+def _read_cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
+    """Return source, UID, create-only settings and protection of a cluster; the entry's key is its name."""
+    if not entry.value.startswith("{") or not _NAME_FORM.match(entry.key):
+        raise ValueError(
+            f"{_quoted_line(entry)} does not have the form 'east: {{source: Existing, uid: ...}}'"
+        )
+    name, settings = shown(entry.key), read_flow(entry.value)
+    source, uid = settings.pop("source", None), settings.pop("uid", None)
+    if source not in ("Existing", "GKE"):
+        raise ValueError(f"cluster {name} has source {quoted(source)}; it must be Existing or GKE")
+    if uid is not None and not isinstance(uid, str):
+        raise ValueError(
+            f'cluster {name} has uid {quoted(uid)}, which must be text: write it in quotes "..."'
+        )
+    protected = settings.pop("protected", False) if source == "GKE" else False
+    if not isinstance(protected, bool):
+        raise ValueError(f"cluster {name} has protected {quoted(protected)}; it must be true or false")
+    if source == "Existing" and settings:
+        raise ValueError(
+            f"cluster {name} has {shown(', '.join(settings))}; only a cluster of source GKE may have settings"
+        )
+    return source, uid, settings, protected
+
+
+def _read_pool(entry: Entry) -> tuple[int, str | None, dict[str, Any]]:
+    """Return nodes, name in the cloud (None for a pool of an existing cluster) and create-only settings of a
+    pool; the entry's key is `cluster/pool`.
+    """
+    if not entry.value.startswith("{") or not _KEY.match(entry.key):
+        raise ValueError(f"{_quoted_line(entry)} does not have the form 'east/h100: {{nodes: 2, ...}}'")
+    settings = read_flow(entry.value)
+    nodes, name = settings.pop("nodes", None), settings.pop("name", None)
+    if type(nodes) is not int or nodes < 0:
+        raise ValueError(
+            f"pool {shown(entry.key)} has nodes {quoted(nodes)}; it must be the number of nodes that it was "
+            "planned with"
+        )
+    if name is None and settings:
+        raise ValueError(
+            f"pool {shown(entry.key)} has {shown(', '.join(settings))} and no name; only a pool that GKE has "
+            "by a name may have settings"
+        )
+    if name is not None and (not isinstance(name, str) or not _NAME_FORM.match(name)):
+        raise ValueError(
+            f"pool {shown(entry.key)} has name {quoted(name)}; it must be a name such as h100-1a2b3c"
+        )
+    return nodes, name, settings
+
+
+def _read_placement(entry: Entry) -> tuple[Spot, int]:
+    """Return a spot and its number of replicas."""
+    read = _SPOT.match(entry.key)
+    if not read:
+        forms = "'ml/qwen3-coder east decode=h100' or 'ml/chat@3fa01c east decode=h100 prefill=l4'"
+        raise ValueError(f"{quoted(entry.key)} does not have the form {forms}")
+    pools = [tuple(pool.split("=")) for pool in read[4].split()]
+    if len(dict(pools)) < len(pools):
+        raise ValueError(f"{quoted(entry.key)} names a role twice")
+    if not _COUNT.match(entry.value):
+        raise ValueError(f"{quoted(entry.value)} is not a number of replicas (1 to 99999)")
+    sorted_pools = tuple(sorted((role, pool) for role, pool in pools))
+    return Spot(read[1], read[3], sorted_pools, read[2] or ""), int(entry.value)
+
+
+def _read_service(entry: Entry) -> tuple[str, ...]:
+    """Return the clusters that have a route of the service, sorted."""
+    read = _LIST.match(entry.value)
+    names = [unquoted(name.strip()) for name in read[1].split(",")] if read else []
+    if not _KEY.match(entry.key) or not names or not all(map(_NAME_FORM.match, names)):
+        raise ValueError(f"{_quoted_line(entry)} does not have the form 'ml/coder: [dc1, east]'")
+    if len(set(names)) < len(names):
+        raise ValueError(f"service {shown(entry.key)} names a cluster twice: {shown(entry.value)}")
+    return tuple(sorted(names))
+
+
+def _quoted_line(entry: Entry) -> str:
+    return quoted(f"{entry.key}: {entry.value}")
+
+
+# What is odd about a lock beside the documents of its stack: it is gone, or they are.
+
+
+def doubts(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iterator[Problem]:
+    """Yield warnings about a lock that does not exist, and about one whose deployments all have no document.
+
+    Offline nobody knows whether a stack without a lock has run before, so its first plan warns too.
+    """
+    wanted = sum(deployment.spec.wanted for deployment in documents.deployments.values())
+    if not exists and wanted:
+        what = f"there is no {shown(file, 200)}, so all replicas are placed as if none ran yet"
+        step = "Before the first update this is as it should be; else restore the file from version control"
+        yield Problem(what, step, severity="warning")
+    locked = {spot.deployment for spot in lock.placements}
+    if locked and not locked & documents.deployments.keys():
+        replicas = sum(lock.placements.values())
+        what = (
+            f"no deployment in the lock has a document (of {len(locked):,}), so the next update ends "
+            f"whatever runs (replicas: {replicas:,})"
+        )
+        step = "Restore their files, or see that inferfleet:documents names the right folder"
+        where = min(lock.lines.values(), default=Where(file, 1))
+        yield Problem(what, step, where=where, severity="warning")

@@ -10,9 +10,10 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Leaving, Plan
+from inferfleet.fleet.demands import RoleKey
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.packing import Gang, pack
-from inferfleet.fleet.shapes import Pod, PoolKey, RoleKey, node
+from inferfleet.fleet.shapes import Pod, PoolKey, node
 from inferfleet.fleet.spot import Spot
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet.placement.held_back import HeldBack, Shortage
+from inferfleet.fleet.demands import Demands, RoleKey
 from inferfleet.fleet.placement.packing import Filled
-from inferfleet.fleet.placement.policy.quotas import Quotas
-from inferfleet.fleet.placement.rooms import More, Room, Rooms
-from inferfleet.fleet.shapes import Demands, PoolKey, RoleKey
+from inferfleet.fleet.placement.quotas import Quotas
+from inferfleet.fleet.placement.space import HeldBack, More, Room, Rooms, Shortage
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 

@@ -1,4 +1,8 @@
-"""Why a replica does not go to a cluster or pool, and why one runs where it should not, in words."""
+"""Why a replica does not go to a cluster or pool, and why one is where it is and not on the next best spot,
+in words.
+
+Reasons are worked out when somebody asks for them: of a large fleet there are millions.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -7,77 +11,21 @@ from typing import Any, NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.wording import listing, shown
-from inferfleet.fleet.decisions import Reason
+from inferfleet.fleet.decisions import Reason, RunnerUp
 from inferfleet.fleet.lock.capacity import FILE
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.rooms import More
-from inferfleet.fleet.placement.sizes import counted, short_of, too_few_nodes
-from inferfleet.fleet.placement.suitability import Objection, Suitability, strongest
+from inferfleet.fleet.placement.space import More
+from inferfleet.fleet.placement.suitability import Objection, Suitability, short_of, strongest, too_few_nodes
+from inferfleet.fleet.placement.terms import first_pool
 from inferfleet.fleet.roles import roles_of
-from inferfleet.fleet.selectors.cel import FALSE
-from inferfleet.fleet.shapes import PoolKey, fit
+from inferfleet.fleet.selectors.devices import FALSE
+from inferfleet.fleet.shapes import PoolKey, counted, fit
+from inferfleet.fleet.spot import Spot
 
 # How near a reason is: a pool does not suit, a quota or spread refuses it, or room alone is missing; 0 for a
 # whole cluster.
 _CLASS, _POLICY, ROOM = 1, 2, 3
-
-
-class Reasons(Mapping[str, tuple[Reason, ...]]):
-    """Why replicas of each deployment do not run on the other clusters and pools.
-
-    They are worked out when somebody asks: of a large fleet there are millions.
-    """
-
-    def __init__(self, deployments: Iterable[str], why: "Why") -> None:
-        self._deployments = dict.fromkeys(sorted(deployments))
-        self._why = why
-
-    def __getitem__(self, deployment: str) -> tuple[Reason, ...]:
-        if deployment not in self._deployments:
-            raise KeyError(deployment)
-        return tuple(
-            reason
-            for reason in self._why.not_there(deployment)
-            if not self._why.runs_there(deployment, reason)
-        )
-
-    def __contains__(self, deployment: object) -> bool:
-        # Without it a Mapping works the value out to say so.
-        return deployment in self._deployments
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._deployments)
-
-    def __len__(self) -> int:
-        return len(self._deployments)
-
-
-class Lacking(Sequence[Reason]):
-    """The reasons of a deployment without a place, worked out when somebody looks at them."""
-
-    def __init__(self, deployment: str, why: "Why") -> None:
-        self._deployment = deployment
-        self._why = why
-
-    @cached_property
-    def _reasons(self) -> tuple[Reason, ...]:
-        return self._why.not_there(self._deployment)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._reasons[place]
-
-    def __len__(self) -> int:
-        return len(self._reasons)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._reasons == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(self._reasons)
-
-    def __repr__(self) -> str:
-        return repr(self._reasons)
 
 
 class Against(NamedTuple):
@@ -278,3 +226,123 @@ def kept_free(ledger: Ledger, pool: PoolKey) -> str:
     if not kept:
         return ""
     return f"the room for {kept.total()} more that rollout: Surge of {listing(sorted(kept))} keeps free"
+
+
+class Reasons(Mapping[str, tuple[Reason, ...]]):
+    """Why replicas of each deployment do not run on the other clusters and pools.
+
+    They are worked out when somebody asks: of a large fleet there are millions.
+    """
+
+    def __init__(self, deployments: Iterable[str], why: "Why") -> None:
+        self._deployments = dict.fromkeys(sorted(deployments))
+        self._why = why
+
+    def __getitem__(self, deployment: str) -> tuple[Reason, ...]:
+        if deployment not in self._deployments:
+            raise KeyError(deployment)
+        return tuple(
+            reason
+            for reason in self._why.not_there(deployment)
+            if not self._why.runs_there(deployment, reason)
+        )
+
+    def __contains__(self, deployment: object) -> bool:
+        # Without it a Mapping works the value out to say so.
+        return deployment in self._deployments
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._deployments)
+
+    def __len__(self) -> int:
+        return len(self._deployments)
+
+
+class Lacking(Sequence[Reason]):
+    """The reasons of a deployment without a place, worked out when somebody looks at them."""
+
+    def __init__(self, deployment: str, why: "Why") -> None:
+        self._deployment = deployment
+        self._why = why
+
+    @cached_property
+    def _reasons(self) -> tuple[Reason, ...]:
+        return self._why.not_there(self._deployment)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._reasons[place]
+
+    def __len__(self) -> int:
+        return len(self._reasons)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._reasons == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._reasons)
+
+    def __repr__(self) -> str:
+        return repr(self._reasons)
+
+
+class RunnersUp(Mapping[Spot, RunnerUp | None]):
+    """By spot, where one replica of it would go if not there; None where no other place has room.
+
+    They are worked out when somebody asks, in the finished ledger, which is the same afterwards. `before` are
+    the spots that had replicas before this plan.
+    """
+
+    def __init__(
+        self, ledger: Ledger, candidates: Candidates, spots: frozenset[Spot], before: set[Spot]
+    ) -> None:
+        self._ledger = ledger
+        self._candidates = candidates
+        self._spots = spots
+        self._before = before
+
+    def __getitem__(self, spot: Spot) -> RunnerUp | None:
+        if spot not in self._spots:
+            raise KeyError(spot)
+        self._ledger.add(spot, -1)
+        other = self._candidates.best(spot.deployment, leaving=spot, thorough=True)
+        why = self._why(spot, other) if other else ""
+        self._ledger.add(spot, 1)
+        for _, pool in spot.pools:
+            if room := self._ledger.rooms.by_key.get((spot.cluster, pool)):
+                room.forget()  # packed from the beginning, as after the last step of the plan
+        return RunnerUp(other, why) if other else None
+
+    def __iter__(self) -> Iterator[Spot]:
+        return iter(sorted(self._spots))
+
+    def __len__(self) -> int:
+        return len(self._spots)
+
+    def _why(self, spot: Spot, other: Spot) -> str:
+        """Return why a replica is on its spot instead of another, while it is taken away from there."""
+        if spot in self._before:
+            return "replicas run there already, and none moves without need"
+        wanted, worth = self._candidates.wanted(spot.deployment), self._candidates.spreading.worth
+        own_worth, its_worth = (worth(wanted, first_pool(wanted, place)) for place in (spot, other))
+        if wanted.ordered and own_worth < its_worth:
+            return "it comes later by spread and prefer of the deployment"
+        if wanted.objective == "pack":
+            return "nodes there are empty, cost more or are filled worse, or its name comes later"
+        there = self._ledger.by_cluster(spot.deployment)
+        own, others = there.get(spot.cluster, 0), there.get(other.cluster, 0)
+        cheaper = self._offers(spot) < self._offers(other)
+        if own < others and not (wanted.objective == "cost" and cheaper):
+            return f"{other.cluster} has {others} of its replicas, {spot.cluster} has {own} beside this one"
+        if cheaper and (own == others or wanted.objective == "cost"):
+            return "its nodes cost more for each GPU, or are larger where prices are not known"
+        if own == others and self._offers(spot) == self._offers(other):
+            return "nodes there are filled worse, or its name comes later"
+        return "another new replica has its place there, so that more of them fit or all cost less"
+
+    def _offers(self, spot: Spot) -> list[int]:
+        """Return the places of a spot's nodes in the order of prices, by role."""
+        wanted, pools, rooms = self._candidates.wanted(spot.deployment), dict(spot.pools), self._ledger.rooms
+        names = {
+            role: rooms.by_key[spot.cluster, pools[role]].offer for role in wanted.roles if role in pools
+        }
+        return [wanted.offers[role].get(name, len(rooms.of_offer)) for role, name in names.items()]

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
 from inferfleet.documents.kinds.inference_cluster import Images
+from inferfleet.documents.kinds.model_deployment import ModelDeploymentSpec
 from inferfleet.documents.problems import Problem
-from inferfleet.fleet.placement.policy.kept import Impossible
-from inferfleet.fleet.placement.sizes import gpus
+from inferfleet.documents.wording import listing
+from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
+from inferfleet.fleet.placement.terms import domains
 from inferfleet.fleet.roles import (
     engine_of,
     lacking_images,
@@ -21,9 +24,16 @@ from inferfleet.fleet.roles import (
     selector_of,
     workers_of,
 )
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.shapes import Demands, Node, accelerators, has_accelerators, node, shape
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
+from inferfleet.fleet.shapes import Node, PoolKey, accelerators, gpus, has_accelerators, node, shape
 from inferfleet.tables.devices import LINK_TYPE, NETWORK_DRIVER, RESOURCE_BY_DRIVER
+
+_DOMAIN_STEPS = {
+    "region": "Write the label topology.kubernetes.io/region on clusters that exist",
+    "zone": "Give pools one zone each: zones on GKE, topology.kubernetes.io/zone in the nodeSelector of "
+    "pools that exist or in the labels of their cluster",
+}
 
 
 @dataclass(frozen=True)
@@ -240,3 +250,86 @@ def _invalid(documents: Documents, key: str, path: str, cel: str, invalid: Inval
 
 def _text(labels: dict[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+# What no pool could ever meet of what deployments ask for.
+
+
+class Impossible:
+    """What no pool could ever meet of what deployments ask for, worked out once for all that ask alike."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._known: dict[tuple[object, ...], tuple[_Unmet, ...]] = {}
+
+    def of(self, key: str) -> Iterator[Problem]:
+        """Yield an error for each field of a deployment's policy that no pool of its clusters meets."""
+        spec = self._documents.deployments[key].spec
+        if spec.model_fields_set.isdisjoint(("spread", "pool_selector", "capacity_models")):
+            return
+        models = spec.capacity_models if "capacity_models" in spec.model_fields_set else None
+        over = spec.spread.over if spec.spread else None
+        asked = str(spec.cluster_selector), str(spec.pool_selector), models, over
+        if asked not in self._known:
+            self._known[asked] = tuple(_unmet(self._documents, spec))
+        for unmet in self._known[asked]:
+            yield Problem(*unmet, kind="ModelDeployment", key=key)
+
+
+class _Unmet(NamedTuple):
+    what: str
+    next_step: str
+    path: str
+
+
+def _unmet(documents: Documents, spec: ModelDeploymentSpec) -> Iterator[_Unmet]:
+    pools = _selected_pools(documents, spec.cluster_selector)
+    if not pools:
+        return
+    if spec.spread and not pools & domains(documents, spec.spread.over).keys():
+        over = spec.spread.over
+        what = over if over in _DOMAIN_STEPS else f"label {over}"
+        yield _Unmet(
+            f"spread.over is {over}, and no pool of the clusters that clusterSelector matches has a {what} "
+            "that is known",
+            _DOMAIN_STEPS.get(
+                over, f"Use cluster, region, zone or a label that clusters have ({_label_names(documents)})"
+            ),
+            "spec.spread.over",
+        )
+    chosen = [
+        pool
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+        if (name, pool.name) in pools
+    ]
+    if not any(spec.pool_selector.matches(pool.node_labels) for pool in chosen):
+        labels = {f"{label}={value}" for pool in chosen for label, value in pool.node_labels.items()}
+        yield _Unmet(
+            f"poolSelector {spec.pool_selector} matches no pool of the clusters that clusterSelector matches",
+            f"Use labels that their pools have ({listing(sorted(labels)) or 'there are none'})",
+            "spec.poolSelector",
+        )
+    models = {pool.capacity.model for pool in chosen}
+    if "capacity_models" in spec.model_fields_set and models.isdisjoint(spec.capacity_models):
+        yield _Unmet(
+            f"capacityModels allow {listing(spec.capacity_models)}, and the pools of the clusters that "
+            f"clusterSelector matches are {listing(sorted(models))}",
+            "Add one of these, or a pool with such a capacity.model",
+            "spec.capacityModels",
+        )
+
+
+def _selected_pools(documents: Documents, selector: LabelSelector) -> set[PoolKey]:
+    """Return the pools of the clusters that are selected."""
+    return {
+        (name, pool.name)
+        for name, cluster in documents.clusters.items()
+        if selector.matches(cluster.metadata.labels)
+        for pool in cluster.spec.node_pools
+    }
+
+
+def _label_names(documents: Documents) -> str:
+    keys = {key for cluster in documents.clusters.values() for key in cluster.metadata.labels}
+    return listing(sorted(keys)) if keys else "they have none"

@@ -14,7 +14,7 @@ from inferfleet.documents.wording import listing
 from inferfleet.fleet.bill import Bill, bill
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.revision import tuned_under_one_revision
+from inferfleet.fleet.roles import tuned_under_one_revision
 from inferfleet.review.digest.beside import plugins, routes
 from inferfleet.review.digest.costs import costs, quotas, reservations, unknown_now, uses
 from inferfleet.review.digest.models import models

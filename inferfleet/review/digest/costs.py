@@ -10,7 +10,7 @@ from inferfleet.cloud.gke.values import SYSTEM_POOL
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.bill import Bill, Paid, prices_gone
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.sizes import counted
+from inferfleet.fleet.shapes import counted
 from inferfleet.review.digest.update import Side, Update, clouds
 from inferfleet.review.digest.values.nodes import Cost, Quota, Reservation, Use
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inferfleet.clusters.preflight.pickers import replaced_pickers
 from inferfleet.desired.values import KubeObject
-from inferfleet.fleet.advice.changed import change_lines, roll_line
+from inferfleet.fleet.advice.summaries import change_lines, roll_line
 from inferfleet.fleet.decisions import Change
 from inferfleet.fleet.decisions import Roll as PlannedRoll
 from inferfleet.fleet.roles import roles_of, workers_of

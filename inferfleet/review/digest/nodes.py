@@ -7,7 +7,7 @@ from inferfleet.cloud.gke.facts.create_only import ZONES, recreates
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.node_pool import NodePool
-from inferfleet.fleet.placement.sizes import counted
+from inferfleet.fleet.shapes import counted
 from inferfleet.review.digest.update import Update
 from inferfleet.review.digest.values.models import Drain
 from inferfleet.review.digest.values.nodes import Cluster, ClusterChange, Pool, PoolChange, Resource

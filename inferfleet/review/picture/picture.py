@@ -6,7 +6,7 @@ from inferfleet.clusters.status.values import ClusterStatus, PartStatus, Placeme
 from inferfleet.desired.gate import unplaced_problem
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import Problem
-from inferfleet.fleet.advice.short import in_short
+from inferfleet.fleet.advice.summaries import in_short
 from inferfleet.fleet.bill import bill
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.shapes import PoolKey, node

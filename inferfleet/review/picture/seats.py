@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from inferfleet.fleet.decisions import Placement
+from inferfleet.fleet.demands import Demand, Demands, RoleKey
 from inferfleet.fleet.placement.packing import at_most
-from inferfleet.fleet.shapes import Demand, Demands, Node, Pod, PoolKey, RoleKey, fit, minus
+from inferfleet.fleet.shapes import Node, Pod, PoolKey, fit, minus
 from inferfleet.review.picture.values import Nodes, Seat
 
 

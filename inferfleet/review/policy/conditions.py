@@ -14,10 +14,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from pydantic.alias_generators import to_camel
 
 from inferfleet.documents.wording import shown
-from inferfleet.fleet.selectors.amounts import Unusable
-from inferfleet.fleet.selectors.growth import Size, largest
-from inferfleet.fleet.selectors.program import Program
-from inferfleet.fleet.selectors.source import Source
+from inferfleet.fleet.selectors.expressions import Program, Size, Source, largest
+from inferfleet.fleet.selectors.library import Unusable
 from inferfleet.review.policy.facts import TYPES, Stack
 
 _EXTENSIONS = """
@@ -99,7 +97,7 @@ def _environment(each: str) -> Any:
     """Return the environment that compiles conditions of one kind."""
     from cel_expr_python import cel
 
-    from inferfleet.fleet.selectors.patterns import matching
+    from inferfleet.fleet.selectors.library import matching
 
     any_list = cel.Type.List(cel.Type.DYN)
     total = cel.Overload(

@@ -15,14 +15,13 @@ from inferfleet.documents.kinds.policy.policy import Policy, Waiver
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.documents.wording import shown
 from inferfleet.documents.work import take
+from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.selectors.growth import compiling, largest
-from inferfleet.fleet.selectors.source import InvalidSelector
-from inferfleet.fleet.shapes import Demands
+from inferfleet.fleet.selectors.expressions import InvalidSelector, compiling, largest
 from inferfleet.fleet.spot import Spot
 
 if TYPE_CHECKING:
-    from inferfleet.fleet.selectors.growth import Size
+    from inferfleet.fleet.selectors.expressions import Size
     from inferfleet.review.policy.subjects import Subject, Subjects
 
 _CEL = "spec.cel"

@@ -17,7 +17,7 @@ from inferfleet.fleet.decisions import changes
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.prices import class_of, common_currency, hourly, offer
 from inferfleet.fleet.shapes import PoolKey, node
-from inferfleet.fleet.whatif.each import n_minus_one
+from inferfleet.fleet.whatif import n_minus_one
 from inferfleet.review.policy import facts
 from inferfleet.review.policy.enforcement import FleetState
 from inferfleet.tables.images import reference_of

@@ -9,20 +9,22 @@ from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.documents.wording import listing, shown
 from inferfleet.documents.work import take
-from inferfleet.fleet.balance import balance
-from inferfleet.fleet.ports import group_ports, pool_ports, supervisor_port
 from inferfleet.fleet.roles import (
     DECODE,
     args_of,
+    balance,
     connector,
     declared_image,
     engine_of,
+    group_ports,
     listening_port,
     path_of_args,
     path_of_engine,
     path_of_role,
+    pool_ports,
     proxied_port,
     roles_of,
+    supervisor_port,
     template_path,
     version_of,
     workers_of,

@@ -4,8 +4,14 @@ from dataclasses import dataclass
 
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, ModelSource
 from inferfleet.documents.kinds.workers import Balance, Position, Topology
-from inferfleet.fleet.balance import balance, every_pod_serves, has_copies_apart
-from inferfleet.fleet.roles import engine_of, listening_port, workers_of
+from inferfleet.fleet.roles import (
+    balance,
+    engine_of,
+    every_pod_serves,
+    has_copies_apart,
+    listening_port,
+    workers_of,
+)
 
 # What the controller of LeaderWorkerSets sets in each container of a group, before all other variables
 # (kubernetes-sigs/lws, pkg/utils/pod/pod_utils.go): the address of the entry, the number of pods, and that

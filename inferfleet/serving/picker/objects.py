@@ -18,9 +18,8 @@ from typing import Any
 from inferfleet.documents.kinds.inference_cluster import Serving, Tracing
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.picked import picker_resources
-from inferfleet.fleet.ports import target_ports
-from inferfleet.fleet.roles import is_disaggregated
+from inferfleet.fleet.picker_size import picker_resources
+from inferfleet.fleet.roles import is_disaggregated, target_ports
 from inferfleet.serving.metadata import SKIP_AWAIT, WAIT_FOR, metadata
 from inferfleet.serving.picker import command
 from inferfleet.serving.programs import tracing_variables, variable_of_pod

@@ -16,9 +16,8 @@ from inferfleet.documents.pods.plain import packed
 from inferfleet.documents.pods.template import packed_mistakes, template_mistakes
 from inferfleet.documents.problems import Mistake, Problem
 from inferfleet.fleet.names import LWS
-from inferfleet.fleet.requests import requests
 from inferfleet.fleet.roles import path_of_image
-from inferfleet.fleet.shapes import has_accelerators
+from inferfleet.fleet.shapes import has_accelerators, requests
 from inferfleet.serving.pod.disaggregated.check import proxy_mistakes, proxy_problems
 from inferfleet.serving.pod.hardware import Hardware, generated_claims
 from inferfleet.serving.pod.node_affinity import REQUIRED, excluded

@@ -9,9 +9,9 @@ from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.documents.kinds.pod_template import PodTemplate
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.documents.wording import path_of
-from inferfleet.fleet.balance import every_pod_serves
 from inferfleet.fleet.roles import (
     engine_of,
+    every_pod_serves,
     path_of_args,
     path_of_engine,
     path_of_image,

@@ -6,15 +6,18 @@ from typing import Any
 from inferfleet.documents.kinds.containers import engine_container
 from inferfleet.documents.kinds.model_deployment import Engine
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import (
+from inferfleet.fleet.roles import (
+    DECODE,
     Health,
     active_ports,
     engine_ports,
     health,
+    is_disaggregated,
     serving_ports,
+    serving_roles,
+    startup_of,
     target_ports,
 )
-from inferfleet.fleet.roles import DECODE, is_disaggregated, serving_roles, startup_of
 from inferfleet.serving.engines.drain import ending, grace_of_followers
 from inferfleet.serving.engines.worker import WorkerPod
 from inferfleet.serving.engines.written import command_line, variables

@@ -10,7 +10,7 @@ from small_fleet import Document, class_, cluster, deployment, fleet, gke, lock,
 
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import plan
-from inferfleet.fleet.advice.short import fix_step
+from inferfleet.fleet.advice.summaries import fix_step
 from inferfleet.fleet.decisions import Fix, MoreNodes
 from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.lock import Lock

@@ -6,7 +6,7 @@ import pytest
 from small_fleet import cluster, deployment, fleet, lock
 
 from inferfleet.fleet import plan
-from inferfleet.fleet.advice.short import by_cluster, fix_step, groups, in_short
+from inferfleet.fleet.advice.summaries import by_cluster, fix_step, groups, in_short
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason
 
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"

@@ -6,9 +6,9 @@ from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, TODAY, together
 
 from inferfleet.documents import load
 from inferfleet.documents.problems import Problem, Where
+from inferfleet.fleet.lock.capacity import doubted
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.doubts import doubted, doubts
-from inferfleet.fleet.lock.lock import Lock, parse
+from inferfleet.fleet.lock.lock import Lock, doubts, parse
 
 TEXT = "version: 1\nstack: prod\nplacements:\n  ml/gone east decode=l4: 2\n  ml/qwen east decode=l4: 1\n"
 

@@ -6,7 +6,7 @@ import pytest
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed
 
 from inferfleet.fleet import plan
-from inferfleet.fleet.placement.rooms import More, Room
+from inferfleet.fleet.placement.space import More, Room
 
 EMPTY = lock({})
 

@@ -12,8 +12,7 @@ from small_fleet import Document, cluster, deployment, fleet, lock, placed
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
-from inferfleet.fleet.advice.seen import stale
-from inferfleet.fleet.lock.capacity import Beside, Seen
+from inferfleet.fleet.lock.capacity import Beside, Seen, stale
 
 DAY = date(2026, 11, 23)
 EAST = cluster("east", {"l4": ("l4", 2)})

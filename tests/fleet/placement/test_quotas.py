@@ -8,7 +8,7 @@ from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.policy.quotas import Limits
+from inferfleet.fleet.placement.quotas import Limits
 
 EMPTY = Lock(stack="test")
 FLEET = (cluster("a", {"p": ("h100", 4), "q": ("l4", 4)}),)

@@ -7,7 +7,8 @@ from random import Random
 from fleet.selectors.test_cel import H100
 from work import least_cpu
 
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
 
 TABLE = Path(__file__).parent / "kubernetes" / "results.jsonl"
 EXPRESSIONS = [json.loads(line)["expression"] for line in TABLE.read_text().splitlines()]

@@ -7,8 +7,9 @@ import pytest
 
 from inferfleet.documents import work
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.fleet.selectors import cel
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+from inferfleet.fleet.selectors import devices
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
 
 H100 = InferenceClass.model_validate(
     {
@@ -157,7 +158,7 @@ def test_anything_else_is_no_match_and_says_why(expression: str, objection: str)
 
 def test_fleets_without_selectors_do_not_import_the_compiler() -> None:
     heavy = {"cel_expr_python", "google.protobuf", "re2"}
-    code = f"import sys, inferfleet.fleet.selectors.cel; assert not {heavy} & set(sys.modules)"
+    code = f"import sys, inferfleet.fleet.selectors.devices; assert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -193,13 +194,13 @@ def test_selectors_count_for_the_budget_of_a_run_whatever_was_compiled_before(
 
 
 def test_a_selector_is_compiled_once_whoever_asks_for_it() -> None:
-    assert cel.program("[1, 2].all(x, x > 0)") is cel.program("[1, 2].all(x, x > 0)")
+    assert devices.program("[1, 2].all(x, x > 0)") is devices.program("[1, 2].all(x, x > 0)")
 
 
 def test_a_loop_with_a_short_list_in_it_is_cheap() -> None:
     """A stack of fifty classes and of several such selectors has to stay within its limits."""
     loop = 'attributes.exists(k, k.endsWith("/architecture") && attributes[k] in ["Hopper", "Blackwell"])'
-    compiled = cel.program(loop)
+    compiled = devices.program(loop)
     assert not isinstance(compiled, InvalidSelector)
     assert compiled.steps < 50_000
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.selectors.claimed import Claimed, claimed
+from inferfleet.fleet.selectors.claims import Claimed, claimed
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
 
 TABLE = Path(__file__).parent / "kubernetes" / "results.jsonl"
 ROWS = [json.loads(line) for line in TABLE.read_text().splitlines()]

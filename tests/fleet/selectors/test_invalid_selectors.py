@@ -2,7 +2,8 @@
 
 import pytest
 
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
 
 EXAMPLES = " Write it as the examples in docs/guides/selectors.md"
 GROWS = (

@@ -11,7 +11,8 @@ import pytest
 from fleet.selectors.combined_expressions import LOOPS, expressions
 from fleet.selectors.test_cel import H100
 
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
 
 TABLE = Path(__file__).parent / "kubernetes" / "results.jsonl"
 ROWS = {row["expression"]: row for row in map(json.loads, TABLE.read_text().splitlines())}

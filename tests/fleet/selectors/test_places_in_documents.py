@@ -6,7 +6,8 @@ from textwrap import indent
 import pytest
 
 from inferfleet.documents.loading.files import read
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+from inferfleet.fleet.selectors.devices import Selectors
+from inferfleet.fleet.selectors.expressions import InvalidSelector
 
 
 def _place(text: str, folder: Path) -> tuple[int, int] | None:

@@ -13,13 +13,11 @@ from small_fleet import Document, class_, cluster, deployment, fleet, lock, plac
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import InvalidDocuments
-from inferfleet.fleet import plan
-from inferfleet.fleet.advice.short import fix_step
+from inferfleet.fleet import plan, whatif
+from inferfleet.fleet.advice.summaries import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.whatif import each
-from inferfleet.fleet.whatif.each import Consequence, Lacking, n_minus_one
-from inferfleet.fleet.whatif.losses import Loss, losses, pools_of, without
+from inferfleet.fleet.whatif import Consequence, Lacking, Loss, losses, n_minus_one, pools_of, without
 
 PRICE = {"onDemand": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
 PRICED = class_("l4", 4, memory="24Gi", price=PRICE)
@@ -225,6 +223,6 @@ def test_a_loss_that_leaves_all_a_place_is_planned_once(monkeypatch: pytest.Monk
         plans.append(arguments)
         return plan(*arguments)
 
-    monkeypatch.setattr(each, "plan", noted)
+    monkeypatch.setattr(whatif, "plan", noted)
     found = list(n_minus_one(every, lock({}), planned))
     assert ([one.lacking for one in found], len(plans)) == ([(), ()], 2)

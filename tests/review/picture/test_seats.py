@@ -1,7 +1,8 @@
 """How the nodes of a pool seem filled: as the planner's first attempt fills them, with names."""
 
 from inferfleet.fleet.decisions import Placement
-from inferfleet.fleet.shapes import Demand, Demands, Node, Pod
+from inferfleet.fleet.demands import Demand, Demands
+from inferfleet.fleet.shapes import Node, Pod
 from inferfleet.fleet.spot import Spot
 from inferfleet.review.picture.seats import roles_on_pools, seated
 from inferfleet.review.picture.values import Nodes, Seat

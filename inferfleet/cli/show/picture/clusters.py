@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from inferfleet.cli.show.picture.markup import Html, element, joined
 from inferfleet.cli.show.picture.parts import marks, phase
-from inferfleet.fleet.placement.sizes import counted
+from inferfleet.fleet.shapes import counted
 from inferfleet.review.picture.values import Cluster, Nodes, Picture, Pool
 
 # More clusters than these are folded, so that they fit onto a few screens.

@@ -13,9 +13,8 @@ from inferfleet.desired.values import Connection
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.stack_files import read_capacity
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.fleet.advice.seen import remarks
 from inferfleet.fleet.lock.capacity import Beside, Seen, text
-from inferfleet.fleet.placement.held_back import amount
+from inferfleet.fleet.placement.space import amount, remarks
 from inferfleet.fleet.shapes import PoolKey
 
 # Clusters are far away, and Google is asked about quotas after them.

@@ -16,7 +16,7 @@ from inferfleet.documents.kinds.gke_cluster import Gke
 from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Endpoint, Plan
-from inferfleet.fleet.picked import picker_resources
+from inferfleet.fleet.picker_size import picker_resources
 from inferfleet.tables.gke import SYSTEM_MACHINE_TYPE
 
 # One per zone of a region for GKE's own pods, and one for the time of an upgrade.

@@ -10,13 +10,14 @@ from typing import Any
 from inferfleet.documents.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
 from inferfleet.documents.problems import Mistake, Problem, cluster_problem
 from inferfleet.documents.wording import path_of, shown
-from inferfleet.fleet.ports import engine_ports, serving_ports
 from inferfleet.fleet.roles import (
     connector,
     declared_image,
+    engine_ports,
     is_disaggregated,
     path_of_image,
     picker_of,
+    serving_ports,
     serving_roles,
 )
 from inferfleet.serving.pod.disaggregated.proxy import document_of, image_of_cluster, own_flags, table_of

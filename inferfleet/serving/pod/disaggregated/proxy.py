@@ -9,8 +9,7 @@ from typing import Any
 
 from inferfleet.documents.kinds.containers import ROUTING_PROXY
 from inferfleet.documents.kinds.serving.prefill import RoutingProxy
-from inferfleet.fleet.ports import engine_ports, serving_ports
-from inferfleet.fleet.roles import connector, picker_of
+from inferfleet.fleet.roles import connector, engine_ports, picker_of, serving_ports
 from inferfleet.serving.pod.stand import Stand
 from inferfleet.serving.programs import text, tracing_variables, variable_of_pod
 from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_PROXY_PORT

@@ -10,7 +10,7 @@ from small_fleet import Document, class_, cluster, deployment, fleet, lock, plac
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
-from inferfleet.fleet.placement.exchange import exchange
+from inferfleet.fleet.placement import exchange
 
 EMPTY = lock({})
 
@@ -122,5 +122,5 @@ def test_a_plan_says_when_moves_among_new_replicas_were_tried_as_often_as_it_may
 
     assert told() == []
     monkeypatch.setattr(exchange, "_TRIES", 0)
-    monkeypatch.setattr(exchange, "_STEPS", 0)
+    monkeypatch.setattr(exchange, "_CHAIN_STEPS", 0)
     assert told() == ["notice"]

@@ -8,8 +8,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.revision import revision
-from inferfleet.fleet.roles import roles_of
+from inferfleet.fleet.roles import revision, roles_of
 from inferfleet.fleet.spot import Spot
 
 _LOST_POOL = "the pool is lost"

@@ -1,25 +1,30 @@
-"""Problems of replicas that should leave their place and cannot, and of pools that are too small."""
+"""Problems of a plan as it is: replicas that should leave their place and cannot, pools that are too
+small, wishes that are not met, and what pods ask for and plans do not count.
+"""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import shown
 from inferfleet.fleet.decisions import Reason
+from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.placing import Task
 from inferfleet.fleet.placement.reasons import Why, kept_free, listed
-from inferfleet.fleet.placement.sizes import HUGE_PAGES, amounts, counted, gpus
 from inferfleet.fleet.placement.soundness import Checked
 from inferfleet.fleet.placement.suitability import Consequence, Objection
-from inferfleet.fleet.placement.task import Task
-from inferfleet.fleet.roles import roles_of
-from inferfleet.fleet.shapes import Node, Pod, PoolKey
+from inferfleet.fleet.placement.terms import prefers
+from inferfleet.fleet.roles import roles_of, template_path, workers_of
+from inferfleet.fleet.shapes import HUGE_PAGES, Node, Pod, PoolKey, amounts, counted, gib, gpus, requests
 from inferfleet.fleet.spot import Spot
 
 # Of deployments on a pool that does not hold them so many are named.
-_NAMED = 12
+_MOST_NAMED = 12
 
 
 def placement_problems(task: Task, ledger: Ledger, *, checked: Checked, why: Why) -> Iterator[Problem]:
@@ -71,8 +76,8 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
     offered = f"{counted(document.size, 'node')} of {_amounts(ledger.rooms.by_key[pool].node)}"
     what = (
         f"pool {cluster}/{name} with {offered} is too small for the replicas that placement.lock has on it: "
-        + ", ".join([f"{deployment} ({of})" for deployment, of in held.items()][:_NAMED])
-        + (f", and {len(held) - _NAMED:,} more" if len(held) > _NAMED else "")
+        + ", ".join([f"{deployment} ({of})" for deployment, of in held.items()][:_MOST_NAMED])
+        + (f", and {len(held) - _MOST_NAMED:,} more" if len(held) > _MOST_NAMED else "")
     )
     steps = ["give it more nodes", *(["make room on another pool"] if shrunk else []), "lower replicas"]
     kept = kept_free(ledger, pool)
@@ -133,3 +138,109 @@ def _amounts(of: Node | Pod) -> str:
         f"{amounts(field)(number)} {name}" for field, name in named.items() if (number := getattr(of, field))
     ]
     return ", ".join(said) or "nothing"
+
+
+# Wishes of deployments that replicas which run do not meet, and preferences that name nothing.
+
+
+def unkept(documents: Documents, candidates: Candidates, valid: Iterable[str]) -> Iterator[Problem]:
+    """Yield a warning for each wish that replicas which run do not meet, and for preferences of nothing."""
+    for key in sorted(valid):
+        spec = documents.deployments[key].spec
+        for place, rule in enumerate(spec.prefer):
+            if not any(
+                prefers(rule, cluster, pool)
+                for cluster in documents.clusters.values()
+                for pool in cluster.spec.node_pools
+            ):
+                yield _warning(
+                    key,
+                    "no pool of the fleet is what this preference names",
+                    "Change it, or remove it if the pool is gone",
+                    f"spec.prefer[{place}]",
+                )
+        if spec.on_demand_replicas or spec.spread:
+            yield from _of_replicas(documents, candidates, key)
+
+
+def _of_replicas(documents: Documents, candidates: Candidates, key: str) -> Iterator[Problem]:
+    wanted, spreading = candidates.wanted(key), candidates.spreading
+    unsteady = spreading.unsteady(wanted)
+    if wanted.unsteady is not None and unsteady > wanted.unsteady:
+        spec = documents.deployments[key].spec
+        wants, more = spec.on_demand_replicas, unsteady - wanted.unsteady
+        yield _warning(
+            key,
+            f"onDemandReplicas is {wants}, and {unsteady} replicas run on pools of other models than "
+            "OnDemand and Reservation; they stay there",
+            f"To replace them, write replicas: {spec.wanted + more} for one update, then "
+            f"{spec.wanted} again: new ones go to OnDemand or Reservation, and those on others end first",
+            "spec.onDemandReplicas",
+        )
+    if wanted.domains is None or not wanted.required:
+        return
+    counts, eligible = spreading.counts(wanted), wanted.domains.eligible
+    least = min(((counts[name], name) for name in eligible), default=(0, ""))
+    most = max(((number, name) for name, number in counts.items()), default=(0, ""))
+    if eligible and most[0] - least[0] > wanted.domains.max_skew:
+        yield _warning(
+            key,
+            f"{wanted.domains.over} {most[1]} has {most[0]} replicas and {least[1]} {least[0]}, which is a "
+            f"skew of more than {wanted.domains.max_skew}; replicas that run stay where they are",
+            "To spread them, lower replicas and raise it again: those end first where most of them are",
+            "spec.spread",
+        )
+
+
+def _warning(key: str, what: str, next_step: str, path: str) -> Problem:
+    return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity="warning")
+
+
+# What plans do not count. A class does not say how much ephemeral storage nodes have, which depends on disks
+# and images. The overhead of a RuntimeClass stands in the cluster, and the API server writes it into pods;
+# one that a template has already is planned, and must be the class's.
+
+_STORAGE = "ephemeral-storage"
+# Those of NVIDIA's GPU operator, which have no overhead (NVIDIA/gpu-operator, 0200_runtime_class.yaml to
+# 0220_runtime_class_cdi.yaml of assets/pre-requisites at e249be8).
+_WITHOUT_OVERHEAD = {"nvidia", "nvidia-cdi", "nvidia-legacy"}
+
+
+def unplanned(documents: Documents) -> Iterator[Problem]:
+    """Yield a notice for each template whose pods ask for something that plans do not count."""
+    for key, document in sorted(documents.deployments.items()):
+        for role in roles_of(document):
+            workers = workers_of(document, role)
+            templates = {
+                template_path(document, role, position): template
+                for position in POSITIONS
+                if (template := workers.of(position))
+            }
+            for path, template in templates.items():
+                yield from _of_template(key, template.spec, path)
+
+
+def _of_template(key: str, spec: dict[str, Any], path: str) -> Iterator[Problem]:
+    if storage := requests(spec, _STORAGE):
+        yield _template_notice(
+            f"each pod requests {gib(storage)} of {_STORAGE}, which plans do not count: classes do not say "
+            "how much their nodes have",
+            f"Compare it with what nodes offer (kubectl describe node, Allocatable: {_STORAGE}): pods for "
+            "which none has enough stay Pending",
+            key,
+            f"{path}.spec",
+        )
+    name = spec.get("runtimeClassName")
+    if name and "overhead" not in spec and name not in _WITHOUT_OVERHEAD:
+        yield _template_notice(
+            f"the overhead of RuntimeClass {shown(name)}, if it has one, is not planned: it is known to the "
+            "cluster alone",
+            f"Write the class's overhead.podFixed (kubectl get runtimeclass {shown(name)} --output yaml) as "
+            "overhead of the pod; without one, nothing has to be done",
+            key,
+            f"{path}.spec.runtimeClassName",
+        )
+
+
+def _template_notice(what: str, next_step: str, key: str, path: str) -> Problem:
+    return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity="notice")

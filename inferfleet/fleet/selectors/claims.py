@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
 from inferfleet.documents.wording import shown
-from inferfleet.fleet.selectors.cel import program
-from inferfleet.fleet.selectors.devices import qualified
-from inferfleet.fleet.selectors.source import InvalidSelector, Source, Token
+from inferfleet.fleet.selectors.devices import program, qualified
+from inferfleet.fleet.selectors.expressions import InvalidSelector, Source, Token
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.tables.devices import PUBLISHED
 

@@ -18,8 +18,9 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.policy.quota import Quota
 from inferfleet.documents.problems import Problem, Where
 from inferfleet.documents.wording import listing
+from inferfleet.fleet.demands import Demand, Demands
 from inferfleet.fleet.placement.prices import class_of, hourly, offer
-from inferfleet.fleet.shapes import Demand, Demands, PoolKey
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 _Prices = Mapping[str, Fraction]

@@ -6,7 +6,7 @@ import pytest
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.picked import endpoints_of_replica, picker_resources, sized
+from inferfleet.fleet.picker_size import endpoints_of_replica, picker_resources, sized
 
 
 def _deployment(*, count: int = 1, balance: str | None = None, **spec: Any) -> ModelDeployment:

@@ -1,0 +1,462 @@
+"""Moves among replicas that are new in this plan, and so run nowhere yet: for more of them, or at less cost.
+
+A new replica gives its pool to another one and goes elsewhere itself, where again a new one may have to make
+room. A chain of moves is kept if one more replica has a place by it, or if all of them cost less and none is
+spread worse. Nothing here moves a replica that runs.
+
+Short chains come first (`Exchange`): they and the number of tries are bounded, so they find what the order of
+deployments missed, and need not find everything. Where they find no place, long chains may (`Chains`), in
+which each replica takes the place of one other. `Moves` is what both are made of: moves with a way back.
+"""
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from inferfleet.fleet.placement.candidates import Candidates
+from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.packing import Filled
+from inferfleet.fleet.placement.space import Room
+from inferfleet.fleet.placement.terms import Wanted, Worth, first_pool
+from inferfleet.fleet.shapes import PoolKey
+from inferfleet.fleet.spot import Spot
+
+# Replicas that may have to move one after another, and that may leave one pool together.
+_LONGEST, _MOST_LEAVING = 3, 8
+# Tries in a plan to place replicas and to lower the cost, and for one replica of each.
+_TRIES, _TRIES_OF_ONE, _LEAST_TRIES_OF_ONE = 1_500, 300, 5
+_TRIES_FOR_COST, _TRIES_FOR_COST_OF_ONE = 400, 40
+# Steps of the searches for long chains in a plan.
+_CHAIN_STEPS = 800
+# Pools that are looked at for one replica.
+_MOST_POOLS = 32
+# Of the steps that are left, one search may take one such part.
+_PARTS = 4
+# Kinds of pods on a pool for which a try counts once more.
+_KINDS = 12
+
+
+class Loss(NamedTuple):
+    """What a replica would cost more on the best other spot; not `sure` where none has room as it is. `size`
+    is what it takes of its pools, in GPUs or thousandths of a core.
+    """
+
+    sure: bool
+    loss: int
+    size: int
+    spot: Spot
+
+
+class Losses(NamedTuple):
+    """What each new replica on a pool would lose: those that lose least first, and least by size first."""
+
+    each: list[Loss]
+    by_size: list[Loss]
+
+
+class Moves:
+    """Moves of the `new` replicas, counted by their spots, and `on_pool` by the numbers of pools."""
+
+    def __init__(self, ledger: Ledger, candidates: Candidates) -> None:
+        self._ledger = ledger
+        self._candidates = candidates
+        self.new: Counter[Spot] = Counter()
+        self.on_pool: Counter[int] = Counter()
+        self._trail: list[tuple[Spot, int, dict[PoolKey, Filled]]] = []
+        self._losses: dict[int, Losses] = {}
+        self._places: dict[tuple[object, ...], list[tuple[int, int]]] = {}
+
+    def note(self, spots: list[Spot]) -> None:
+        """Let the replicas that were added to these spots move from now on."""
+        for spot in spots:
+            self._note(spot, 1)
+        self.weigh_anew()
+
+    def mark(self) -> int:
+        """Return the place in the trail of moves to which `back_to` goes back."""
+        return len(self._trail)
+
+    def back_to(self, mark: int) -> None:
+        """Take the moves since then back."""
+        for spot, replicas, before in reversed(self._trail[mark:]):
+            self._ledger.add(spot, -replicas, before)
+            self._note(spot, -replicas)
+        del self._trail[mark:]
+
+    def settle(self) -> None:
+        """Keep the moves, and let losses on the pools that they changed be worked out anew."""
+        for spot, _, _ in self._trail:
+            for _, pool in spot.pools:
+                self._losses.pop(self._ledger.rooms.by_key[spot.cluster, pool].number, None)
+        self._trail.clear()
+
+    def weigh_anew(self) -> None:
+        """Let all losses be worked out anew."""
+        self._losses.clear()
+
+    def leave(self, spot: Spot) -> Worth:
+        """Take a replica from a spot. Return the worth of the spot for it."""
+        self.add(spot, -1)
+        return self._worth(spot)
+
+    def add(self, spot: Spot, replicas: int = 1) -> None:
+        """Put a replica on a spot, or take it away."""
+        self._trail.append((spot, replicas, self._ledger.filled(spot)))
+        self._ledger.add(spot, replicas)
+        self._note(spot, replicas)
+
+    def allowed(self, spot: Spot, limit: int | None, level: Worth | None) -> bool:
+        """Return whether a spot costs less than `limit` and is worth no less than `level`."""
+        if limit is not None and self._candidates.cost(spot) >= limit:
+            return False
+        return level is None or self._worth(spot) <= level
+
+    def _worth(self, spot: Spot) -> Worth:
+        wanted = self._candidates.wanted(spot.deployment)
+        if wanted.over_clusters and not wanted.ordered:
+            return 0, 0, self._ledger.by_cluster(spot.deployment).get(spot.cluster, 0)
+        return self._candidates.spreading.worth(wanted, first_pool(wanted, spot))
+
+    def by_cost(self, wanted: Wanted) -> list[tuple[int, int]]:
+        """Return the pools that suit the first role as far as class and cluster go: what it costs there, and
+        their numbers, the cheapest first. They are the same for all deployments that ask for the same.
+        """
+        role = wanted.roles[0]
+        offers = {
+            name: self._candidates.cost_on(wanted.deployment, role, name) for name in wanted.offers[role]
+        }
+        asked = wanted.clusters, *sorted(offers.items())
+        if asked not in self._places:
+            of_offer = self._ledger.rooms.of_offer
+            self._places[asked] = sorted(
+                (cost, room.number)
+                for name, cost in offers.items()
+                for room in of_offer[name]
+                if room.key[0] in wanted.clusters
+            )
+        return self._places[asked]
+
+    def losses(self, room: Room) -> Losses:
+        """Return what each new replica on a pool would lose elsewhere, worked out once for many moves."""
+        if room.number not in self._losses:
+            known = [self._loss(spot) for spot in self._ledger.on_pool(room.key) if self.new[spot] > 0]
+            self._losses[room.number] = Losses(
+                sorted(known, key=lambda one: (not one.sure, one.loss, one.size, one.spot)),
+                sorted(known, key=lambda one: (not one.sure, one.loss / max(one.size, 1), one.spot)),
+            )
+        return self._losses[room.number]
+
+    def _loss(self, spot: Spot) -> Loss:
+        size = sum(self._candidates.size_on(spot.deployment, role, room) for role, room in self._rooms(spot))
+        # Its own pool is none of the others, so it need not be packed without it.
+        apart = len(spot.pools) == 1
+        before = self._ledger.filled(spot)
+        if not apart:
+            self._ledger.add(spot, -1)
+        other = self._candidates.best(spot.deployment, leaving=spot)
+        if not apart:
+            self._ledger.add(spot, 1, before)
+        loss = self._candidates.cost(other) - self._candidates.cost(spot) if other else 0
+        return Loss(other is not None, loss, size, spot)
+
+    def _rooms(self, spot: Spot) -> list[tuple[str, Room]]:
+        return [(role, self._ledger.rooms.by_key[spot.cluster, pool]) for role, pool in spot.pools]
+
+    def _note(self, spot: Spot, replicas: int) -> None:
+        self.new[spot] += replicas
+        if not self.new[spot]:
+            del self.new[spot]
+        for _, room in self._rooms(spot):
+            self.on_pool[room.number] += replicas
+            if not self.on_pool[room.number]:
+                del self.on_pool[room.number]
+
+
+def work(room: Room) -> int:
+    """Return how many tries one on this pool counts: more where packing it takes longer."""
+    return 1 + room.kinds // _KINDS
+
+
+def free_on(room: Room) -> int:
+    """Return what all nodes of a pool have free: GPUs, or thousandths of a core where they have none."""
+    return sum(room.node.level(state) * number for state, number in room.free.items())
+
+
+# Long chains. Where each node has one replica, a chain is an augmenting path of a matching, which is found if
+# there is one (Berge 1957). Replicas stand for their deployment, which is asked once for a place, so the
+# search is as long as there are pairs of a deployment and a new replica that would make room for it. Its
+# steps are bounded. The moves are tried out one by one, from the last one, because some may change what
+# others need.
+
+
+class _Link(NamedTuple):
+    """A replica that would make room on a pool for the deployment that asks before it."""
+
+    room: Room
+    spot: Spot
+    before: "_Link | None"
+
+
+def _back(last: _Link | None) -> list[_Link]:
+    """Return the links of a chain, the last one first."""
+    links = []
+    while last:
+        links.append(last)
+        last = last.before
+    return links
+
+
+class Chains:
+    """Chains of moves in a ledger; `left` are the steps that all searches without success may take."""
+
+    def __init__(self, ledger: Ledger, candidates: Candidates, moves: Moves, left: int) -> None:
+        self._ledger = ledger
+        self._candidates = candidates
+        self._moves = moves
+        self._left = left
+        self._steps = 0
+
+    def place(self, deployment: str) -> bool:
+        """Place one more replica of a deployment. Return False, and move nothing, where no chain is found."""
+        # Where one found nothing, the next seldom does.
+        allowance = self._steps = self._left // _PARTS
+        if not allowance:
+            return False
+        asked = {deployment}
+        waiting: deque[tuple[str, _Link | None]] = deque([(deployment, None)])
+        while waiting:
+            seeking, last = waiting.popleft()
+            for link in self._links(seeking, last, asked):
+                asked.add(link.spot.deployment)
+                if self._made(deployment, _back(link)):
+                    return True
+                waiting.append((link.spot.deployment, link))
+        self._left -= allowance - self._steps
+        return False
+
+    def _links(self, seeking: str, last: _Link | None, asked: Collection[str]) -> Iterator[_Link]:
+        """Yield who would make room, of deployments that were not `asked` yet and on pools that are not in
+        the chain.
+        """
+        wanted = self._candidates.wanted(seeking)
+        passed = {link.room.number for link in _back(last)}
+        for _, number in self._moves.by_cost(wanted):
+            if number in passed or number not in self._moves.on_pool:
+                continue
+            room = self._ledger.rooms.all[number]
+            size, free = self._candidates.size_on(seeking, wanted.roles[0], room), free_on(room)
+            for spot in self._ledger.on_pool(room.key):
+                if spot.deployment in asked or len(spot.pools) > 1 or not self._moves.new[spot]:
+                    continue
+                role = spot.pools[0][0]
+                if self._candidates.size_on(spot.deployment, role, room) + free < size:
+                    continue
+                if self._steps <= 0:
+                    return
+                self._steps -= work(room)
+                before = self._ledger.filled(spot)
+                self._ledger.add(spot, -1)
+                fits = self._on(seeking, room) is not None
+                self._ledger.add(spot, 1, before)
+                if fits:
+                    yield _Link(room, spot, last)
+
+    def _made(self, deployment: str, links: list[_Link]) -> bool:
+        """Move the replicas of a chain and place the new one, or nothing where one of them has no place."""
+        if self._best(links[0].spot) is None:
+            return False
+        mark = self._moves.mark()
+        freed: Room | None = None
+        for room, spot, _ in links:
+            level = self._moves.leave(spot)
+            place = self._on(spot.deployment, freed) if freed else self._best(spot)
+            required = self._candidates.wanted(spot.deployment).required
+            if place is None or not self._moves.allowed(place, None, level if required else None):
+                self._moves.back_to(mark)
+                return False
+            self._moves.add(place)
+            freed = room
+        place = self._on(deployment, freed) if freed else None
+        if place is None:
+            self._moves.back_to(mark)
+            return False
+        self._moves.add(place)
+        return True
+
+    def _best(self, leaving: Spot) -> Spot | None:
+        return self._candidates.best(leaving.deployment, leaving=leaving)
+
+    def _on(self, deployment: str, room: Room) -> Spot | None:
+        return self._candidates.on_pool(self._candidates.wanted(deployment), room)
+
+
+# Short chains, for one more replica or for less cost.
+
+
+class Exchange:
+    """Moves among new replicas: those that were noted."""
+
+    def __init__(self, ledger: Ledger, candidates: Candidates) -> None:
+        self._ledger = ledger
+        self._candidates = candidates
+        self._moves = Moves(ledger, candidates)
+        self._chains = Chains(ledger, candidates, self._moves, _CHAIN_STEPS)
+        self._left = 0
+        self._tries = _TRIES
+        self._allowance = _TRIES_OF_ONE
+        self._free_gpus: int | None = None
+        # Whether tries or steps ran out, so that more might have been found.
+        self.ended = False
+
+    def note(self, spots: list[Spot]) -> None:
+        """Let the replicas that were added to these spots move from now on."""
+        self._moves.note(spots)
+        self._free_gpus = None
+
+    @property
+    def any_new(self) -> bool:
+        """Return whether there are new replicas."""
+        return bool(self._moves.new)
+
+    def place(self, deployment: str) -> bool:
+        """Place one more replica of a deployment, by moves of others if it must. Return False if none do."""
+        if self._free_gpus is None:  # no move changes it
+            self._free_gpus = sum(free_on(room) for room in self._ledger.rooms.all if room.node.gpus)
+        if self._candidates.wanted(deployment).total > self._free_gpus:
+            return False
+        if not self._candidates.affordable(deployment):
+            return False
+        start = self._left = min(self._tries, self._allowance)
+        placed = self._placed(deployment, None, None, _LONGEST, frozenset()) is not None
+        self._tries -= start - self._left
+        # Where one found nothing, the next seldom does.
+        self._allowance = _TRIES_OF_ONE if placed else max(self._allowance // 2, _LEAST_TRIES_OF_ONE)
+        placed = placed or self._chains.place(deployment)
+        self._moves.settle()
+        if placed:
+            self._free_gpus = None
+        self.ended = self.ended or (not placed and self._tries <= 0)
+        return placed
+
+    def cheapen(self) -> None:
+        """Lower the cost of the new replicas by moves, as long as some chain does."""
+        tries, allowance, improved = _TRIES_FOR_COST, _TRIES_FOR_COST_OF_ONE, True
+        while improved and tries > 0:
+            improved = False
+            self._moves.weigh_anew()
+            saving = {spot: saved for spot in self._moves.new if (saved := self._saving(spot))}
+            for spot in sorted(saving, key=lambda spot: (-saving[spot], spot)):
+                for _ in range(self._moves.new[spot]):
+                    start = self._left = min(tries, allowance)
+                    moved = self._cheaper(spot)
+                    tries -= start - self._left
+                    allowance = _TRIES_FOR_COST_OF_ONE if moved else max(allowance // 2, _LEAST_TRIES_OF_ONE)
+                    if not moved:
+                        break
+                    improved = True
+        self.ended = self.ended or tries <= 0
+
+    def _saving(self, spot: Spot) -> int:
+        """Return what a replica would save on the cheapest class of each role."""
+        return self._candidates.cost(spot) - self._candidates.least(spot.deployment)
+
+    def _cheaper(self, spot: Spot) -> bool:
+        if not self._moves.new[spot]:
+            return False
+        level = self._moves.leave(spot)
+        for depth in (1, 2):
+            cost = self._placed(spot.deployment, self._candidates.cost(spot), level, depth, frozenset())
+            if cost is not None:
+                self._moves.settle()
+                return True
+        self._moves.back_to(0)
+        return False
+
+    def _placed(
+        self, deployment: str, limit: int | None, level: Worth | None, depth: int, taken: frozenset[int]
+    ) -> int | None:
+        """Place a replica, and elsewhere what makes room for it. Return what that adds to the cost, less than
+        `limit`, or None where nothing was found.
+
+        The place is no worse than `level` by what the deployment prefers and how it is spread, and neither is
+        that of those that move. Where a spread is required, theirs is never worse.
+        """
+        spot = self._candidates.best(deployment)
+        if spot is not None and self._moves.allowed(spot, limit, level):
+            self._moves.add(spot)
+            return self._candidates.cost(spot)
+        if not depth:
+            return None
+        wanted = self._candidates.wanted(deployment)
+        for room, leaving in self._options(wanted, limit, level, depth, taken):
+            if self._left <= 0:
+                return None
+            self._left -= work(room)
+            mark = self._moves.mark()
+            levels = [self._moves.leave(spot) for spot in leaving]
+            own = self._candidates.on_pool(wanted, room)
+            if own is not None and self._moves.allowed(own, None, level):
+                self._moves.add(own)
+                cost = self._candidates.cost(own) - sum(map(self._candidates.cost, leaving))
+                for spot, at_most in zip(leaving, levels, strict=True):
+                    rest = None if limit is None else limit - cost
+                    required = self._candidates.wanted(spot.deployment).required
+                    its_level = at_most if required or level is not None else None
+                    more = self._placed(spot.deployment, rest, its_level, depth - 1, taken | {room.number})
+                    if more is None:
+                        break
+                    cost += more
+                else:
+                    if limit is None or cost < limit:
+                        return cost
+            self._moves.back_to(mark)
+        return None
+
+    def _options(
+        self, wanted: Wanted, limit: int | None, level: Worth | None, depth: int, taken: frozenset[int]
+    ) -> Iterator[tuple[Room, list[Spot]]]:
+        """Yield pools for the first role with the new replicas that might leave them, the best first."""
+        there, worth = self._ledger.by_cluster(wanted.deployment), self._candidates.spreading.worth
+        most = level[2] if level is not None and wanted.over_clusters and not wanted.ordered else None
+        left = _MOST_POOLS
+        for own, number in self._moves.by_cost(wanted):
+            if not left or (limit is not None and own >= limit):
+                return
+            if number not in self._moves.on_pool or number in taken:
+                continue
+            room = self._ledger.rooms.all[number]
+            if (
+                level is None
+                or (most is not None and there.get(room.key[0], 0) <= most)
+                or (most is None and worth(wanted, room.key) <= level)
+            ):
+                left -= 1
+                for leaving in self._leaving(wanted, room, None if limit is None else limit - own, depth):
+                    yield room, leaving
+
+    def _leaving(self, wanted: Wanted, room: Room, limit: int | None, depth: int) -> Iterator[list[Spot]]:
+        """Yield sets of new replicas that might leave a pool, those that lose least by it first."""
+        size = self._candidates.size_on(wanted.deployment, wanted.roles[0], room)
+        free = free_on(room)
+        known_losses = self._moves.losses(room)
+        for known in known_losses.each:
+            if not known.sure and depth <= 1:
+                break  # of those that follow none has another place
+            enough = known.size + free >= size and (limit is None or known.loss < limit)
+            if enough and self._may_leave(known, wanted):
+                yield [known.spot]
+        together: list[Spot] = []
+        lost = freed = 0
+        for known in known_losses.by_size:
+            if not known.sure and depth <= 1:
+                return
+            for _ in range(self._moves.new[known.spot] if self._may_leave(known, wanted) else 0):
+                if len(together) == _MOST_LEAVING or (limit is not None and lost + known.loss >= limit):
+                    return
+                together.append(known.spot)
+                lost, freed = lost + known.loss, freed + known.size
+                if freed + free >= size and len(together) > 1:
+                    yield list(together)
+
+    def _may_leave(self, known: Loss, wanted: Wanted) -> bool:
+        return self._moves.new[known.spot] > 0 and known.spot.deployment != wanted.deployment
