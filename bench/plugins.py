@@ -16,10 +16,10 @@ from typing import Any
 from inferfleet.desired.chains import chains
 from inferfleet.desired.pods import pods
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.roles import DECODE
 from inferfleet.fleet.spot import Spot

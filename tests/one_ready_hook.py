@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from inferfleet.desired.values import KubeObject, ReadyHook
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins.contract import Config, Plugin, PodTemplate, ReadyFunction, Request
 from inferfleet.plugins.link import bind, links
 from inferfleet.plugins.registry import Registry

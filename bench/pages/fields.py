@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.documents.kinds.base import WRITTEN_DURATION
-from inferfleet.documents.kinds.node_size import Node
-from inferfleet.documents.kinds.text_rules import Dns1035
+from inferfleet.documents.kinds.base import WRITTEN_DURATION, Dns1035
+from inferfleet.documents.kinds.inference_class import Node
 
 Schema = Mapping[str, Any]
 _HEAD = "| field | type | default | description |\n|---|---|---|---|"

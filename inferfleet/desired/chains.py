@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from inferfleet.desired.values import KubeObject, ReadyHook
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names

@@ -13,8 +13,8 @@ from inferfleet.desired.chains import Chains
 from inferfleet.desired.request import request
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.roles import image_of, path_of_role, workers_of

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.containers import ROUTING_PROXY
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
 from inferfleet.fleet.roles import (
     DECODE,

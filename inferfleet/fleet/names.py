@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Any
 
-from inferfleet.documents.kinds.containers import POOL_LABEL
+from inferfleet.documents.pods.template import POOL_LABEL
 from inferfleet.fleet.spot import Spot
 
 SYSTEM_NAMESPACE = "inferfleet-system"

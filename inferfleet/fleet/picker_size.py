@@ -18,7 +18,7 @@ from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.quantity import go_seconds
+from inferfleet.documents.quantity import go_seconds
 from inferfleet.fleet.roles import every_pod_serves, picker_of, pool_ports, serving_roles, workers_of
 
 Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource

@@ -56,7 +56,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.serving.scaling import ReplicaRange
+from inferfleet.documents.kinds.model_deployment import ReplicaRange
 from inferfleet.documents.problems import Problem, in_reading_order
 from inferfleet.documents.work import take
 from inferfleet.fleet.advice.fixes import Fixes

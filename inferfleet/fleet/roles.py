@@ -13,8 +13,7 @@ import json
 from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_cluster import Images, Serving
-from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, Role
-from inferfleet.documents.kinds.serving.prefill import Prefill
+from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, Prefill, Role
 from inferfleet.documents.kinds.workers import MOST_PORTS, POSITIONS, Balance, NodeSelector, Position, Workers
 from inferfleet.fleet.shapes import Shape
 from inferfleet.tables.engines import CONNECTORS, Connector, engine

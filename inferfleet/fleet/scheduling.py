@@ -7,12 +7,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.scheduler import (
-    Closeness,
-    DeploymentScheduler,
-    SchedulerType,
-    mistakes,
-)
+from inferfleet.documents.kinds.scheduler import Closeness, DeploymentScheduler, SchedulerType, mistakes
 from inferfleet.documents.problems import Problem, Steps
 from inferfleet.documents.wording import below, one_of
 from inferfleet.fleet.roles import path_of_role, roles_of, workers_of

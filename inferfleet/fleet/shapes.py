@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.kinds.workers import Topology
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.tables.devices import CHANNEL_DRIVER, RESOURCE_BY_DRIVER, is_network
 
 # Resources of a pod in the order of `Pod`, behind its GPUs, as Kubernetes names them.

@@ -21,10 +21,9 @@ from math import gcd, lcm
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
+from inferfleet.documents.kinds.inference_cluster import Gateway
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.model_service import ModelService
-from inferfleet.documents.kinds.serving.gateway import Gateway
-from inferfleet.documents.kinds.serving.route import PATH_LIMIT, RouteForm
+from inferfleet.documents.kinds.model_service import PATH_LIMIT, ModelService, RouteForm
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.work import take
 from inferfleet.fleet import names

@@ -14,8 +14,7 @@ from decimal import Decimal
 from typing import Literal, get_args
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_of, shown
 from inferfleet.fleet.advice.summaries import fix_step

@@ -4,7 +4,7 @@ The plugins that come with inferfleet import nothing else of it either.
 """
 
 from inferfleet.documents.pods.security import security_mistakes
-from inferfleet.documents.pods.texts import Written
+from inferfleet.documents.pods.texts import TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.plugins.contract import (
     ClassFacts,
@@ -82,7 +82,7 @@ __all__ = [
     "RuntimeClassName",
     "SidecarConfig",
     "TaintFacts",
-    "Written",
+    "TextRule",
     "accelerator",
     "add_args",
     "add_capability",

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from inferfleet.documents.kinds.quantity import parse_quantity
-from inferfleet.documents.pods.texts import ENV_NAME, LABEL_KEY, LABEL_VALUE, SUBDOMAIN, Written
+from inferfleet.documents.pods.texts import ENV_NAME, LABEL_KEY, LABEL_VALUE, SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, mistaken
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.plugins.contract import Config, PodTemplate
 from inferfleet.plugins.put import put_field
 
@@ -15,7 +15,7 @@ from inferfleet.plugins.put import put_field
 ObjectName = Annotated[str, SUBDOMAIN]
 # Empty means "leave it as it is", as in Kthena.
 RuntimeClassName = Annotated[
-    str, Written(f"({SUBDOMAIN.pattern})?", "the name of a RuntimeClass, such as nvidia")
+    str, TextRule(f"({SUBDOMAIN.pattern})?", "the name of a RuntimeClass, such as nvidia")
 ]
 # Labels and annotations have the same keys.
 MetadataKey = Annotated[str, LABEL_KEY]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.template import ENGINE
 from inferfleet.documents.problems import Mistake
 from inferfleet.documents.wording import below
 from inferfleet.fleet.names import DOMAIN, MANAGED_BY

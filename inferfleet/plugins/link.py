@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, create_model
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.loading.validation import validated
 from inferfleet.documents.pods.diff import FieldChange, changes, compared, in_words, leaves
 from inferfleet.documents.pods.plain import NotPlain, packed, plain, unpacked

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ROUTING_PROXY, engine_container
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.pods.shell import script_at
+from inferfleet.documents.pods.template import ROUTING_PROXY, engine_container
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import shown
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
 

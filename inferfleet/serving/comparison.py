@@ -7,7 +7,7 @@ API servers fill in defaults, write quantities in another form and leave empty v
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.documents.kinds.quantity import amount
+from inferfleet.documents.quantity import amount
 
 # Annotations for the engine, which differ from run to run.
 _OF_ENGINE = "pulumi.com/"

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.inference_cluster import Gateway, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import port_of
 from inferfleet.fleet.traffic import REQUEST_SECONDS

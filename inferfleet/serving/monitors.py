@@ -18,10 +18,9 @@ read the Secret themselves (google/secrets of GoogleCloudPlatform/prometheus).
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ENGINE
-from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.inference_cluster import Monitoring, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.monitoring import Monitoring
+from inferfleet.documents.pods.template import ENGINE
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import engine_of, listening_port, metrics_ports, roles_of, serving_roles
 from inferfleet.serving.metadata import metadata

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import Tracing
-from inferfleet.documents.kinds.pod_template import ResourceRequirements
+from inferfleet.documents.kinds.workers import ResourceRequirements
 from inferfleet.documents.problems import Mistake
 from inferfleet.tables.devices import ACCELERATOR_DOMAINS
 

@@ -6,8 +6,8 @@ Source: https://gateway-api.sigs.k8s.io/reference/spec/ (v1).
 import json
 from typing import Any
 
+from inferfleet.documents.kinds.inference_cluster import Gateway
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import ServiceRoute
 from inferfleet.fleet.traffic import REQUEST_SECONDS, Requests, of_deployment

@@ -17,10 +17,9 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.quantity import parse_quantity
-from inferfleet.documents.kinds.serving.scaling import ReplicaRange, ScalingMetric
+from inferfleet.documents.kinds.model_deployment import ModelDeployment, ReplicaRange, ScalingMetric
 from inferfleet.documents.problems import Problem
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement

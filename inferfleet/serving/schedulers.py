@@ -28,7 +28,7 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.scheduler import Closeness
+from inferfleet.documents.kinds.scheduler import Closeness
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.documents.problems import Problem, part_of
 from inferfleet.documents.wording import path_of, shown

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import aiohttp
 
-from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.template import ENGINE
 from sandbox.agent.checks import Checks
 from sandbox.agent.container import Container
 from sandbox.agent.engines import Engine, Engines

@@ -6,7 +6,7 @@ agent runs get only their address from kwok (https://kwok.sigs.k8s.io/docs/user/
 
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.template import ENGINE
 
 Stage = dict[str, Any]
 

@@ -11,8 +11,7 @@ from inferfleet.tables.devices import CHANNEL_DRIVER, CLIQUE, RESOURCE_BY_DRIVER
 # Every process of the sandbox imports this module and few need the models of documents, which load slowly.
 if TYPE_CHECKING:
     from inferfleet.documents.kinds.inference_class import InferenceClass
-    from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-    from inferfleet.documents.kinds.node_pool import NodePool
+    from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 
 Node = dict[str, Any]
 

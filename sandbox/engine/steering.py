@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inferfleet.documents.kinds.quantity import parse_duration
+from inferfleet.documents.quantity import parse_duration
 from sandbox.engine.ending import LEFT, Left
 from sandbox.engine.failure import EngineFailure
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.names import POOL
 from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 from sandbox.cluster import companions

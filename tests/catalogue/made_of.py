@@ -1,10 +1,9 @@
 """The catalogue, and a stack with one GKE cluster that has one pool of one of its classes."""
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.gke.recipe import GkeProvisioning
+from inferfleet.documents.kinds.gke import GkeProvisioning
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.inference_cluster import CapacityModel, InferenceCluster
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.load import load
 

@@ -7,7 +7,7 @@ from made_of import CATALOGUE, GPU_RECIPES, RECIPES, TWINS, WITH_GPUS, gke, gpu,
 
 from inferfleet.cloud.gke.facts.machine_table import machines
 from inferfleet.cloud.gke.facts.machines import machine
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 
 GIB = 2**30
 # Not in the catalogue: had by region only, without the disks that images and weights want.

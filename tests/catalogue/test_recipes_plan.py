@@ -11,7 +11,7 @@ from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.cloud.gke.settings.ranges import range_problems
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock

@@ -6,7 +6,7 @@ import pytest
 from small_stack import Document, cluster, deployment, stack
 
 from inferfleet.desired.chains import chains
-from inferfleet.documents.kinds.plugin_spec import PluginScope
+from inferfleet.documents.kinds.base import PluginScope
 from inferfleet.documents.loading.validation import validated
 from inferfleet.documents.problems import Problem
 from inferfleet.plugins.registry import builtin

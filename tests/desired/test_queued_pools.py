@@ -10,7 +10,7 @@ from test_on_cloud import on_gke
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
 

@@ -10,7 +10,7 @@ import yaml
 from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins.chain import run
 from inferfleet.plugins.link import Link, bind
 from inferfleet.plugins.put import engine

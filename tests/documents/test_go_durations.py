@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.documents.kinds.quantity import go_seconds
+from inferfleet.documents.quantity import go_seconds
 
 
 @pytest.mark.parametrize(

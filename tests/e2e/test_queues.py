@@ -15,7 +15,7 @@ from documents import deployment, east
 from dry_run import ApiServer
 from project import Project
 
-from inferfleet.documents.kinds.serving.scheduler import Closeness
+from inferfleet.documents.kinds.scheduler import Closeness
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.schedulers import pod_groups

@@ -7,7 +7,7 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
-from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.policy import Quota
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock

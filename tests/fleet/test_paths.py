@@ -6,9 +6,8 @@ import pytest
 from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_cluster import Gateway, InferenceCluster
 from inferfleet.documents.kinds.model_service import ModelService
-from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet import plan
 from inferfleet.fleet.traffic import Requests, of_deployment, of_service
 

@@ -8,7 +8,7 @@ from small_fleet import Document, fleet
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.policy import Quota
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock

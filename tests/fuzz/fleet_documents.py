@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
-from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.policy import Quota
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.validation import validated
 from inferfleet.fleet.lock.capacity import Seen

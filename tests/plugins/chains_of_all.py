@@ -10,7 +10,7 @@ from example_plugins import examples
 from one_request import NO_CHECK, REQUEST
 from random_pods import generated_pod
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins.chain import run
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.link import Link, bind

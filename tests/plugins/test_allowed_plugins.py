@@ -10,7 +10,7 @@ from fleet_of_one import OnDisk
 from installing import as_package, in_folder
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.kinds.settings import AllowedPlugin, Settings
 from inferfleet.plugins.loading import found_plugins, installed, registered
 from inferfleet.plugins.registry import MODULES, Registry, builtin

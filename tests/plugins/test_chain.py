@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import mine, outcome_of, ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginScope, PluginSpec
+from inferfleet.documents.kinds.base import PluginScope, PluginSpec
 from inferfleet.documents.pods.diff import FieldChange
 from inferfleet.plugins import contract
 from inferfleet.plugins.chain import Outcome, Step

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from running import mine, outcome_of, ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins.contract import Edited, Request
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import Registry

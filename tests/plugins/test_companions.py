@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from running import mine, outcome_of, ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Companion, Edited, PluginError, Request
 from inferfleet.plugins.link import Link

@@ -7,7 +7,7 @@ import pytest
 from one_request import NO_CHECK
 from running import mine, ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.problems import Where
 from inferfleet.plugins import api, contract
 from inferfleet.plugins.chain import problems_of, run

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import mine, ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.guard import guard

@@ -14,7 +14,7 @@ from one_request import NO_CHECK
 from pydantic import Field, field_validator
 from running import mine, ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.problems import Mistake, Mistaken
 from inferfleet.plugins import contract
 from inferfleet.plugins.chain import problems_of, run

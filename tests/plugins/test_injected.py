@@ -8,7 +8,7 @@ import pytest
 from running import mine, outcome_of, ran
 
 from inferfleet.desired.demands.shares import admitted
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.fleet.shapes import Pod, pod_of
 from inferfleet.plugins.api import Edited, PodTemplate, Request, SidecarConfig, put_container
 from inferfleet.plugins.chain import Outcome, Step

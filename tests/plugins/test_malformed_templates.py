@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from running import mine, ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.problems import Problem
 from inferfleet.plugins import contract
 from inferfleet.plugins.chain import Outcome

@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr, field_serializer
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.plugin_spec import PluginScope, PluginSpec
+from inferfleet.documents.kinds.base import PluginScope, PluginSpec
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.problems import Where
 from inferfleet.plugins.contract import Config, Plugin

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 from running import mine, outcome_of
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.builtin import accelerator
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from inferfleet.documents.kinds.inference_cluster import Gateway
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.serving.routes import deployment_route
 from inferfleet.tables.pickers import profile
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.inference_cluster import Gateway, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.traffic import Requests
 from inferfleet.serving import gateway

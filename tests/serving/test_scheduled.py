@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.documents.kinds.serving.scheduler import Closeness
+from inferfleet.documents.kinds.scheduler import Closeness
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.schedulers import scheduled

@@ -10,7 +10,7 @@ from inferfleet.cli.show.tables import print_table
 from inferfleet.cloud.gke.facts.machine import Machine
 from inferfleet.cloud.gke.facts.machines import machine_of
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.shapes import accelerators, cores, gib
 
 # The provider of nodes that exist already, as a search names it.

@@ -10,8 +10,7 @@ from inferfleet.cli.show.plan import gpus_or_cpu, pools, reason_rows
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired, ReadyHook
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.scaling import ReplicaRange
+from inferfleet.documents.kinds.model_deployment import ModelDeployment, ReplicaRange
 from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.fleet import names
 from inferfleet.fleet.advice.summaries import by_cluster, fix_lines

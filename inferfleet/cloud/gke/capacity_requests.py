@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.gke.values import CloudPool
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.fleet import names
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.shapes import requests

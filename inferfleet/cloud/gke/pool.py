@@ -13,11 +13,9 @@ from inferfleet.cloud.gke.facts.drivers import chosen
 from inferfleet.cloud.gke.facts.machine import Fabric, Machine
 from inferfleet.cloud.gke.facts.machines import machine_of
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.gke.recipe import Driver, GkeProvisioning
-from inferfleet.documents.kinds.gke_cluster import Gke
+from inferfleet.documents.kinds.gke import Driver, Gke, GkeProvisioning
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.kinds.node_pool import CapacityModel, NodePool
+from inferfleet.documents.kinds.inference_cluster import CapacityModel, InferenceCluster, NodePool
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from inferfleet.clusters.preflight.leaving import gpus_of_pod
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.documents.kinds.containers import ENGINE, ROUTING_PROXY
+from inferfleet.documents.pods.template import ENGINE, ROUTING_PROXY
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.names import (

@@ -11,8 +11,8 @@ from inferfleet.clusters.connections.resources import known
 from inferfleet.clusters.preflight.published import Published
 from inferfleet.desired.pools import DeclaredPool
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
 from inferfleet.serving.picker.objects import deployment_of
 from inferfleet.tables.devices import RESOURCE_API

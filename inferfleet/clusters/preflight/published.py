@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 
 _Object = Mapping[str, Any]
 _DriversPool = tuple[str, str]  # driver and the name of its pool

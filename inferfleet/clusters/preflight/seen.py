@@ -21,8 +21,8 @@ from inferfleet.clusters.preflight.published import Published
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import Device
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import Problem
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.capacity import NOTHING, Beside, Seen
 from inferfleet.fleet.shapes import PoolKey, accelerator, requests

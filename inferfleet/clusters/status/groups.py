@@ -6,7 +6,7 @@ from typing import Any
 
 from inferfleet.clusters.status.pods import pod_status, terminated
 from inferfleet.clusters.status.values import GroupStatus, Phase, PodStatus, worst
-from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.template import ENGINE
 from inferfleet.fleet.names import LWS_GROUP, LWS_REVISION, LWS_WORKER
 
 # From the one that says most of why others wait: a leader that only waits for its followers comes last.

@@ -19,7 +19,7 @@ from inferfleet.clusters.status.groups import ends_of, held_up, latest_revision,
 from inferfleet.clusters.status.pods import is_ready, not_started
 from inferfleet.clusters.status.routing import selected
 from inferfleet.desired.values import KubeObject
-from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.template import ENGINE
 from inferfleet.fleet import names
 from inferfleet.serving.comparison import differing
 from inferfleet.serving.picker.objects import CONTAINER as PICKER

@@ -16,7 +16,7 @@ from inferfleet.desired.chains import Chains
 from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.fleet.demands import Demand, Demands, RoleKey, written
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of

@@ -1,6 +1,9 @@
-"""What all documents share: strict frozen models, names, labels, quantities and durations."""
+"""What all documents share: strict frozen models, names, labels, quantities, durations, selectors, taints,
+and links of plugin chains.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -10,15 +13,17 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     ValidationInfo,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
 
-from inferfleet.documents.kinds.quantity import parse_duration, parse_quantity
-from inferfleet.documents.kinds.text_rules import Dns1035, InEditors, label_mistakes
-from inferfleet.documents.pods.texts import LABEL_KEY, LABEL_VALUE
-from inferfleet.documents.problems import Mistaken, mistaken
+from inferfleet.documents.pods.texts import LABEL_KEY, LABEL_VALUE, SUBDOMAIN_PATTERN, TextRule
+from inferfleet.documents.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.quantity import parse_duration, parse_quantity
+from inferfleet.documents.wording import shown
 
 API_VERSION: Literal["inferfleet.dev/v1alpha1"] = "inferfleet.dev/v1alpha1"
 
@@ -31,13 +36,71 @@ ROLE_LIMIT = 12
 DAY = 86_400
 
 
-class Model(BaseModel):
+class StrictModel(BaseModel):
     """Frozen, strict about keys, written in camelCase.
 
     The text under a field is its description, in editors and in docs/reference; `loading.schema` reads it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+@dataclass(frozen=True, eq=False)  # types must be hashable, so by identity
+class InEditors:
+    """Metadata of a field that a person may write in more ways than the model holds: its JSON Schema."""
+
+    schema: Mapping[str, Any]
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+@dataclass(frozen=True)
+class OrText:
+    """Metadata of a map that a person may also write as one text."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
+
+
+# Words for a program.
+Args = Annotated[tuple[Annotated[str, Field(max_length=100_000)], ...], Field(max_length=1000)]
+
+
+def Dns1035(limit: int) -> TextRule:  # noqa: N802 (metadata of a type, like pydantic's Field)
+    """Metadata of a text field that becomes (part of) a Kubernetes name."""
+    return TextRule(
+        r"[a-z]([-a-z0-9]*[a-z0-9])?",
+        "lowercase letters, digits and '-', start with a letter, not end with '-', "
+        f"at most {limit} characters",
+        limit,
+        suggest=True,
+    )
+
+
+# As of images in pods, which no kubelet pulls otherwise.
+IMAGE = TextRule(r"[!-~]+", "a name of ASCII characters without blanks", 4096, thing="image")
+HOSTNAME = TextRule(rf"(\*\.)?{SUBDOMAIN_PATTERN}", "a host name such as models.example.com or *.example.com")
+
+
+def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) -> list[Mistake]:
+    """Return what is wrong with labels that a person wrote; keys under `reserved` are set by inferfleet."""
+    mistakes = []
+    for key, text in labels.items():
+        if not LABEL_KEY.allows(key):
+            what = f"{shown(key)!r} is not a Kubernetes label key"
+            mistakes.append(Mistake(what, "Write it like tier or example.com/tier", (key,)))
+        elif key.startswith(reserved):
+            what = f"labels under {key.partition('/')[0]}/ are reserved for inferfleet"
+            mistakes.append(Mistake(what, "Use a prefix of your own", (key,)))
+        if not LABEL_VALUE.allows(text):
+            what = f"{shown(text)!r} is not a Kubernetes label value"
+            mistakes.append(Mistake(what, f"Use {LABEL_VALUE.words}", (key,)))
+    return mistakes
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -94,7 +157,7 @@ Duration = Annotated[
 ]
 
 
-class Metadata(Model):
+class Metadata(StrictModel):
     """Name and labels of a document."""
 
     labels: Labels = {}
@@ -141,7 +204,7 @@ class NamespacedMetadata(Metadata):
         return f"{self.namespace}/{self.name}"
 
 
-class LabelRequirement(Model):
+class LabelRequirement(StrictModel):
     """A condition on one label, as Kubernetes' selectors have them."""
 
     key: Annotated[str, LABEL_KEY]
@@ -176,7 +239,7 @@ class LabelRequirement(Model):
         return f"{self.key} {self.operator.lower()} ({','.join(self.values)})"
 
 
-class LabelSelector(Model):
+class LabelSelector(StrictModel):
     """A selection by labels, as in Kubernetes: all conditions hold, and an empty one matches everything."""
 
     match_labels: WantedLabels = {}
@@ -206,7 +269,7 @@ class LabelSelector(Model):
         return ", ".join([*labels, *map(str, self.match_expressions)])
 
 
-class Toleration(Model):
+class Toleration(StrictModel):
     """A toleration of a taint, read as Kubernetes reads those of pods."""
 
     key: str | None = None
@@ -228,7 +291,7 @@ class Toleration(Model):
         return self
 
 
-class Taint(Model):
+class Taint(StrictModel):
     """A Kubernetes taint."""
 
     key: Annotated[str, LABEL_KEY]
@@ -238,4 +301,40 @@ class Taint(Model):
     effect: Literal["NoSchedule", "NoExecute"]
     """`NoSchedule`: nothing new is placed where it is not tolerated. `NoExecute`: what runs there has to
     leave as well.
+    """
+
+
+class PluginScope(StrictModel):
+    """Which pods a plugin edits; a pod must meet both fields."""
+
+    roles: Annotated[tuple[RoleName, ...], Field(min_length=1)] = ()
+    """Roles whose pods are edited, such as `decode`. Default: all roles."""
+    target: Literal["All", "Entry", "Worker"] = "All"
+    """Which pods of a worker are edited: `Entry` (the pod that serves requests), `Worker` (the others) or
+    `All`.
+    """
+
+    def has(self, role: str, position: str) -> bool:
+        """Return whether pods of the role at this position of a worker, Entry or Worker, are in scope."""
+        return (not self.roles or role in self.roles) and self.target in ("All", position)
+
+
+class PluginSpec(StrictModel):
+    """One plugin of a chain. Plugins edit generated pod templates in the order class, cluster, stack,
+    deployment.
+    """
+
+    name: str = Field(min_length=1, max_length=63)
+    """Name of a plugin: one that comes with inferfleet, such as `accelerator`, or one that the setting
+    `inferfleet:allowedPlugins` names.
+    """
+    type: Literal["BuiltIn"] = "BuiltIn"
+    """How the plugin runs. `BuiltIn`, the only value, means in the program, also for plugins of your own."""
+    config: Any = None
+    """Configuration of the plugin, checked against the plugin's own model. Default: empty."""
+    scope: PluginScope = PluginScope()
+    """Which pods the plugin edits. Default: all pods that the chain is for."""
+    override: bool = False
+    """Whether the plugin may change fields that an earlier link of the chains changed. Without it, that is an
+    error that names both links.
     """

@@ -2,20 +2,159 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.documents.kinds.base import API_VERSION, ClassMetadata, Model, Quantity
-from inferfleet.documents.kinds.gke.recipe import GkeProvisioning
-from inferfleet.documents.kinds.node_size import Node
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
-from inferfleet.documents.pods.texts import Written
+from inferfleet.documents.kinds.base import API_VERSION, ClassMetadata, PluginSpec, Quantity, StrictModel
+from inferfleet.documents.kinds.gke import GkeProvisioning
+from inferfleet.documents.pods.texts import TextRule
 from inferfleet.documents.problems import mistaken
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.tables.devices import CHANNEL_DRIVER, is_network
+
+
+def _in_pages(size: str) -> AfterValidator:
+    """Require whole pages of the size."""
+
+    def checked(amount: str) -> str:
+        if parse_quantity(amount) % parse_quantity(size):
+            raise mistaken(f"{{field}} {amount} is not a multiple of {size}", f"Write a multiple of {size}")
+        return amount
+
+    return AfterValidator(checked)
+
+
+class HugePages(StrictModel):
+    """Memory of a node in huge pages, by the size of a page."""
+
+    size_2mi: Annotated[Quantity, _in_pages("2Mi")] = Field(default="0", alias="2Mi")
+    """Memory in pages of 2Mi, a multiple of that, such as `4Gi`; pods ask for `hugepages-2Mi`. Default: none.
+    """
+    size_1gi: Annotated[Quantity, _in_pages("1Gi")] = Field(default="0", alias="1Gi")
+    """Memory in pages of 1Gi, a multiple of that; pods ask for `hugepages-1Gi`. Default: none."""
+
+
+class Node(StrictModel):
+    """What one node offers to pods."""
+
+    cpu: Quantity
+    """Allocatable CPU cores per node, such as `"208"`, which is less than the machine has."""
+    memory: Quantity
+    """Allocatable memory per node, such as `1872Gi`, which is less than the machine has, and does not count
+    huge pages.
+    """
+    pods: int = Field(default=110, ge=1, le=1024)
+    """Most pods per node. On GKE node pools are created with this limit, 256 at most there."""
+    hugepages: HugePages = HugePages()
+    """Memory in huge pages, which `memory` is without and with which GKE creates node pools. Default: none.
+    """
+
+
+NVIDIA_DRIVER = "gpu.nvidia.com"
+_VERSION = r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}([-+][-+.A-Za-z0-9]*)?"
+
+
+class AttributeValue(StrictModel):
+    """The value of a device attribute, with exactly one field, as in Kubernetes Dynamic Resource Allocation
+    (DRA).
+    """
+
+    string: str | None = None
+    """The value as text, such as `Hopper`."""
+    version: Annotated[str, TextRule(_VERSION, "a semantic version such as 9.0.0")] | None = None
+    """The value as a semantic version, such as `9.0.0`."""
+    bool_: bool | None = Field(default=None, alias="bool")
+    """The value as `true` or `false`."""
+    int_: int | None = Field(default=None, alias="int")
+    """The value as a whole number."""
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "AttributeValue":
+        given = sum(value is not None for value in (self.string, self.version, self.bool_, self.int_))
+        if given != 1:
+            what = "an attribute has exactly one of string, version, bool, int"
+            raise mistaken(what, "Keep one of them" if given else "Write one of them")
+        return self
+
+
+class CapacityValue(StrictModel):
+    """An amount that a device has."""
+
+    value: Quantity
+    """The amount as a Kubernetes quantity, such as `81559Mi`."""
+
+
+class Device(StrictModel):
+    """Devices of one kind on each node, described as in Kubernetes Dynamic Resource Allocation (DRA)."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    """Name of the entry, different from the class's other devices."""
+    driver: Annotated[str, Field(min_length=1, max_length=253)]
+    """DRA driver of the device, such as `gpu.nvidia.com`. Pods ask for the device plugin's resource that
+    belongs to it (`nvidia.com/gpu`).
+    """
+    device_class_name: str | None = None
+    """Name of the Kubernetes DeviceClass that claims ask for. Required unless `claim` is `Synthetic`."""
+    claim: Literal["DRA", "Synthetic"] = "DRA"
+    """`DRA`: a device that pods can be given; with `allocation: DRA` each pod claims as large a share of them
+    as it has of the GPUs. `Synthetic`: one that only selectors see, such as a network card.
+    """
+    count: int = Field(default=1, ge=1, le=64)
+    """Number of such devices per node."""
+    attributes: dict[str, AttributeValue] = {}
+    """Properties that a deployment's `nodeSelector` can test, by name, such as `architecture`; a name without
+    a domain is found under the driver's (`gpu.nvidia.com/architecture`). Default: none.
+    """
+    capacity: dict[str, CapacityValue] = {}
+    """Amounts of one device that a deployment's `nodeSelector` can test, by name, such as `memory`; a name
+    without a domain is found under the driver's (`gpu.nvidia.com/memory`). Default: none.
+    """
+
+    @model_validator(mode="after")
+    def _claimable(self) -> "Device":
+        if self.claim == "DRA" and not self.device_class_name:
+            raise mistaken("a device with claim DRA needs deviceClassName", "Add deviceClassName")
+        return self
+
+
+class GpuShorthand(StrictModel):
+    """NVIDIA GPUs of a node."""
+
+    count: int = Field(ge=1, le=64)
+    """Number of GPUs per node."""
+    memory: Quantity
+    """Memory of each GPU as the driver reports it, such as `81559Mi`."""
+
+
+class Resources(StrictModel):
+    """Short form of one NVIDIA device entry, such as `{gpu: {count: 8, memory: 80Gi}}`."""
+
+    gpu: GpuShorthand
+    """The NVIDIA GPUs of a node."""
+
+
+class Price(StrictModel):
+    """A published price of a node, by which new replicas are placed. None is assumed where it is absent."""
+
+    on_demand: Quantity
+    """Price of one node on demand for one hour, such as `"88.49"`."""
+    spot: Quantity | None = None
+    """Price of one node of Spot capacity for one hour. Default: such pools count as on demand."""
+    region: Annotated[str, TextRule("[a-z]+(-[a-z]+)+[0-9]+", "a region such as us-central1")] | None = None
+    """Region of the prices, such as `us-central1`, which plans name of pools elsewhere. Default: none."""
+    currency: Annotated[str, TextRule("[A-Z]{3}", "a currency code such as USD")]
+    """ISO 4217 code of the currency, such as `USD`."""
+    per: Literal["node-hour"] = "node-hour"
+    """Unit of the price."""
+    as_of: Annotated[str, TextRule("[0-9]{4}-[0-9]{2}-[0-9]{2}", "a date such as 2026-04-14")]
+    """Date on which the price was published or read, such as `2026-04-14`."""
+    source: str = Field(min_length=1)
+    """Where the price was found, such as a link."""
+
 
 Provider = Literal["GKE", "EKS", "AKS", "Nebius", "Vultr"]
 
 
-class Provisioning(Model):
+class Provisioning(StrictModel):
     """How nodes of the class are made: the provider, and one block named like it."""
 
     provider: Provider
@@ -51,109 +190,7 @@ class Provisioning(Model):
         return self
 
 
-NVIDIA_DRIVER = "gpu.nvidia.com"
-_VERSION = r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}([-+][-+.A-Za-z0-9]*)?"
-
-
-class AttributeValue(Model):
-    """The value of a device attribute, with exactly one field, as in Kubernetes Dynamic Resource Allocation
-    (DRA).
-    """
-
-    string: str | None = None
-    """The value as text, such as `Hopper`."""
-    version: Annotated[str, Written(_VERSION, "a semantic version such as 9.0.0")] | None = None
-    """The value as a semantic version, such as `9.0.0`."""
-    bool_: bool | None = Field(default=None, alias="bool")
-    """The value as `true` or `false`."""
-    int_: int | None = Field(default=None, alias="int")
-    """The value as a whole number."""
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> "AttributeValue":
-        given = sum(value is not None for value in (self.string, self.version, self.bool_, self.int_))
-        if given != 1:
-            what = "an attribute has exactly one of string, version, bool, int"
-            raise mistaken(what, "Keep one of them" if given else "Write one of them")
-        return self
-
-
-class CapacityValue(Model):
-    """An amount that a device has."""
-
-    value: Quantity
-    """The amount as a Kubernetes quantity, such as `81559Mi`."""
-
-
-class Device(Model):
-    """Devices of one kind on each node, described as in Kubernetes Dynamic Resource Allocation (DRA)."""
-
-    name: Annotated[str, Field(min_length=1, max_length=63)]
-    """Name of the entry, different from the class's other devices."""
-    driver: Annotated[str, Field(min_length=1, max_length=253)]
-    """DRA driver of the device, such as `gpu.nvidia.com`. Pods ask for the device plugin's resource that
-    belongs to it (`nvidia.com/gpu`).
-    """
-    device_class_name: str | None = None
-    """Name of the Kubernetes DeviceClass that claims ask for. Required unless `claim` is `Synthetic`."""
-    claim: Literal["DRA", "Synthetic"] = "DRA"
-    """`DRA`: a device that pods can be given; with `allocation: DRA` each pod claims as large a share of them
-    as it has of the GPUs. `Synthetic`: one that only selectors see, such as a network card.
-    """
-    count: int = Field(default=1, ge=1, le=64)
-    """Number of such devices per node."""
-    attributes: dict[str, AttributeValue] = {}
-    """Properties that a deployment's `nodeSelector` can test, by name, such as `architecture`; a name without
-    a domain is found under the driver's (`gpu.nvidia.com/architecture`). Default: none.
-    """
-    capacity: dict[str, CapacityValue] = {}
-    """Amounts of one device that a deployment's `nodeSelector` can test, by name, such as `memory`; a name
-    without a domain is found under the driver's (`gpu.nvidia.com/memory`). Default: none.
-    """
-
-    @model_validator(mode="after")
-    def _claimable(self) -> "Device":
-        if self.claim == "DRA" and not self.device_class_name:
-            raise mistaken("a device with claim DRA needs deviceClassName", "Add deviceClassName")
-        return self
-
-
-class GpuShorthand(Model):
-    """NVIDIA GPUs of a node."""
-
-    count: int = Field(ge=1, le=64)
-    """Number of GPUs per node."""
-    memory: Quantity
-    """Memory of each GPU as the driver reports it, such as `81559Mi`."""
-
-
-class Resources(Model):
-    """Short form of one NVIDIA device entry, such as `{gpu: {count: 8, memory: 80Gi}}`."""
-
-    gpu: GpuShorthand
-    """The NVIDIA GPUs of a node."""
-
-
-class Price(Model):
-    """A published price of a node, by which new replicas are placed. None is assumed where it is absent."""
-
-    on_demand: Quantity
-    """Price of one node on demand for one hour, such as `"88.49"`."""
-    spot: Quantity | None = None
-    """Price of one node of Spot capacity for one hour. Default: such pools count as on demand."""
-    region: Annotated[str, Written("[a-z]+(-[a-z]+)+[0-9]+", "a region such as us-central1")] | None = None
-    """Region of the prices, such as `us-central1`, which plans name of pools elsewhere. Default: none."""
-    currency: Annotated[str, Written("[A-Z]{3}", "a currency code such as USD")]
-    """ISO 4217 code of the currency, such as `USD`."""
-    per: Literal["node-hour"] = "node-hour"
-    """Unit of the price."""
-    as_of: Annotated[str, Written("[0-9]{4}-[0-9]{2}-[0-9]{2}", "a date such as 2026-04-14")]
-    """Date on which the price was published or read, such as `2026-04-14`."""
-    source: str = Field(min_length=1)
-    """Where the price was found, such as a link."""
-
-
-class InferenceClassSpec(Model):
+class InferenceClassSpec(StrictModel):
     """What nodes of the class have, and how they are made. Without `devices` and `resources` they have cores
     and memory alone, for deployments with `accelerator: None`.
     """
@@ -222,7 +259,7 @@ class InferenceClassSpec(Model):
         )
 
 
-class InferenceClass(Model):
+class InferenceClass(StrictModel):
     """A kind of node: what it has, and optionally how a provider makes it."""
 
     api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION

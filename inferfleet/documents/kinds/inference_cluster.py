@@ -1,24 +1,325 @@
 """InferenceCluster: a cluster, its pools of nodes, and how it serves."""
 
+from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from inferfleet.documents.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
-from inferfleet.documents.kinds.containers import POOL_LABEL
-from inferfleet.documents.kinds.gke_cluster import Gke, IpRange
-from inferfleet.documents.kinds.node_pool import NodePool
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
-from inferfleet.documents.kinds.serving.gateway import Gateway
-from inferfleet.documents.kinds.serving.monitoring import Monitoring
-from inferfleet.documents.kinds.serving.scheduler import Scheduler, of_cluster
-from inferfleet.documents.kinds.text_rules import IMAGE, Dns1035
+from inferfleet.documents.kinds.base import (
+    API_VERSION,
+    DAY,
+    IMAGE,
+    WRITTEN_DURATION,
+    ClusterMetadata,
+    Dns1035,
+    Duration,
+    Labels,
+    LabelSelector,
+    PluginSpec,
+    PoolName,
+    StrictModel,
+    Taint,
+    WantedLabels,
+    label_mistakes,
+    seconds,
+)
+from inferfleet.documents.kinds.gke import PROJECT, ZONE, Gke, IpRange, UpgradeSettings, zone_mistakes
+from inferfleet.documents.kinds.model_service import HeaderName
+from inferfleet.documents.kinds.scheduler import Scheduler, of_cluster
+from inferfleet.documents.pods.template import POOL_LABEL
+from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.tables.engines import EngineType
 from inferfleet.tables.pickers import DEFAULT
 
+# `nodePools`: nodes of one class, their number, and how they are bought.
 
-class Images(Model):
+CapacityModel = Literal["OnDemand", "Spot", "FlexStart", "Queued", "Reservation"]
+# https://cloud.google.com/kubernetes-engine/docs/concepts/dws: at most seven days without interruption.
+LONGEST_RUN = 7 * DAY
+# Written 30m or 168h; held in seconds.
+Run = Annotated[
+    int,
+    BeforeValidator(partial(seconds, shortest="10m", longest="168h")),
+    Field(ge=600, le=LONGEST_RUN),
+    WRITTEN_DURATION,
+]
+
+
+class Reservation(StrictModel):
+    """A reservation of machines at Google Cloud."""
+
+    name: Annotated[str, TextRule("[a-z]([-a-z0-9]*[a-z0-9])?", "the name of a reservation", 63)]
+    """Name of the reservation."""
+    project: Annotated[str, PROJECT] | None = None
+    """Project that owns a shared reservation. Default: the cluster's project."""
+    block: Annotated[str, TextRule("[-a-z0-9]+", "the name of a reservation block", 63)] | None = None
+    """Block of the reservation to use. Default: any."""
+    sub_block: Annotated[str, TextRule("[-a-z0-9]+", "the name of a reservation sub-block", 63)] | None = None
+    """Sub-block of the block to use. Default: any."""
+
+    @model_validator(mode="after")
+    def _of_a_block(self) -> "Reservation":
+        if self.sub_block and self.block is None:
+            raise mistaken(f"sub-block {self.sub_block} is of a block, and none is named", "Add block")
+        return self
+
+
+class Capacity(StrictModel):
+    """How the nodes of a pool are bought."""
+
+    # Which fields go together is checked by gke/recipes/capacity.py, with all other rules of a pool at once.
+    model: CapacityModel = "OnDemand"
+    """`OnDemand`, `Spot`, `FlexStart` (nodes come when there is room), `Queued` (nodes come all at once, for
+    a ProvisioningRequest) or `Reservation`. Not every machine type is offered in all of them.
+    """
+    reservation: Reservation | None = None
+    """The reservation to take nodes from, for model `Reservation`. Default: any that fits."""
+    max_run_duration: Run | None = None
+    """How long a node of model `FlexStart` or `Queued` may run, from `10m` to `168h`. Default: Google's own
+    limit.
+    """
+    host_maintenance: Literal["Periodic", "AsNeeded"] | None = None
+    """How Google maintains the hosts of the nodes, which has to be as the reservation has it. Default: as
+    Google decides for the machine type.
+    """
+
+
+class NodePool(StrictModel):
+    """Nodes of one class. Sizes count the whole pool, over all zones; one of `nodeCount` and `maxNodeCount`
+    is required.
+    """
+
+    name: PoolName
+    """Name of the pool within its cluster. On GKE the node pool's name begins with it."""
+    class_name: str = Field(min_length=1)
+    """Name of the InferenceClass of the nodes. On GKE it must have a recipe (`provisioning.gke`)."""
+    node_count: int | None = Field(default=None, ge=0, le=15_000)
+    """Number of nodes of a pool of fixed size. On GKE it must divide evenly over the pool's zones."""
+    min_node_count: int | None = Field(default=None, ge=0, le=15_000)
+    """Nodes that the autoscaler keeps, once it has started them. Default: 0."""
+    max_node_count: int | None = Field(default=None, ge=0, le=15_000)
+    """Most nodes of an autoscaled pool; the plan counts on all of them."""
+    node_selector: WantedLabels | None = None
+    """Labels by which nodes of an existing cluster belong to the pool; refused on GKE. Default:
+    `inferfleet.dev/pool: <pool>`.
+    """
+    taints: tuple[Taint, ...] = ()
+    """Taints of the nodes, which pods placed there tolerate. GKE puts them on the nodes; nodes of an existing
+    cluster must have them already; default: none.
+    """
+    labels: Labels = {}
+    """Kubernetes labels that GKE puts on the nodes; refused on existing clusters. Default: none beside the
+    pool's name.
+    """
+    zones: Annotated[tuple[Annotated[str, ZONE], ...], Field(max_length=8)] = ()
+    """Zones of the nodes, in the cluster's region; refused on existing clusters. Default: the cluster's
+    zones, or else those that GKE picks.
+    """
+    capacity: Capacity = Capacity()
+    """How the nodes are bought on GKE; refused on existing clusters. Default: on demand."""
+    upgrade_settings: UpgradeSettings | None = None
+    """In which steps GKE replaces nodes when it upgrades them; refused on existing clusters, and for models
+    `FlexStart` and `Queued`, for which GKE has a strategy of its own. Default: one node at a time, which is
+    missing meanwhile.
+    """
+
+    @model_validator(mode="after")
+    def _one_size(self) -> "NodePool":
+        if (self.node_count is None) == (self.max_node_count is None):
+            raise mistaken("a pool has either nodeCount (fixed) or maxNodeCount (autoscaled)", "Write one")
+        if self.min_node_count is None:
+            return self
+        if self.max_node_count is None:
+            raise mistaken(
+                "minNodeCount is for autoscaled pools, this one has nodeCount", "Remove minNodeCount"
+            )
+        if self.min_node_count > self.max_node_count:
+            what = f"minNodeCount {self.min_node_count} is above maxNodeCount {self.max_node_count}"
+            raise mistaken(what, "Lower it or raise maxNodeCount")
+        return self
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """Labels of its nodes that the document says, by which deployments select pools."""
+        return self.labels if self.node_selector is None else self.node_selector
+
+    @property
+    def size(self) -> int:
+        """Largest number of nodes the pool can have."""
+        return self.node_count if self.node_count is not None else self.max_node_count or 0
+
+    @property
+    def autoscaled(self) -> bool:
+        """True when nodes may have to be started before a pod can run."""
+        return self.max_node_count is not None and (self.min_node_count or 0) < self.max_node_count
+
+    def not_on_existing(self, place: int) -> list[Mistake]:
+        """Return mistakes: fields that only a pool which the stack creates can have."""
+        return [
+            Mistake(
+                f"{field} is for pools that inferfleet creates, and this cluster exists already",
+                f"Remove {field}",
+                ("nodePools", place, field),
+            )
+            for name, field in (
+                ("labels", "labels"),
+                ("zones", "zones"),
+                ("capacity", "capacity"),
+                ("upgrade_settings", "upgradeSettings"),
+            )
+            if name in self.model_fields_set
+        ]
+
+    def not_on_gke(self, place: int, region: str) -> list[Mistake]:
+        """Return mistakes: fields that only an existing pool can have, and zones of other regions."""
+        mistakes = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
+        if self.node_selector is not None:
+            what = (
+                "nodeSelector is for nodes that exist; inferfleet labels the nodes of pools that it creates"
+            )
+            mistakes.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
+        return mistakes
+
+
+# `serving.gateway`: the Gateway through which models are reached.
+
+
+class GatewayRef(StrictModel):
+    """A Gateway that exists and belongs to somebody else."""
+
+    name: Annotated[str, SUBDOMAIN]
+    """Name of the Gateway."""
+    namespace: Annotated[str, Dns1035(63)]
+    """Namespace of the Gateway."""
+
+
+class Gateway(StrictModel):
+    """The Gateway of a cluster: one that inferfleet creates (`className`), or one that exists (`ref`)."""
+
+    class_name: Annotated[str, SUBDOMAIN] | None = None
+    """Name of the GatewayClass for a Gateway that inferfleet creates. Either this or `ref` is required."""
+    port: int = Field(default=80, ge=1, le=65_535)
+    """TCP port on which the Gateway listens for HTTP; refused with `ref`."""
+    provider: Literal["gke", "istio", "envoy", "none"] = "none"
+    """Whose controller serves the Gateway: `gke`, which classes of Google's need (`gke-l7-...`), `istio` or
+    `envoy` add the objects and annotations that they need beside Gateway and routes. `none` adds nothing.
+    """
+    ref: GatewayRef | None = None
+    """A Gateway that exists. Either this or `className` is required."""
+    model_header: HeaderName | None = None
+    """Header in which a payload processor of the Gateway writes the model of each request, such as
+    `X-Gateway-Model-Name`. Default: there is none, and routes by `model` are refused.
+    """
+    service_type: Literal["ClusterIP", "LoadBalancer"] = "ClusterIP"
+    """Type of the Service of a Gateway that inferfleet creates with provider `istio` or `envoy`; refused with
+    others. `ClusterIP` is reached from inside of the cluster alone, `LoadBalancer` gets an address outside,
+    which most clouds make public.
+    """
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "Gateway":
+        if (self.class_name is None) == (self.ref is None):
+            raise mistaken(
+                "a gateway has exactly one of className (inferfleet creates it) and ref (it exists)",
+                "Keep one of them" if self.ref else "Write one of them",
+            )
+        if self.ref and "port" in self.model_fields_set:
+            raise mistaken(
+                "port is for a gateway that inferfleet creates; one that exists has its own listeners",
+                "Remove port",
+            )
+        if "service_type" in self.model_fields_set and (self.ref or self.provider not in ("istio", "envoy")):
+            raise mistaken(
+                "serviceType is for a gateway that inferfleet creates with provider istio or envoy; that of "
+                "others is up to their controller or owner",
+                "Remove serviceType",
+            )
+        return self
+
+
+# `serving.monitoring`: how metrics of engines and endpoint pickers are scraped, and who may read them.
+
+
+def _labels(labels: dict[str, str]) -> dict[str, str]:
+    if mistakes := label_mistakes(labels, ("inferfleet.dev/", "app.kubernetes.io/managed-by")):
+        raise Mistaken(*mistakes)
+    return labels
+
+
+# Without a user or password: the address stands in objects that many may read.
+_URL = TextRule(
+    r"https?://[A-Za-z0-9.:\[\]-]+(/[-A-Za-z0-9._~/]*)?", "an address such as http://prometheus:9090"
+)
+
+
+class Scraper(StrictModel):
+    """The account of what scrapes."""
+
+    namespace: Annotated[str, Dns1035(63)]
+    """Namespace of its pods and of its ServiceAccount."""
+    service_account: Annotated[str, SUBDOMAIN]
+    """Name of the ServiceAccount, such as `prometheus-k8s`."""
+
+
+# Of Google Cloud Managed Service for Prometheus (manifests/operator.yaml of GoogleCloudPlatform/
+# prometheus-engine 2ffde4e); Autopilot has it in gke-gmp-system (config/charts/routerlib of llm-d-router
+# v0.10.0).
+COLLECTOR = Scraper(namespace="gmp-system", service_account="collector")
+
+
+class Monitoring(StrictModel):
+    """Which objects tell a monitoring system to scrape engines and endpoint pickers. A cluster that does not
+    know their kind gets none of them, and a run says so.
+    """
+
+    engines: Literal["PodMonitor", "PodMonitoring"] | None = None
+    """Objects for the pods of engines that serve metrics, one for each role of a deployment: `PodMonitor` of
+    the Prometheus operator, or `PodMonitoring` of Google Cloud Managed Service for Prometheus; annotations
+    are what the plugin `prometheus` writes. Default: none.
+    """
+    pickers: Literal["PodMonitor", "ServiceMonitor", "PodMonitoring", "Annotations"] | None = None
+    """Objects for endpoint pickers: as for engines, `ServiceMonitor`, or `Annotations` of their pods
+    (`prometheus.io/scrape`), by which whoever goes by them sends its own token. Default: none.
+    """
+    interval: Duration = 30
+    """How often each pod is scraped, such as `15s`; the default is in seconds."""
+    labels: Annotated[dict[str, str], AfterValidator(_labels)] = {}
+    """Labels of these objects, by which a Prometheus selects its own (`podMonitorSelector`), such as
+    `{release: kube-prometheus-stack}`. Default: none beside those of the stack.
+    """
+    scraper: Scraper | None = None
+    """The account that scrapes: it may read the metrics of pickers with its own token, or for `PodMonitoring`
+    the Secret with the token to send, and `networkPolicy` lets pods of its namespace in. Required for
+    `Annotations` unless `metricsAuth` is false; default: none, for `PodMonitoring` `gmp-system/collector`.
+    """
+
+    server: Annotated[str, _URL] | None = None
+    """Address of the Prometheus that has the metrics, such as `http://prometheus.monitoring:9090`, as KEDA
+    asks it. Default: none, and no deployment of the cluster is scaled by KEDA.
+    """
+
+    @model_validator(mode="after")
+    def _scrapes_something(self) -> "Monitoring":
+        if self.engines is None and self.pickers is None and self.server is None:
+            raise mistaken(
+                "{field} says neither how engines nor how pickers are scraped", "Write one of both"
+            )
+        if self.labels and self.engines is None and self.pickers == "Annotations":
+            what = "labels are for objects, and there are none: pickers are scraped by annotations"
+            raise Mistaken(Mistake(what, "Remove them", ("labels",)))
+        return self
+
+    @property
+    def scraped_by(self) -> Scraper | None:
+        """Return the account that scrapes, None where nobody says which."""
+        return self.scraper or (COLLECTOR if "PodMonitoring" in (self.engines, self.pickers) else None)
+
+
+# `serving`: how a cluster serves models.
+
+
+class Images(StrictModel):
     """Container images of a cluster."""
 
     epp: Annotated[str, IMAGE] | None = None
@@ -42,7 +343,7 @@ class Images(Model):
     """
 
 
-class Tracing(Model):
+class Tracing(StrictModel):
     """Where endpoint pickers and routing proxies send traces, and how many."""
 
     endpoint: str = Field(min_length=1)
@@ -57,7 +358,7 @@ class Tracing(Model):
     """
 
 
-class NetworkPolicy(Model):
+class NetworkPolicy(StrictModel):
     """Who may reach the pods of models and of endpoint pickers: their gateway, each model's own picker, and
     monitoring. Nobody else may, where the cluster's network enforces NetworkPolicies.
     """
@@ -80,7 +381,7 @@ class NetworkPolicy(Model):
 INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 
 
-class Serving(Model):
+class Serving(StrictModel):
     """How a cluster serves models. What is left out comes from the profile."""
 
     profile: str = DEFAULT
@@ -148,10 +449,12 @@ class Serving(Model):
         return self
 
 
+# The cluster itself: where it comes from, and in which state it is.
+
 State = Literal["active", "cordoned", "drained", "lost", "abandoned"]
 
 
-class KubeconfigRef(Model):
+class KubeconfigRef(StrictModel):
     """Where the kubeconfig of a cluster is. One of the two fields is required."""
 
     path: str | None = Field(default=None, min_length=1)
@@ -169,7 +472,7 @@ class KubeconfigRef(Model):
         return self
 
 
-class Existing(Model):
+class Existing(StrictModel):
     """A cluster that exists, and how to reach it."""
 
     kubeconfig: KubeconfigRef
@@ -178,7 +481,7 @@ class Existing(Model):
     """Context of the kubeconfig to use. Default: its current context."""
 
 
-class ClusterSource(Model):
+class ClusterSource(StrictModel):
     """Where the cluster comes from, with the block that belongs to the source."""
 
     source: Literal["Existing", "GKE"]
@@ -203,7 +506,7 @@ class ClusterSource(Model):
         return self
 
 
-class InferenceClusterSpec(Model):
+class InferenceClusterSpec(StrictModel):
     """A cluster, its node pools, and how it serves."""
 
     state: State = "active"
@@ -292,7 +595,7 @@ class InferenceClusterSpec(Model):
         return self
 
 
-class InferenceCluster(Model):
+class InferenceCluster(StrictModel):
     """A Kubernetes cluster that runs models: one that exists, or one that the stack creates on GKE."""
 
     api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION

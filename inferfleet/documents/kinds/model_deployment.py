@@ -3,30 +3,303 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from inferfleet.documents.kinds.base import (
     API_VERSION,
+    IMAGE,
+    Args,
+    Dns1035,
     Duration,
     LabelSelector,
-    Model,
     NamespacedMetadata,
+    OrText,
+    PluginSpec,
+    PoolName,
+    Quantity,
+    StrictModel,
     Toleration,
 )
-from inferfleet.documents.kinds.node_pool import CapacityModel
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
-from inferfleet.documents.kinds.pod_template import ResourceRequirements
-from inferfleet.documents.kinds.policy.placement import STEADY, UNASKED, Preference, Spread
-from inferfleet.documents.kinds.serving.prefill import Prefill
-from inferfleet.documents.kinds.serving.route import RouteForm
-from inferfleet.documents.kinds.serving.scaling import ReplicaRange, Replicas, Scaling, scaling_mistakes
-from inferfleet.documents.kinds.serving.scheduler import DeploymentScheduler, of_deployment
-from inferfleet.documents.kinds.text_rules import IMAGE, Args, Dns1035, OrText
-from inferfleet.documents.kinds.workers import NodeSelector, Workers
-from inferfleet.documents.pods.texts import SUBDOMAIN
-from inferfleet.documents.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
+from inferfleet.documents.kinds.model_service import RouteForm
+from inferfleet.documents.kinds.scheduler import DeploymentScheduler, of_deployment
+from inferfleet.documents.kinds.workers import NodeSelector, ResourceRequirements, Workers
+from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
+from inferfleet.documents.problems import Mistake, Mistaken, Steps, mistaken
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import shown
-from inferfleet.tables.engines import EngineType
+from inferfleet.tables.engines import Connector, EngineType
+
+# Where replicas should be: how they spread, and which clusters and pools come first.
+
+# Nodes that stay until somebody takes them away. Spot nodes are reclaimed at any time, and nodes of the
+# Dynamic Workload Scheduler end after seven days at the latest
+# (https://cloud.google.com/kubernetes-engine/docs/concepts/dws).
+STEADY: frozenset[CapacityModel] = frozenset({"OnDemand", "Reservation"})
+UNASKED: tuple[CapacityModel, ...] = ("OnDemand", "FlexStart", "Queued", "Reservation")
+_OVER = TextRule(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
+    "cluster, region, zone or the key of a cluster label, such as example.com/site",
+    317,
+)
+
+
+class Spread(StrictModel):
+    """How evenly replicas are spread, as topologySpreadConstraints of Kubernetes spread pods."""
+
+    over: Annotated[str, _OVER] = "cluster"
+    """`cluster`, `region`, `zone` or the key of a label of clusters (Kubernetes: topologyKey). The region of
+    a cluster that exists is its label `topology.kubernetes.io/region`, the zone of its pools that of their
+    `nodeSelector` or its own, under `topology.kubernetes.io/zone`.
+    """
+    mode: Literal["Require", "Prefer"] = "Prefer"
+    """`Require` leaves a replica unplaced that would make the skew larger than `maxSkew` (Kubernetes:
+    DoNotSchedule). `Prefer` places it where the skew is least (ScheduleAnyway).
+    """
+    max_skew: int = Field(default=1, ge=1, le=10_000)
+    """How many more replicas one cluster, region, zone or label value may have than the one with the
+    fewest.
+    """
+
+
+class Preference(StrictModel):
+    """A preferred part of the fleet: pools that match all of what is written here."""
+
+    cluster_selector: LabelSelector | None = None
+    """Clusters of these pools, by the labels of their documents. Default: all clusters."""
+    pools: Annotated[tuple[PoolName, ...], Field(max_length=64)] = ()
+    """Names of the pools, whichever cluster they are of. Default: all pools."""
+    capacity_models: Annotated[tuple[CapacityModel, ...], Field(max_length=5)] = ()
+    """Capacity models of the pools (`capacity.model`). Default: all that the deployment runs on."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "Preference":
+        if not (self.cluster_selector or self.pools or self.capacity_models):
+            what = "a preference names nothing"
+            raise mistaken(what, "Write clusterSelector, pools or capacityModels")
+        return self
+
+
+# `replicas: {min, max}` and `scaling`: between which numbers replicas are scaled, and by whom.
+
+_MOST = 10_000
+# As Prometheus names metrics: https://prometheus.io/docs/concepts/data_model/.
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,199}")
+
+
+class ReplicaRange(StrictModel):
+    """Between which numbers replicas are scaled, over all clusters. Each placement gets its share of both,
+    and at least one replica.
+    """
+
+    min: int = Field(ge=1, le=_MOST)
+    """The fewest replicas that run. Without a pod an engine has no metrics, so nothing would start one again.
+    """
+    max: int = Field(ge=1, le=_MOST)
+    """The most replicas that run: the plan keeps room for so many, and new workloads begin with them."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "ReplicaRange":
+        if self.min > self.max:
+            what = f"min {self.min} is more than max {self.max}"
+            raise Mistaken(Mistake(what, "Lower min, or raise max", ("min",)))
+        return self
+
+
+def _is_range(value: Any) -> str:
+    return "range" if isinstance(value, dict | ReplicaRange) else "number"
+
+
+Replicas = Annotated[
+    Annotated[int, Field(ge=0, le=_MOST), Tag("number")] | Annotated[ReplicaRange, Tag("range")],
+    Discriminator(_is_range),
+]
+
+
+def _metric(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise mistaken(
+            f"{{field}} {shown(name)!r} is not a name of a metric",
+            "Write it as the engine or picker has it, such as vllm:num_requests_waiting",
+        )
+    return name
+
+
+def _above_zero(target: str) -> str:
+    if parse_quantity(target) <= 0:
+        raise mistaken(f"{{field}} {target} must be more than 0", "Write how much one replica should have")
+    return target
+
+
+class ScalingMetric(StrictModel):
+    """A metric that replicas are scaled by, and what it should be."""
+
+    name: Annotated[str, AfterValidator(_metric)]
+    """Name of a gauge as upstream has it: of the engine, such as `vllm:num_requests_waiting`, or of the
+    endpoint picker, such as `inference_pool_average_queue_size`.
+    """
+    target: Annotated[Quantity, AfterValidator(_above_zero)]
+    """What the average over the replicas should be, such as `5` or `0.8`."""
+
+
+class Scaling(StrictModel):
+    """Who decides how many replicas run. Between `min` and `max` no update changes their number."""
+
+    by: Literal["HPA", "KEDA", "External"]
+    """`HPA` makes a HorizontalPodAutoscaler for each placement, `KEDA` a ScaledObject; with `External`
+    somebody else sets `spec.replicas` of the workloads, between the numbers in their annotation
+    `inferfleet.dev/replicas`.
+    """
+    metrics: Annotated[tuple[ScalingMetric, ...], Field(max_length=8)] = ()
+    """What `HPA` and `KEDA` scale by; the metric that wants the most replicas decides. Refused with
+    `External`.
+    """
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> "Scaling":
+        if self.by == "External" and self.metrics:
+            what = "by is External, so nothing here reads metrics"
+            raise Mistaken(Mistake(what, "Remove metrics, or write by: HPA or KEDA", ("metrics",)))
+        if self.by != "External" and not self.metrics:
+            what = f"by is {self.by}, and no metric says how many replicas there should be"
+            raise Mistaken(Mistake(what, "Add metrics", ("by",)))
+        names = [metric.name for metric in self.metrics]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                what = f"metric {name} is there twice"
+                raise Mistaken(Mistake(what, "Keep one of the two", ("metrics", place, "name")))
+        return self
+
+
+def scaling_mistakes(
+    replicas: int | ReplicaRange, scaling: Scaling | None, *, parts: dict[str, bool]
+) -> list[Mistake]:
+    """Return what a deployment's replicas and its scaling contradict.
+
+    `parts` are fields by whether the deployment has them with which a scaler cannot work: it changes the
+    number of pods of one workload, one by one, and knows no other.
+    """
+    if scaling is None:
+        if isinstance(replicas, int):
+            return []
+        what = f"replicas are {replicas.min} to {replicas.max}, and nobody scales them"
+        return [Mistake(what, "Add scaling with by: HPA, KEDA or External, or write a number", ("replicas",))]
+    if isinstance(replicas, int):
+        what = f"replicas is {replicas}, so there is nothing to scale"
+        return [Mistake(what, "Write replicas: {min: 1, max: 4}, or remove scaling", ("scaling",))]
+    return [
+        Mistake(f"replicas are scaled, and {_WHY[part]}", _INSTEAD[part], _AT[part])
+        for part, there in parts.items()
+        if there
+    ]
+
+
+_WHY = {
+    "prefill": "prefill and decode are two workloads: a scaler of each knows nothing of the other's number",
+    "roles": "each replica has workers of other roles: a scaler of one workload would leave them behind",
+    "count": "a replica is several workers: a scaler adds and ends them one by one, not by replicas",
+    "gang": "its gang waits for so many workers at once, fewer than that of a scaler never start",
+    "onDemandReplicas": "a scaler ends replicas wherever they run, so no number of them stays on such nodes",
+}
+_FIXED = "write replicas as a number and remove scaling"
+_INSTEAD = {
+    "prefill": f"Remove prefill, or {_FIXED}",
+    "roles": f"Give the other roles a deployment of their own, or {_FIXED}",
+    "count": f"Write workers.count: 1 and multiply min and max, or {_FIXED}",
+    "gang": f"Remove scheduler.gang, or {_FIXED}",
+    "onDemandReplicas": f"Write capacityModels: [OnDemand] or another deployment for them, or {_FIXED}",
+}
+_AT: dict[str, Steps] = {
+    "prefill": ("prefill",),
+    "roles": ("roles",),
+    "count": ("workers", "count"),
+    "gang": ("scheduler", "gang"),
+    "onDemandReplicas": ("onDemandReplicas",),
+}
+
+
+# `prefill`: workers of their own that read prompts and hand their KV cache on to those that decode.
+
+
+def _listed(args: Any) -> Any:
+    """Return a list as the tuple that it is held as: below a validator of its own, pydantic takes no list."""
+    return tuple(args) if isinstance(args, list) else args
+
+
+class Decider(StrictModel):
+    """Which requests are worth a prefill of their own. All others go to decode pods alone."""
+
+    type: Literal["PrefixBased", "Always"] = "PrefixBased"
+    """`PrefixBased` asks how many tokens of the prompt the chosen decode pod does not have in its cache;
+    `Always` sends every request to a prefill pod first.
+    """
+    non_cached_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Tokens of a prompt that are not cached on the decode pod, from which on a prefill pod reads it.
+    Default: 16 with `PrefixBased`.
+    """
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Decider":
+        if self.type == "Always" and self.non_cached_tokens is not None:
+            what = "nonCachedTokens is for type PrefixBased, and Always asks for no number"
+            step = "Remove nonCachedTokens, or write type: PrefixBased"
+            raise Mistaken(Mistake(what, step, ("nonCachedTokens",)))
+        return self
+
+
+class RoutingProxy(StrictModel):
+    """The program in decode pods that has a prefill pod read the prompt first, llm-d's routing proxy. It
+    takes `engine.port`, and passes requests on to the engine within the pod.
+    """
+
+    image: Annotated[str, IMAGE] | None = None
+    """Container image of the proxy. Default: the cluster's `serving.images.proxy`, or else that of its
+    profile.
+    """
+    engine_port: int | None = Field(default=None, ge=1, le=65_535)
+    """TCP port on which the engine listens behind the proxy, in decode pods; a command of your own has it in
+    `INFERFLEET_PORT`. Default: 8200.
+    """
+    resources: ResourceRequirements | None = None
+    """Requests and limits of the proxy's container. Default: none."""
+    flags: dict[str, str | int | float | bool] = {}
+    """Command-line flags of the proxy, by name without dashes; those that follow from other fields are
+    refused, and those for TLS, because gateways, pickers and engines speak plain HTTP. Default: none.
+    """
+
+
+class Prefill(StrictModel):
+    """Workers of their own for the prefill phase, beside those of `workers`, which then only decode. Both are
+    of one engine, and every prefill worker serves every decode worker of the deployment on its cluster.
+    """
+
+    workers: Workers
+    """The prefill workers of each replica; with `workers.count` of both, any ratio, such as 5 to 3."""
+    node_selector: NodeSelector | None = None
+    """Condition on the devices of the pool of prefill workers. Default: that of the deployment."""
+    connector: Connector | None = None
+    """How KV caches are handed on: `NIXL` (from GPU to GPU), `SharedStorage` (by storage that all pods mount,
+    or LMCache), `Mooncake`, or `SGLang` (SGLang's own). Default: `SGLang` for that engine, else `NIXL`.
+    """
+    options: dict[str, Any] = {}
+    """Further keys of the connector's configuration, as its engine knows them, such as
+    `kv_connector_extra_config` of vLLM; both roles get them. Default: none.
+    """
+    image: Annotated[str, IMAGE] | None = None
+    """Container image of prefill engines. Default: as for decode."""
+    args: Annotated[Args | None, BeforeValidator(_listed)] = None
+    """Arguments that are appended to the written command line of prefill engines, in place of `engine.args`.
+    Default: `engine.args`.
+    """
+    decider: Decider = Decider()
+    """Which requests are prefilled apart. Default: those with 16 or more tokens that are not cached; with the
+    connector `SGLang`, whose decode pods refuse all others, every request.
+    """
+    proxy: RoutingProxy = RoutingProxy()
+    """The routing proxy in decode pods. Default: as the cluster's profile says."""
+
+
+# `engine`: the model server, and the model that it serves.
 
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}")
 
@@ -40,7 +313,7 @@ def _version(version: Any) -> Any:
     return version
 
 
-class SecretRef(Model):
+class SecretRef(StrictModel):
     """One key of a Kubernetes Secret in the namespace of the deployment."""
 
     name: Annotated[str, SUBDOMAIN]
@@ -58,7 +331,7 @@ def _no_token(value: Any) -> Any:
     return value
 
 
-class ModelToken(Model):
+class ModelToken(StrictModel):
     """Where the token is by which the engine may download the model."""
 
     secret_ref: Annotated[SecretRef, BeforeValidator(_no_token)]
@@ -80,7 +353,7 @@ def _model_name(name: str) -> str:
     return name
 
 
-class ModelSource(Model):
+class ModelSource(StrictModel):
     """A model and what is needed to load exactly that."""
 
     repository: Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_model_name)]
@@ -101,7 +374,7 @@ ModelOf = Annotated[ModelSource, BeforeValidator(_source), OrText()]
 ServedName = Annotated[str, Field(min_length=1, max_length=255)]
 
 
-class Engine(Model):
+class Engine(StrictModel):
     """The model server. With `model`, and a template whose container `engine` has neither command nor args,
     inferfleet writes its command line; else that of the template is passed through as it is.
     """
@@ -152,7 +425,10 @@ class Engine(Model):
     """
 
 
-class EndpointPicker(Model):
+# The picker, the route and further roles of a deployment.
+
+
+class EndpointPicker(StrictModel):
     """Overrides for the endpoint picker, the program that chooses a pod for each request. Each cluster with
     replicas of the deployment runs one.
     """
@@ -216,7 +492,7 @@ def _role_names(roles: dict[str, "Role"]) -> dict[str, "Role"]:
     return roles
 
 
-class Role(Model):
+class Role(StrictModel):
     """Further workers of each replica, beside those that serve its requests: a part of its own of the model's
     work, such as an encoder. They run on the cluster of their replica.
     """
@@ -236,7 +512,7 @@ def _filled_in(prefill: Any) -> Any:
     return prefill
 
 
-class ModelDeploymentSpec(Model):
+class ModelDeploymentSpec(StrictModel):
     """What to run, how many times, and on which hardware."""
 
     replicas: Replicas
@@ -349,7 +625,7 @@ class ModelDeploymentSpec(Model):
         return self
 
 
-class ModelDeployment(Model):
+class ModelDeployment(StrictModel):
     """A model to serve: so many replicas of an engine, on hardware that meets a condition."""
 
     api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION

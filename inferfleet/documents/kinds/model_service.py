@@ -1,14 +1,109 @@
-"""ModelService: one address over the endpoints it selects, by weight."""
+"""ModelService: one address over endpoints, by weight; and the block `route`, which deployments have too."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.documents.kinds.base import API_VERSION, LabelSelector, Model, NamespacedMetadata
-from inferfleet.documents.kinds.serving.route import RouteForm
+from inferfleet.documents.kinds.base import (
+    API_VERSION,
+    HOSTNAME,
+    LabelSelector,
+    NamespacedMetadata,
+    StrictModel,
+)
+from inferfleet.documents.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.wording import shown
+
+Hostname = Annotated[str, HOSTNAME]
+# Paths as the CRD of HTTPRoute takes them, without a slash at their end, which says nothing more:
+# https://gateway-api.sigs.k8s.io/reference/spec/#httppathmatch (2026-11-24).
+_PATH = re.compile(r"/|(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
+# Each path is a rule of the HTTPRoute, which has 16 at most. https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
+PATH_LIMIT = 16
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 
 
-class ServiceEndpoints(Model):
+def _header_name(name: str) -> str:
+    if not _HEADER.fullmatch(name):
+        raise mistaken(f"{shown(name)!r} is not a header name", "Write it like x-model")
+    return name
+
+
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+
+
+def _http(headers: dict[str, str]) -> dict[str, str]:
+    """Headers as an HTTPRoute can match them: "
+    "https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
+    mistakes = []
+    seen: set[str] = set()
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name):
+            what = f"{shown(name)!r} is not a header name"
+            mistakes.append(Mistake(what, "Write it like x-model", (name,)))
+        if name.lower() in seen:
+            what = f"header {shown(name)} is there twice: upper and lower case make no difference"
+            mistakes.append(Mistake(what, "Keep one of the two: a gateway looks at the first only", (name,)))
+        seen.add(name.lower())
+        if not 1 <= len(value) <= 4096:
+            what = f"header {shown(name)} must have 1 to 4096 characters, not {len(value)}"
+            mistakes.append(Mistake(what, "Change it", (name,)))
+    if len(headers) > 16:
+        mistakes.append(Mistake(f"a route matches at most 16 headers, not {len(headers)}", "Remove some"))
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return headers
+
+
+def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    mistakes = [
+        Mistake(f"{shown(path)!r} is no path of an engine", "Write it like /v1 or /generate", (place,))
+        for place, path in enumerate(paths)
+        if not _PATH.fullmatch(path) or len(path) > 256
+    ]
+    mistakes += [
+        Mistake(f"path {shown(path)} is there twice", "Keep one of the two", (place,))
+        for place, path in enumerate(paths)
+        if path in paths[:place]
+    ]
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return paths
+
+
+class RouteForm(StrictModel):
+    """Which requests a gateway hands on, and whether their paths are rewritten before."""
+
+    path: Literal["/"] | None = None
+    """`/` takes requests under the engine's own paths, which are not rewritten. Default: they are behind a
+    prefix of namespace and name, which the gateway cuts off.
+    """
+    paths: Annotated[tuple[str, ...], Field(max_length=PATH_LIMIT), AfterValidator(_paths)] = ()
+    """Paths of the engine that can be asked, with all below them. Default: those of the engine's type, `/v1`
+    and for some a path of their own API; health and metrics are not among them.
+    """
+    hostnames: Annotated[tuple[Hostname, ...], Field(max_length=16)] = ()
+    """Host names the route answers to. Default: all that the gateway serves."""
+    headers: Annotated[dict[str, str], AfterValidator(_http)] = {}
+    """HTTP headers and the exact values a request must have for this route. Default: none."""
+    model: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    """The `model` that a request must name, read by the gateway from the cluster's
+    `serving.gateway.modelHeader`. Default: any.
+    """
+
+    @model_validator(mode="after")
+    def _something_remains(self) -> "RouteForm":
+        if self.path is None and "/" in self.paths:
+            what = (
+                "paths has /, of which a gateway would have to make an empty path: some send //v1 then, and "
+                "GKE's do not support it"
+            )
+            raise Mistaken(Mistake(what, "Write path: / beside it, or list the engine's paths", ("paths",)))
+        return self
+
+
+class ServiceEndpoints(StrictModel):
     """Endpoints that share one weight."""
 
     weight: int = Field(default=1, ge=1, le=1_000_000)
@@ -22,7 +117,7 @@ class ServiceEndpoints(Model):
     """
 
 
-class ModelServiceSpec(Model):
+class ModelServiceSpec(StrictModel):
     """What a ModelService routes to."""
 
     endpoints: Annotated[tuple[ServiceEndpoints, ...], Field(min_length=1, max_length=64)]
@@ -35,7 +130,7 @@ class ModelServiceSpec(Model):
     """
 
 
-class ModelService(Model):
+class ModelService(StrictModel):
     """One address over the endpoints it selects, with traffic split by weight."""
 
     api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION

@@ -4,10 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from inferfleet.documents.kinds.base import Model
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
-from inferfleet.documents.kinds.text_rules import InEditors
-from inferfleet.documents.pods.texts import Written
+from inferfleet.documents.kinds.base import InEditors, PluginSpec, StrictModel
+from inferfleet.documents.pods.texts import TextRule
 from inferfleet.documents.problems import Mistake, Mistaken
 
 Objective = Literal["balance", "cost", "pack"]
@@ -22,14 +20,17 @@ _WRITTEN_SECRETS = InEditors(
 )
 
 
-class AllowedPlugin(Model):
+PackageVersion = Annotated[str, TextRule(r"[0-9A-Za-z]([-+._0-9A-Za-z]*[0-9A-Za-z])?", "a version", 64)]
+
+
+class AllowedPlugin(StrictModel):
     """A plugin that does not come with inferfleet, and that the stack may run."""
 
-    name: Annotated[str, Written(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", "the name of a plugin", 63)]
+    name: Annotated[str, TextRule(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", "the name of a plugin", 63)]
     """Name of the plugin: of its module in the folder `plugins`, with `-` for `_`, or of its entry point."""
-    version: Annotated[str, Written(r"[0-9A-Za-z]([-+._0-9A-Za-z]*[0-9A-Za-z])?", "a version", 64)] | None = (
-        None
-    )
+    version: (
+        Annotated[str, TextRule(r"[0-9A-Za-z]([-+._0-9A-Za-z]*[0-9A-Za-z])?", "a version", 64)] | None
+    ) = None
     """Version of the plugin's package that was reviewed, such as `"1.2.0"`: another one is refused. A module
     in the folder `plugins` needs none, because it is reviewed with the project.
     """
@@ -47,7 +48,7 @@ def _once(allowed: tuple[AllowedPlugin, ...]) -> tuple[AllowedPlugin, ...]:
     return allowed
 
 
-class Settings(Model):
+class Settings(StrictModel):
     """Settings of a stack: the Pulumi configuration under the namespace `inferfleet`."""
 
     stack: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")]

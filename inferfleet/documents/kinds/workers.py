@@ -1,13 +1,97 @@
-"""The workers of a role: how an engine is spread over GPUs and pods, which nodes, and the pods it runs in."""
+"""Workers of a role: how an engine is spread over GPUs and pods, on which nodes, and the pods it runs in."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.documents.kinds.base import Model
-from inferfleet.documents.kinds.pod_template import PodTemplate
+from inferfleet.documents.kinds.base import Quantity, StrictModel, label_mistakes
+from inferfleet.documents.pods.template import engine_container, spec_mistakes, without_nulls
+from inferfleet.documents.pods.texts import ANNOTATION_KEY
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.wording import shown
+
+
+def _shaped(spec: dict[str, Any]) -> dict[str, Any]:
+    if mistakes := list(spec_mistakes(spec)):
+        raise Mistaken(*mistakes)
+    written: dict[str, Any] = without_nulls(spec)
+    return written
+
+
+def _own_labels(labels: dict[str, str]) -> dict[str, str]:
+    if mistakes := label_mistakes(labels, ("inferfleet.dev/", "llm-d.ai/")):
+        raise Mistaken(*mistakes)
+    return labels
+
+
+def _keys(annotations: dict[str, str]) -> dict[str, str]:
+    mistakes = [
+        Mistake(f"the key {shown(key)!r} must be {ANNOTATION_KEY.words}", "Change it", (key,))
+        for key in annotations
+        if not ANNOTATION_KEY.allows(key)
+    ]
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return annotations
+
+
+PodSpec = Annotated[dict[str, Any], AfterValidator(_shaped)]
+
+
+class TemplateMetadata(StrictModel):
+    """Labels and annotations of the pods."""
+
+    labels: Annotated[dict[str, str], AfterValidator(_own_labels)] = {}
+    """Labels of the pods, beside those that inferfleet adds. Keys under `inferfleet.dev/` and `llm-d.ai/` are
+    reserved; default: none.
+    """
+    annotations: Annotated[dict[str, str], AfterValidator(_keys)] = {}
+    """Annotations of the pods. Default: none."""
+
+
+class PodTemplate(StrictModel):
+    """A Kubernetes pod template as the team writes it. Ports, probes, devices and scheduling fields that
+    serving needs are added.
+    """
+
+    metadata: TemplateMetadata = TemplateMetadata()
+    """Labels and annotations of the pods. Default: none."""
+    spec: PodSpec
+    """A Kubernetes PodSpec with exactly one container named `engine`, which serves the model, by default with
+    the image of `serving.images.engine` of its cluster; other containers are kept as sidecars. `command` and
+    `args` are never changed.
+    """
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Return the template as Kubernetes has it, to be compared with one that pods have."""
+        return {
+            "metadata": {"labels": self.metadata.labels, "annotations": self.metadata.annotations},
+            "spec": self.spec,
+        }
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """Return the container of the engine, as written."""
+        return engine_container(self.spec)[1]
+
+
+class ResourceRequirements(StrictModel):
+    """Kubernetes resource requests and limits of a container."""
+
+    requests: dict[str, Quantity] = {}
+    """Amounts the scheduler reserves, by resource name, such as `cpu: "4"` or `memory: 8Gi`. Default: none.
+    """
+    limits: dict[str, Quantity] = {}
+    """Amounts the container may use at most, by resource name. Default: none."""
+
+    @property
+    def written(self) -> dict[str, dict[str, str]]:
+        """Return the amounts as a container has them, without what is empty."""
+        both = {"requests": dict(self.requests), "limits": dict(self.limits)}
+        return {kind: amounts for kind, amounts in both.items() if amounts}
+
 
 # Where a pod stands in its worker: it takes the worker's requests, or it is one of the others.
 Position = Literal["Entry", "Follower"]
@@ -26,7 +110,7 @@ def positions_of(pods: int) -> tuple[Position, ...]:
     return POSITIONS if pods > 1 else POSITIONS[:1]
 
 
-class Topology(Model):
+class Topology(StrictModel):
     """How an engine is spread over GPUs: GPUs per pod = tensor x dataLocal; pods per worker = pipeline x data
     / dataLocal. With more `tensor` than a node has GPUs, each pod has a whole node's, and a worker has
     pipeline x data x tensor / GPUs per node pods.
@@ -84,7 +168,7 @@ class Topology(Model):
         return self.tensor * self.pipeline * self.data
 
 
-class NodeSelector(Model):
+class NodeSelector(StrictModel):
     """A condition on the devices of a class."""
 
     cel: str = Field(min_length=1, max_length=10_240)
@@ -98,14 +182,14 @@ class NodeSelector(Model):
 ENGINE_ALONE = PodTemplate(spec={"containers": [{"name": "engine"}]})
 
 
-class PodsOf(Model):
+class PodsOf(StrictModel):
     """The pods in one position of a worker."""
 
     template: PodTemplate
     """Template of these pods."""
 
 
-class Workers(Model):
+class Workers(StrictModel):
     """The engine instances of one replica, and the pods they run in."""
 
     count: int = Field(default=1, ge=1, le=64)

@@ -12,8 +12,7 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
-from inferfleet.documents.kinds.policy.policy import Policy, Waiver
-from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.collection import Collected, Collection, Document
 from inferfleet.documents.loading.edits import Edit, astray, edited

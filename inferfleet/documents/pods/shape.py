@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.pods import schema
 from inferfleet.documents.pods.texts import MAPS, TEXTS
 from inferfleet.documents.problems import Mistake, Mistaken, Steps
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import named, nearest, one_of, shown
 
 _WORDS = {

@@ -1,8 +1,8 @@
-"""The check of pod templates: of documents when they are loaded, of templates once they are generated, and of
-what a chain of plugins made of them, link by link only where that is wrong.
+"""Pod templates: which containers mean something, and what is wrong with a template that a person wrote, that
+was generated, or that plugins edited.
 
-It holds what a new cluster would refuse only once its nodes are billed: fields, types, enums, required
-fields, quantities and names by `shape`, names that are there twice, and mounts without a volume. Of whatever
+The checks hold what a new cluster would refuse only once its nodes are billed: fields, types, enums, required
+fields, quantities and names by `types`, names that are there twice, and mounts without a volume. Of whatever
 else the API server refuses, the API server itself is asked.
 """
 
@@ -10,11 +10,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ENGINE
 from inferfleet.documents.pods.plain import unpacked
 from inferfleet.documents.pods.shape import Walk
 from inferfleet.documents.problems import Mistake, Steps
 from inferfleet.documents.wording import one_of, shown
+
+# The label of nodes that names their pool.
+POOL_LABEL = "inferfleet.dev/pool"
+# The container that serves the model.
+ENGINE = "engine"
+# The init container that runs beside the engine of a decode pod where prefill is apart, and takes requests.
+ROUTING_PROXY = "routing-proxy"
+
+
+def engine_container(spec: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Return the place of the engine among the containers of a pod's spec, and its container.
+
+    A spec without one is refused when it is read.
+    """
+    containers = enumerate(spec["containers"])
+    return next((place, container) for place, container in containers if container["name"] == ENGINE)
+
 
 # Nobody would remove a finalizer of these pods, and names are given to each of them.
 _METADATA = ("labels", "annotations")

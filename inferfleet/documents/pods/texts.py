@@ -19,7 +19,7 @@ _BOTH_ENDS = "with a letter or digit at both ends"
 
 
 @dataclass(frozen=True)
-class Written:
+class TextRule:
     """A rule for a text: the pattern and length of those that are right, and in words what they must be. As
     metadata of a field it checks the field's value.
 
@@ -57,26 +57,26 @@ class Written:
         return {**handler(schema), "pattern": f"^({self.pattern})$", "maxLength": self.limit}
 
 
-DNS_LABEL = Written(_LABEL, f"at most 63 lowercase letters, digits and '-', {_BOTH_ENDS}", 63)
-SUBDOMAIN = Written(SUBDOMAIN_PATTERN, f"at most 253 lowercase letters, digits, '-' and '.', {_BOTH_ENDS}")
-LABEL_KEY = Written(
+DNS_LABEL = TextRule(_LABEL, f"at most 63 lowercase letters, digits and '-', {_BOTH_ENDS}", 63)
+SUBDOMAIN = TextRule(SUBDOMAIN_PATTERN, f"at most 253 lowercase letters, digits, '-' and '.', {_BOTH_ENDS}")
+LABEL_KEY = TextRule(
     rf"((?=[^/]{{1,253}}/){SUBDOMAIN_PATTERN}/)?{_WORD}",
     "a key such as tier or example.com/tier, with at most 63 characters after the '/'",
     317,
 )
-LABEL_VALUE = Written(f"({_WORD})?", f"at most 63 letters, digits, '-', '_' and '.', {_BOTH_ENDS}", 63)
+LABEL_VALUE = TextRule(f"({_WORD})?", f"at most 63 letters, digits, '-', '_' and '.', {_BOTH_ENDS}", 63)
 # The prefix may have capitals.
 ANNOTATION_KEY = replace(LABEL_KEY, pattern=f"(?i:{LABEL_KEY.pattern})")
-PORT_NAME = Written(
+PORT_NAME = TextRule(
     r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*",
     "at most 15 lowercase letters, digits and '-', with at least one letter",
     15,
 )
-ENV_NAME = Written("[ -<>-~]+", "printable ASCII characters other than '='", 2**20)
+ENV_NAME = TextRule("[ -<>-~]+", "printable ASCII characters other than '='", 2**20)
 
 # By definition: what the text of a field, or of each entry of a list, must be. "" counts as absent where the
 # field is not required.
-TEXTS: Mapping[tuple[str, str], Written] = {
+TEXTS: Mapping[tuple[str, str], TextRule] = {
     ("Container", "name"): DNS_LABEL,
     ("ContainerPort", "name"): PORT_NAME,
     ("EnvVar", "name"): ENV_NAME,
@@ -100,7 +100,7 @@ TEXTS: Mapping[tuple[str, str], Written] = {
     ("Volume", "name"): DNS_LABEL,
 }
 # The same for the keys and values of maps.
-MAPS: Mapping[tuple[str, str], tuple[Written, Written | None]] = {
+MAPS: Mapping[tuple[str, str], tuple[TextRule, TextRule | None]] = {
     ("LabelSelector", "matchLabels"): (LABEL_KEY, LABEL_VALUE),
     ("ObjectMeta", "annotations"): (ANNOTATION_KEY, None),
     ("ObjectMeta", "labels"): (LABEL_KEY, LABEL_VALUE),

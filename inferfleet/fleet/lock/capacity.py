@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.lock.text import MOST_PROBLEMS, Entry, entries, flow, quoted, read_flow, scalar
 from inferfleet.fleet.shapes import PoolKey

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import shown
 from inferfleet.fleet.lock.capacity import Seen

@@ -13,10 +13,9 @@ from fractions import Fraction
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.kinds.node_pool import NodePool
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.documents.problems import Problem
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.shapes import accelerator
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.policy.quota import Quota
+from inferfleet.documents.kinds.policy import Quota
 from inferfleet.documents.problems import Problem, Where
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.demands import Demand, Demands

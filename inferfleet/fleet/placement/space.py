@@ -13,7 +13,7 @@ from operator import attrgetter, mul
 from typing import Literal, NamedTuple
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.demands import Demand, RoleKey
 from inferfleet.fleet.lock.capacity import FILE, Beside, Seen

@@ -17,10 +17,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.kinds.model_deployment import ModelDeploymentSpec
-from inferfleet.documents.kinds.node_pool import NodePool
-from inferfleet.documents.kinds.policy.placement import STEADY, Preference
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
+from inferfleet.documents.kinds.model_deployment import STEADY, ModelDeploymentSpec, Preference
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.prices import class_of, ranks

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_class import AttributeValue, Device, InferenceClass
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, nearest, shown
 from inferfleet.documents.work import take
 from inferfleet.fleet.selectors.expressions import InvalidSelector, Program, Size, Source, Token, compiling

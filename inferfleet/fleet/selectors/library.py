@@ -12,7 +12,7 @@ from decimal import ROUND_UP, Decimal, localcontext
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import shown
 
 if TYPE_CHECKING:

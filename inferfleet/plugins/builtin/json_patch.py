@@ -32,13 +32,13 @@ from inferfleet.plugins.api import (
     Plugin,
     PodTemplate,
     Request,
-    Written,
+    TextRule,
     mistaken,
 )
 
 Pointer = Annotated[
     str,
-    Written(
+    TextRule(
         r"/(metadata|spec)(/([^~]|~[01])*)?",
         "a JSON Pointer below /metadata or /spec, such as /spec/volumes/-",
         limit=1024,

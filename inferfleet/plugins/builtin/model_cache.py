@@ -47,7 +47,7 @@ from inferfleet.plugins.api import (
     PodTemplate,
     Request,
     SidecarConfig,
-    Written,
+    TextRule,
     containers,
     engine,
     put_env,
@@ -71,10 +71,10 @@ KIT_IMAGE = "ghcr.io/kitops-ml/kitops:v1.11.0"
 _KIT_HOME, _DOCKER_CONFIG = "/tmp/kit", "/.docker"
 
 SubPath = Annotated[
-    str, Written(r"(?!(.*/)?\.\.(/|$))[^/:][^:]*", "a path inside the volume, without ..", limit=1024)
+    str, TextRule(r"(?!(.*/)?\.\.(/|$))[^/:][^:]*", "a path inside the volume, without ..", limit=1024)
 ]
-Size = Annotated[str, Written(r"[1-9][0-9]*(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)", "a quantity such as 200Gi")]
-Path = Annotated[str, Written(r"(/[^/:]+)+", "an absolute path such as /model-cache", limit=1024)]
+Size = Annotated[str, TextRule(r"[1-9][0-9]*(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)", "a quantity such as 200Gi")]
+Path = Annotated[str, TextRule(r"(/[^/:]+)+", "an absolute path such as /model-cache", limit=1024)]
 
 
 class SecretKey(api.Config):
@@ -82,7 +82,7 @@ class SecretKey(api.Config):
 
     name: ObjectName
     """Name of the Secret in the namespace of the deployment."""
-    key: Annotated[str, Written(r"[-._a-zA-Z0-9]+", "a key of a Secret")]
+    key: Annotated[str, TextRule(r"[-._a-zA-Z0-9]+", "a key of a Secret")]
     """Key in it."""
 
 
@@ -102,7 +102,7 @@ class Image(api.Config):
 
     reference: Annotated[
         str,
-        Written(
+        TextRule(
             r"[^\s@]+@sha256:[0-9a-f]{64}",
             "an image by digest, such as registry.example.com/qwen@sha256:<64 digits>",
             limit=1024,
@@ -155,9 +155,9 @@ class GcsFuseSidecar(SidecarConfig):
 class Bucket(api.Config):
     """A bucket of Google Cloud Storage, mounted by the CSI driver for Cloud Storage FUSE."""
 
-    bucket: Annotated[str, Written(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", "the name of a bucket")]
+    bucket: Annotated[str, TextRule(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", "the name of a bucket")]
     """Name of the bucket."""
-    mount_options: tuple[Annotated[str, Written(r"[^,\s]+", "one option, without a comma")], ...] = ()
+    mount_options: tuple[Annotated[str, TextRule(r"[^,\s]+", "one option, without a comma")], ...] = ()
     """Options of Cloud Storage FUSE, such as `implicit-dirs`. Default: none."""
     read_only: bool = True
     """Whether pods only read it."""
@@ -179,7 +179,7 @@ class Oci(api.Config):
 
     reference: Annotated[
         str,
-        Written(
+        TextRule(
             r"(?=[^/]*[.:])[A-Za-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+"
             r"(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})",
             "a registry (with a dot or a port), a repository in lower case and a tag or digest, such as "
@@ -192,7 +192,7 @@ class Oci(api.Config):
     """
     size_limit: Size
     """The most that the unpacked model may take of the node's disk, and as much again for what kit keeps."""
-    image: Annotated[str, Written(r"\S+", "an image", limit=1024)] | None = None
+    image: Annotated[str, TextRule(r"\S+", "an image", limit=1024)] | None = None
     """Image with kit. Default: `serving.images.kit` of the cluster, or else that of KitOps 1.11.0."""
     pull_secret: ObjectName | None = None
     """Secret of type `kubernetes.io/dockerconfigjson` for the registry. Default: the first of the pod's

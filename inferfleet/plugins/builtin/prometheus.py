@@ -22,7 +22,7 @@ from inferfleet.plugins.api import (
     Plugin,
     PodTemplate,
     Request,
-    Written,
+    TextRule,
     add_args,
     engine,
     engine_defaults,
@@ -43,7 +43,7 @@ class Config(api.Config):
 
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Port that serves metrics. Default: the engine's own, for Triton 8002."""
-    path: Annotated[str, Written(r"/[^\s?#]*", "a path such as /metrics")] | None = None
+    path: Annotated[str, TextRule(r"/[^\s?#]*", "a path such as /metrics")] | None = None
     """Path of the metrics. Default: `/metrics`, for TensorRT-LLM `/prometheus/metrics`."""
     scrape: bool = True
     """Whether the pods are scraped: false with `override: true` takes pods out of a chain that is for all."""

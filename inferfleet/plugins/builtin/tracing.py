@@ -40,7 +40,7 @@ from inferfleet.plugins.api import (
     PluginError,
     PodTemplate,
     Request,
-    Written,
+    TextRule,
     add_args,
     engine,
     put_env,
@@ -58,7 +58,7 @@ _PATH = "/v1/traces"
 
 Endpoint = Annotated[
     str,
-    Written(
+    TextRule(
         r"https?://[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?",
         "the URL of a collector without a path, such as http://collector.monitoring:4317",
     ),

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from inferfleet.cloud.gke.changes.differences import CloudChange
 from inferfleet.cloud.gke.facts.create_only import ZONES, recreates
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.fleet.shapes import counted
 from inferfleet.review.digest.update import Update
 from inferfleet.review.digest.values.models import Drain

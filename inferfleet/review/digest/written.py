@@ -8,7 +8,7 @@ always: a kubeconfig, a policy, a priority.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.documents.kinds.base import Model
+from inferfleet.documents.kinds.base import StrictModel
 from inferfleet.review.digest.locks import lock_fields
 from inferfleet.review.digest.settings import setting_fields
 from inferfleet.review.digest.texts import field_of, fields
@@ -42,7 +42,7 @@ def written(update: Update, told: Stack, *, is_new: bool) -> tuple[Written, ...]
     Of a stack that `is_new` nothing is told that is of all stacks: others have it already, or tell it.
     """
     base, head = update.base.documents, update.head.documents
-    every: tuple[tuple[Kind, Mapping[str, Model], Mapping[str, Model]], ...] = (
+    every: tuple[tuple[Kind, Mapping[str, StrictModel], Mapping[str, StrictModel]], ...] = (
         ("Policy", base.policies, head.policies),
         ("Quota", base.quotas, head.quotas),
         ("InferenceCluster", base.clusters, head.clusters),
@@ -82,7 +82,7 @@ def _coming(before: bool, after: bool) -> Coming:
 
 
 def _of_kind(
-    kind: Kind, old: Mapping[str, Model], new: Mapping[str, Model], told: "_Told"
+    kind: Kind, old: Mapping[str, StrictModel], new: Mapping[str, StrictModel], told: "_Told"
 ) -> Iterator[Written]:
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
@@ -94,7 +94,7 @@ def _of_kind(
             yield Written(kind, name, change, left)
 
 
-def _plain(document: Model | None) -> dict[str, Any]:
+def _plain(document: StrictModel | None) -> dict[str, Any]:
     """Return a document as data, one that is not there with the blocks that all documents have."""
     if document is None:
         return {"metadata": {}, "spec": {}}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.policy.policy import Policy, Waiver
+from inferfleet.documents.kinds.policy import Policy, Waiver
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.documents.wording import shown
 from inferfleet.documents.work import take

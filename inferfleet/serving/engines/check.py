@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from inferfleet.documents.kinds.containers import engine_container
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Position, positions_of
+from inferfleet.documents.pods.template import engine_container
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.documents.wording import listing, shown
 from inferfleet.documents.work import take

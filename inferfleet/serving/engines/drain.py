@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.documents.kinds.containers import engine_container
 from inferfleet.documents.kinds.model_deployment import Engine
+from inferfleet.documents.pods.template import engine_container
 
 # Seconds between the end of a pod and SIGTERM, in which gateways take it out.
 PAUSE_SECONDS = 30

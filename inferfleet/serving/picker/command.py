@@ -15,10 +15,9 @@ from typing import Any
 import yaml
 
 from inferfleet.documents.kinds.inference_cluster import Serving
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.quantity import go_seconds
-from inferfleet.documents.kinds.serving.prefill import Prefill
+from inferfleet.documents.kinds.model_deployment import ModelDeployment, Prefill
 from inferfleet.documents.problems import Mistake
+from inferfleet.documents.quantity import go_seconds
 from inferfleet.documents.wording import shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import DECODE, PREFILL, connector

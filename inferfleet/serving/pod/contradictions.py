@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from inferfleet.documents.kinds.containers import engine_container
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.pods.diff import place
 from inferfleet.documents.pods.plain import packed
-from inferfleet.documents.pods.template import packed_mistakes, template_mistakes
+from inferfleet.documents.pods.template import engine_container, packed_mistakes, template_mistakes
 from inferfleet.documents.problems import Mistake, Problem
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.roles import path_of_image
 from inferfleet.fleet.shapes import has_accelerators, requests

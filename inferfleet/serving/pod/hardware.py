@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.inference_class import Device
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.fleet import names
 from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_network
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ENGINE
+from inferfleet.documents.pods.template import ENGINE
 from inferfleet.documents.problems import Steps
 
 Spec = Mapping[str, Any]

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inferfleet.documents.kinds.containers import engine_container
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment
-from inferfleet.documents.kinds.pod_template import PodTemplate
-from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.kinds.workers import PodTemplate, Position
+from inferfleet.documents.pods.template import engine_container
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.roles import (
     engine_of,

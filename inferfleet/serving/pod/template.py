@@ -3,8 +3,8 @@
 import copy
 from typing import Any
 
-from inferfleet.documents.kinds.containers import engine_container
 from inferfleet.documents.kinds.model_deployment import Engine
+from inferfleet.documents.pods.template import engine_container
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import (
     DECODE,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 
 Object = dict[str, Any]
 Amounts = dict[str, Decimal]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bench.pages.fields import tables
-from inferfleet.documents.kinds.text_rules import Dns1035
+from inferfleet.documents.kinds.base import Dns1035
 
 HEAD = "| field | type | default | description |\n|---|---|---|---|"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inferfleet.documents import InvalidDocuments, Problem, Where
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.stack import StackFiles, find_root, load_stack, read_settings, settings_of
 

@@ -8,7 +8,7 @@ from gke_pods import RDMA, TCPXO
 from one_request import GPU, REQUEST
 from running import outcome_of
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import builtin

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 from running import ran
 
-from inferfleet.documents.kinds.plugin_spec import PluginSpec
+from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.plugins.api import Edited, Mistaken, Request
 from inferfleet.plugins.builtin.json_patch import Config, edit
 from inferfleet.plugins.link import Link

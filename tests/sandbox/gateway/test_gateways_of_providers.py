@@ -6,8 +6,8 @@ from ipaddress import IPv4Network
 import pytest
 from gateway_objects import gateway, snapshot
 
+from inferfleet.documents.kinds.inference_cluster import Gateway
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.serving.gateway import Gateway
 from inferfleet.serving.routes import deployment_route
 from inferfleet.tables.pickers import profile
 from sandbox.gateway.attachment import NotAccepted

@@ -13,8 +13,8 @@ from inferfleet.cloud.gke.values import CloudResource
 from inferfleet.documents import load
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.quantity import parse_quantity
 from inferfleet.documents.problems import of_severity
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
 from sandbox.gcp.nodes.pool_nodes import capacity_of

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from inferfleet.documents.kinds.inference_class import Device
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot

@@ -8,8 +8,8 @@ import pytest
 
 from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.inference_class import Device
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.node_pool import NodePool
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.pod.contradictions import document_contradictions

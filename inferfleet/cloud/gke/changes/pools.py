@@ -18,7 +18,7 @@ from inferfleet.cloud.gke.facts.schema import NODE_POOL
 from inferfleet.cloud.gke.pool import GkePool
 from inferfleet.cloud.gke.values import CloudCluster, CloudPool
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.gke_cluster import Replace
+from inferfleet.documents.kinds.gke import Replace
 from inferfleet.documents.kinds.inference_cluster import State
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import one_of

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from inferfleet.documents.kinds.gke.recipe import GpuDirect
-from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.gke import GpuDirect
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
 
 # "disputed": sources disagree, or only a weak one has it.
 Verdict = Literal["yes", "no", "disputed"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.cloud.gke.facts.machine import Accelerator, Fabric, LocalSsds, Machine, Verdict
-from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
 
 Capacity = Mapping[CapacityModel, Verdict]
 

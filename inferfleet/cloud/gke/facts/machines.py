@@ -16,9 +16,9 @@ from inferfleet.cloud.gke.facts.machine_table import (
     TCPXO,
     machines,
 )
-from inferfleet.documents.kinds.gke.recipe import GkeProvisioning, GpuDirect
+from inferfleet.documents.kinds.gke import GkeProvisioning, GpuDirect
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 
 _GIB = 2**30
 # GiB per vCPU and numbers of vCPUs, by series and kind:

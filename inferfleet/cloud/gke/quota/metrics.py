@@ -6,7 +6,7 @@ Families of newer GPUs: the quota GPUS-PER-GPU-FAMILY-per-project-region of the 
 under metrics of its own.
 """
 
-from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
 
 # Metrics of the whole project, which count every region.
 ALL_GPUS = "GPUS_ALL_REGIONS"

@@ -20,8 +20,8 @@ from inferfleet.cloud.gke.quota.networks import networks
 from inferfleet.cloud.gke.settings.system import system_machine_type
 from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.gke_cluster import Gke
-from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.gke import Gke
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.ledger import nodes_used

@@ -14,7 +14,7 @@ from inferfleet.cloud.gke.recipes.gateways import gateway_problems, pool_kind_pr
 from inferfleet.cloud.gke.recipes.machine import tpu_problem
 from inferfleet.cloud.gke.recipes.version import MAYBE_UPGRADED
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.node_pool import NodePool
+from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.problems import Problem
 
 _CLASS_RULES = (*machine.RULES, *devices.RULES, *network.CLASS_RULES)

@@ -14,9 +14,9 @@ from inferfleet.cloud.gke.facts.sources import (
 )
 from inferfleet.cloud.gke.pool import GkeClass
 from inferfleet.cloud.gke.recipes.findings import GKE, ClassRule, Finding
-from inferfleet.documents.kinds.gke.recipe import GkeAccelerator
+from inferfleet.documents.kinds.gke import GkeAccelerator
 from inferfleet.documents.kinds.inference_class import NVIDIA_DRIVER
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.shapes import accelerator, node
 
 _GIB = 2**30

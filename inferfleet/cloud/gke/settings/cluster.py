@@ -7,7 +7,7 @@ from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.cloud.gke.settings.network import network_settings
 from inferfleet.cloud.gke.settings.upkeep import maintenance
 from inferfleet.cloud.gke.values import CloudResource
-from inferfleet.documents.kinds.gke_cluster import Gke
+from inferfleet.documents.kinds.gke import Gke
 from inferfleet.fleet import names
 from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
 

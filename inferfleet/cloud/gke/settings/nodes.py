@@ -6,10 +6,10 @@ from inferfleet.cloud.gke.facts.machine import Machine
 from inferfleet.cloud.gke.facts.machines import only_boot_disk
 from inferfleet.cloud.gke.pool import GkeCluster, GkePool
 from inferfleet.documents.kinds.base import Taint
-from inferfleet.documents.kinds.gke.recipe import GkeAccelerator, GkeProvisioning
-from inferfleet.documents.kinds.node_pool import Capacity, NodePool
-from inferfleet.documents.kinds.node_size import HugePages
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.kinds.gke import GkeAccelerator, GkeProvisioning
+from inferfleet.documents.kinds.inference_class import HugePages
+from inferfleet.documents.kinds.inference_cluster import Capacity, NodePool
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.tables.gke import (
     DRA_LABELS,
     GPU_TAINT,

@@ -12,7 +12,7 @@ from inferfleet.cloud.gke.facts.sources import PODS_PER_NODE
 from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.cloud.gke.settings.ranges import Ranges
 from inferfleet.cloud.gke.values import SYSTEM_POOL
-from inferfleet.documents.kinds.gke_cluster import LARGEST_BLOCK
+from inferfleet.documents.kinds.gke import LARGEST_BLOCK
 from inferfleet.documents.problems import Problem, Severity
 
 # The smallest number of Google's table, and what nodes of the system pool have: GKE's default.

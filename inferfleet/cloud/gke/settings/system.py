@@ -12,9 +12,9 @@ from inferfleet.cloud.gke.settings.nodes import system_node_config
 from inferfleet.cloud.gke.settings.pools import SECONDS, pool_of, with_name
 from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudResource
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.gke_cluster import Gke
-from inferfleet.documents.kinds.quantity import parse_quantity
+from inferfleet.documents.kinds.gke import Gke
 from inferfleet.documents.problems import Problem
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.decisions import Endpoint, Plan
 from inferfleet.fleet.picker_size import picker_resources
 from inferfleet.tables.gke import SYSTEM_MACHINE_TYPE

@@ -2,8 +2,12 @@
 
 from typing import Any
 
-from inferfleet.documents.kinds.gke.maintenance import MaintenancePolicy
-from inferfleet.documents.kinds.gke.upgrades import BlueGreenSettings, StandardRolloutPolicy, UpgradeSettings
+from inferfleet.documents.kinds.gke import (
+    BlueGreenSettings,
+    MaintenancePolicy,
+    StandardRolloutPolicy,
+    UpgradeSettings,
+)
 
 
 def maintenance(policy: MaintenancePolicy | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
+from inferfleet.documents.pods.template import ENGINE, ROUTING_PROXY, engine_container
 from inferfleet.documents.problems import Mistake, Problem, cluster_problem
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.fleet.roles import (

@@ -7,8 +7,8 @@ before the engine and ends after it, so that requests that run at the end of a p
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.documents.kinds.containers import ROUTING_PROXY
-from inferfleet.documents.kinds.serving.prefill import RoutingProxy
+from inferfleet.documents.kinds.model_deployment import RoutingProxy
+from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.fleet.roles import connector, engine_ports, picker_of, serving_ports
 from inferfleet.serving.pod.stand import Stand
 from inferfleet.serving.programs import text, tracing_variables, variable_of_pod

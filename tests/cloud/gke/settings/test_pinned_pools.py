@@ -17,7 +17,7 @@ from inferfleet.cloud.gke.names import cloud_resource
 from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.node_pool import CapacityModel
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.loading.load import load
 
 PINNED = Path(__file__).with_name("pinned_pools.yaml")

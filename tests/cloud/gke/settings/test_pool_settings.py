@@ -6,7 +6,7 @@ import pytest
 from small_clouds import BARE, L4, clouds, cluster, made, node_pool, pool, recipe, resources
 
 from inferfleet.cloud.gke.facts.schema import CLUSTER
-from inferfleet.documents.kinds.node_size import Node
+from inferfleet.documents.kinds.inference_class import Node
 
 ZONE = ["us-east5-a"]
 NO_RESERVATION = {"consumeReservationType": "NO_RESERVATION"}

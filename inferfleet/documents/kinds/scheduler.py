@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.documents.kinds.base import Model
+from inferfleet.documents.kinds.base import StrictModel
 from inferfleet.documents.pods.texts import LABEL_KEY, SUBDOMAIN
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.wording import shown
@@ -39,7 +39,7 @@ def _level(level: int | str) -> int | str:
 Level = Annotated[int | str, AfterValidator(_level)]
 
 
-class Closeness(Model):
+class Closeness(StrictModel):
     """How close to each other the nodes of a worker of several pods are, by a level of the network. It is a
     label key of nodes such as `cloud.google.com/gce-topology-block` (Kueue and KAI, whose Topology lists
     them), or a tier of HyperNodes by its number or name (Volcano).
@@ -61,7 +61,7 @@ class Closeness(Model):
         return self
 
 
-class Scheduler(Model):
+class Scheduler(StrictModel):
     """Who schedules the pods of models, and in which queue they wait."""
 
     type: SchedulerType | None = None
@@ -92,7 +92,7 @@ def _minima(roles: dict[str, int]) -> dict[str, int]:
     return roles
 
 
-class Gang(Model):
+class Gang(StrictModel):
     """What starts together or not at all, beyond the pods of one worker: Kthena's `gangPolicy`."""
 
     min_role_replicas: Annotated[dict[str, int], Field(min_length=1, max_length=9), AfterValidator(_minima)]
