@@ -25,7 +25,7 @@ from bench.cpu import cpu_seconds, resident_mebibytes
 from bench.picker_cluster import NAMESPACE, POOL, Cluster, Engines, page
 from bench.picker_streams import Answered, Load, ask
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker.command import config_text, picker_config
+from inferfleet.serving.picker import config_text, picker_config
 from inferfleet.tables.pickers import picker
 from sandbox.cluster.ports import held
 from sandbox.problem import SandboxProblem

@@ -31,7 +31,7 @@ def confirm_served(
 
 
 def _keys(cluster: DesiredCluster) -> set[str]:
-    served = {key for one in cluster.served.values() for key in (*one.routes, *one.stands)}
+    served = {key for one in cluster.served.values() for key in (*one.routes, *one.members)}
     return served | {key for keys in cluster.workloads.values() for key in keys}
 
 

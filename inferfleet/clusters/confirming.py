@@ -34,7 +34,7 @@ from inferfleet.desired.values import Confirm, Connection, Desired, DesiredClust
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
-from inferfleet.serving.picker.objects import POOL
+from inferfleet.serving.picker import POOL
 from inferfleet.serving.routes import KIND as ROUTE
 from inferfleet.serving.workload import WORKER_SET
 
@@ -136,7 +136,7 @@ def _question(cluster: DesiredCluster) -> _Question:
     objects = {made.key: made for made in cluster.objects}
     workloads = [key for keys in cluster.workloads.values() for key in keys]
     routes = [key for served in cluster.served.values() for key in served.routes]
-    pickers = {key for served in cluster.served.values() for key in served.stands if key not in workloads}
+    pickers = {key for served in cluster.served.values() for key in served.members if key not in workloads}
     others = {
         key_of(objects[key]): objects[key]
         for key in dict.fromkeys([*routes, *sorted(pickers), *workloads])
@@ -172,7 +172,7 @@ def _led(cluster: DesiredCluster) -> Iterator[tuple[Key, tuple[KubeObject, KubeO
     objects = {made.key: made for made in cluster.objects}
     for served in cluster.served.values():
         routes = [objects[key] for key in served.routes if key in objects]
-        pools = (objects[key] for key in served.stands if key in objects and objects[key].kind == POOL)
+        pools = (objects[key] for key in served.members if key in objects and objects[key].kind == POOL)
         yield from ((key_of(pool), (pool, routes[0])) for pool in pools if routes)
 
 

@@ -1,7 +1,7 @@
 """desired(documents, lock): plan, pods and manifests, or every problem of them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
@@ -9,11 +9,12 @@ from typing import TypeVar
 from inferfleet.cloud.gke.decide import Cloud, decide
 from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
-from inferfleet.desired.clusters import Site, connection, picker_of
+from inferfleet.desired.clusters import Site, connection
 from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.worked import Worked, unplaced_link_problems, worked_out
 from inferfleet.desired.endpoints import (
     ModelEndpoint,
+    endpoint_picker,
     model_endpoint,
     model_service,
     routes_follow,
@@ -37,6 +38,7 @@ from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkProblem, Step, problems_of
 from inferfleet.plugins.registry import Registry, builtin
+from inferfleet.serving.picker import Picker
 from inferfleet.serving.schedulers import scheduler_needs
 from inferfleet.tables.pickers import picker
 
@@ -60,18 +62,19 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     planned = plan(documents, lock, worked.demands)
     cloud = decide(documents, lock, planned)
     templates, pod_problems = _templates(documents, planned, cloud, all_chains, worked)
+    pickers = _pickers(documents, planned, templates)
     problems = [
         *in_reading_order(documents.located(planned.problems)),
         *cloud.problems,
         *chain.from_iterable(documents.broken_links.values()),
         *all_chains.problems,
         *engine_problems(documents, planned),
-        *picker_problems(documents, planned, templates),
+        *picker_problems(documents, pickers),
         *pod_problems,
         *queued_problems(documents, planned, templates, lock),
     ]
     _refuse(documents, problems)
-    clusters = _clusters(documents, planned, templates, lock=lock, cloud=cloud)
+    clusters = _clusters(documents, planned, templates, pickers=pickers, lock=lock, cloud=cloud)
     _refuse(documents, doubles(documents, clusters))
     return Desired(
         stack=documents.settings.stack,
@@ -140,6 +143,7 @@ def _clusters(
     planned: Plan,
     templates: dict[Spot, tuple[Pods, ...]],
     *,
+    pickers: Mapping[tuple[str, str], Picker],
     lock: Lock,
     cloud: Cloud,
 ) -> tuple[DesiredCluster, ...]:
@@ -165,7 +169,7 @@ def _clusters(
         )
         for name, site in sites.items()
     }
-    endpoints = _endpoints(documents, planned, templates, sites=sites, shared=shared)
+    endpoints = _endpoints(documents, planned, templates, pickers=pickers, sites=sites, shared=shared)
     placed = _replicas(
         documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads, endpoints=endpoints
     )
@@ -206,32 +210,51 @@ def _clusters(
     return tuple(routes_follow(cluster, revised) for cluster in clusters)
 
 
+def _pickers(
+    documents: Documents, planned: Plan, templates: dict[Spot, tuple[Pods, ...]]
+) -> dict[tuple[str, str], Picker]:
+    """Return the endpoint pickers by deployment and cluster."""
+    pods: defaultdict[tuple[str, str], list[Pods]] = defaultdict(list)
+    for spot, of_spot in templates.items():
+        pods[spot.deployment, spot.cluster].extend(of_spot)
+    return {
+        (endpoint.deployment, endpoint.cluster): endpoint_picker(
+            documents, endpoint, pods[endpoint.deployment, endpoint.cluster]
+        )
+        for endpoint in planned.endpoints
+    }
+
+
 def _endpoints(
     documents: Documents,
     planned: Plan,
     templates: dict[Spot, tuple[Pods, ...]],
     *,
+    pickers: Mapping[tuple[str, str], Picker],
     sites: dict[str, Site],
     shared: dict[str, ServingStack],
 ) -> dict[str, list[ModelEndpoint]]:
     """Return the endpoints by cluster."""
-    here: dict[tuple[str, str], list[Pods]] = {}
-    for spot, of in templates.items():
-        here.setdefault((spot.deployment, spot.cluster), []).extend(of)
-    made: dict[str, list[ModelEndpoint]] = {name: [] for name in sites}
+    endpoints: dict[str, list[ModelEndpoint]] = {name: [] for name in sites}
     for endpoint in planned.endpoints:
-        name = endpoint.cluster
-        made[name].append(
+        key, name = endpoint.deployment, endpoint.cluster
+        pods = [
+            of_position
+            for spot, of_spot in templates.items()
+            if (spot.deployment, spot.cluster) == (key, name)
+            for of_position in of_spot
+        ]
+        endpoints[name].append(
             model_endpoint(
                 documents,
                 endpoint,
                 site=sites[name],
-                profile=picker_of(documents, endpoint.deployment, name),
+                picker=pickers[key, name],
                 shared=shared[name],
-                pods=here.get((endpoint.deployment, name), ()),
+                pods=pods,
             )
         )
-    return made
+    return endpoints
 
 
 def _by_cluster(things: Iterable[tuple[str, _Thing]]) -> defaultdict[str, list[_Thing]]:

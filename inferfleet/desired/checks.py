@@ -1,13 +1,11 @@
 """Problems that belong to no single manifest: command lines, pickers, doubled names."""
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from inferfleet.cloud.gke.gpu_direct.traffic import attached, traffic_problems
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.desired.clusters import picker_of
-from inferfleet.desired.pods import Pods, drain_seconds
+from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -27,9 +25,9 @@ from inferfleet.fleet.roles import (
 )
 from inferfleet.fleet.shapes import Shape, has_accelerators, has_fabric, node, shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving import scaler
+from inferfleet.serving import picker_check, scaler
 from inferfleet.serving.engines import check as engines
-from inferfleet.serving.picker import check as picker_check
+from inferfleet.serving.picker import Picker
 from inferfleet.serving.schedulers import block_problems, mark_problems
 from inferfleet.serving.workload import WORKER_SET
 
@@ -105,29 +103,16 @@ def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Sh
     return shapes
 
 
-def picker_problems(
-    documents: Documents, planned: Plan, made: Mapping[Spot, Iterable[Pods]]
-) -> Iterator[Problem]:
-    """Yield what is wrong with endpoint pickers in documents and, where they are planned, with their images,
-    and leaders that leave none. `made` are the pods of all placements.
+def picker_problems(documents: Documents, pickers: Mapping[tuple[str, str], Picker]) -> Iterator[Problem]:
+    """Yield what is wrong with endpoint pickers in documents, and with those that are planned, by deployment
+    and cluster.
     """
     for cluster in documents.clusters.values():
         yield from picker_check.check_cluster(cluster)
     for deployment in documents.deployments.values():
         yield from picker_check.check_deployment(deployment)
-    rows = {
-        (endpoint.deployment, endpoint.cluster): picker_of(documents, endpoint.deployment, endpoint.cluster)
-        for endpoint in planned.endpoints
-    }
-    there: defaultdict[tuple[str, str], list[Pods]] = defaultdict(list)
-    for spot, of in made.items():
-        there[spot.deployment, spot.cluster].extend(of)
-    for (key, name), row in rows.items():
-        deployment, cluster = documents.deployments[key], documents.clusters[name]
-        yield from picker_check.check_image(deployment, cluster, profile=row)
-        serving, drain = cluster.spec.serving, drain_seconds(there[key, name])
-        yield from picker_check.check_metrics(deployment, serving=serving, profile=row)
-        yield from picker_check.check_leader(deployment, serving=serving, profile=row, drain=drain)
+    for (_, cluster_name), picker in pickers.items():
+        yield from picker_check.check_picker(picker, documents.clusters[cluster_name])
 
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

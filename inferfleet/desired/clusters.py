@@ -8,9 +8,8 @@ from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
 from inferfleet.desired.values import Connection, KubeObject
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet import names, roles
+from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.tables.pickers import Profile
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})
@@ -51,12 +50,6 @@ class Site:
             retain=retain,
             deleted_with=None if stays or self.cloud is None else self.cloud.key,
         )
-
-
-def picker_of(documents: Documents, deployment: str, cluster: str) -> Profile:
-    """Return the row of the table for the endpoint picker of a deployment on a cluster."""
-    serving, document = documents.clusters[cluster].spec.serving, documents.deployments[deployment]
-    return roles.picker_of(document, serving)
 
 
 def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudCluster | None) -> Connection:

@@ -7,7 +7,7 @@ which the requests in hand go. Another edition of a picker is a new InferencePoo
 workloads, in the same order; the old picker's pods have ended before what leads to them goes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,11 +21,14 @@ from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Ser
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
+from inferfleet.fleet.roles import picker_of
 from inferfleet.fleet.traffic import of_service
-from inferfleet.serving import gateway, monitors, network_policy, workload
+from inferfleet.serving import monitors, network_policy, workload
+from inferfleet.serving.gateway import provider_objects
+from inferfleet.serving.picker import Picker, edition, inference_pool
 from inferfleet.serving.picker import objects as endpoint_picker
+from inferfleet.serving.picker import objects as picker_objects
 from inferfleet.serving.routes import deployment_route, service_route
-from inferfleet.serving.workload import role_service
 from inferfleet.tables.pickers import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
@@ -36,15 +39,15 @@ PICKER_SECONDS = 180
 class ModelEndpoint:
     """The component of a deployment's endpoint on one cluster, and which of its objects are which.
 
-    `edition` is that of the picker, "" where it has none. `stands` are the keys of InferencePool and endpoint
-    picker, `outlived` those of what workloads need until their last request is answered; `route` is None
-    where it has none of its own.
+    `edition` is that of the picker, "" where it has none. `members` are the keys of InferencePool and
+    endpoint picker, `outlived` those of what workloads need until their last request is answered; `route` is
+    None where it has none of its own.
     """
 
     deployment: str
     edition: str
     component: Component
-    stands: tuple[str, ...]
+    members: tuple[str, ...]
     outlived: tuple[str, ...]
     route: KubeObject | None
 
@@ -54,97 +57,86 @@ def model_endpoint(
     endpoint: Endpoint,
     *,
     site: Site,
-    profile: Profile,
+    picker: Picker,
     shared: ServingStack,
-    pods: Iterable[Pods],
+    pods: Collection[Pods],
 ) -> ModelEndpoint:
     """Return the objects of a deployment's endpoint on one cluster, where its engines have these pods.
 
     The picker's Deployment comes after all that it reads: it is not ready until its InferencePool exists. Its
-    route comes after both, so that it never leads to a pool whose picker is not ready.
+    route comes after both, so that it never leads to a pool whose picker is not ready. What leads to its pods
+    goes once they have ended, so it comes first too.
     """
-    every = tuple(pods)
-    drain = drain_seconds(every)
-    deployment = documents.deployments[endpoint.deployment]
-    stack = documents.settings.stack
-    serving = documents.clusters[site.cluster].spec.serving
-    space = shared.keys(deployment.metadata.namespace)
-    revision = endpoint.revision
-    unedited = endpoint_picker.Picker(
-        deployment=deployment,
-        serving=serving,
-        profile=profile,
-        stack=stack,
-        replicas=endpoint.replicas,
-        drain=drain,
-        revision=revision,
-    )
-    edition = endpoint_picker.edition(unedited)
-    named = names.revised(revision, edition)
-    picker = endpoint_picker.objects(replace(unedited, revision=named))
-    pool = endpoint_picker.inference_pool(
-        deployment=deployment, profile=profile, stack=stack, revision=revision, edition=edition
-    )
-    placed_pool = site.place(pool, after=space)
-    reads = [*(site.place(manifest, after=space) for manifest in picker.reads), placed_pool]
-    extras = gateway.provider_objects(
-        deployment=deployment, serving=serving, profile=profile, stack=stack, drain=drain, revision=named
-    )
+    picker = replace(picker, edition=edition(picker))
+    deployment, serving = picker.deployment, picker.serving
+    namespace = shared.keys(deployment.metadata.namespace)
+
+    def placed(manifests: Iterable[dict[str, Any]]) -> list[KubeObject]:
+        return [site.place(manifest, after=namespace) for manifest in manifests]
+
+    made = picker_objects(picker)
+    pool = site.place(inference_pool(picker), after=namespace)
     policies = network_policy.policies(
-        deployment=deployment,
-        serving=serving,
-        profile=profile,
-        stack=stack,
+        picker,
         proxies=_proxies(documents, site),
         # Where pods of one engine talk to each other.
-        joined=any(one.shape.pods > 1 for one in every),
-        revision=revision,
-        edition=edition,
+        joined=any(of_position.shape.pods > 1 for of_position in pods),
     )
+    leads = [made.service, *provider_objects(picker)]
+    first = [*placed(made.rights), pool, *placed(policies), *placed(leads)]
+    after = (*namespace, *(item.key for item in first))
+    chooser = site.place(made.deployment, after=after, timeout=PICKER_SECONDS)
+    members = (pool.key, chooser.key)
     services = (
-        role_service(deployment=deployment, role=role, stack=stack) for role in sorted(deployment.spec.roles)
+        workload.role_service(deployment=deployment, role=role, stack=picker.stack)
+        for role in sorted(deployment.spec.roles)
     )
-    guards = [site.place(manifest, after=space) for manifest in policies]
-    leads = [site.place(manifest, after=space) for manifest in (picker.service, *extras)]
-    # What leads to its pods goes once they have ended, so it comes first.
-    first = [*reads, *guards, *leads]
-    after = (*space, *(made.key for made in first))
-    chooses = site.place(picker.deployment, after=after, timeout=PICKER_SECONDS)
-    chosen = [*first, chooses]
-    stands = (placed_pool.key, chooses.key)
-    watch = [
-        *monitors.engine_monitors(
-            deployment=deployment,
-            monitoring=serving.monitoring,
-            stack=stack,
-        ),
-        *monitors.picker_monitors(
-            deployment=deployment, serving=serving, profile=profile, stack=stack, revision=named
-        ),
-    ]
+    scraped = monitors.engine_monitors(
+        deployment=deployment, monitoring=serving.monitoring, stack=picker.stack
+    )
     budgets = workload.disruption_budgets(
         deployment=deployment,
-        stack=stack,
+        stack=picker.stack,
         replicas=endpoint.replicas,
-        elsewhere={of_role.role for of_role in every if of_role.brings(workload.DISRUPTION_BUDGET)},
+        elsewhere={of_role.role for of_role in pods if of_role.brings(workload.DISRUPTION_BUDGET)},
     )
-    objects = [*chosen, *(site.place(manifest, after=space) for manifest in (*services, *watch, *budgets))]
+    beside = placed([*services, *scraped, *monitors.picker_monitors(picker), *budgets])
+    objects = [*first, chooser, *beside]
     route = None
     if deployment.spec.route.enabled:
         manifest = deployment_route(
-            deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=named
+            deployment=deployment,
+            gateway=serving.gateway,
+            profile=picker.profile,
+            stack=picker.stack,
+            revision=picker.revised,
         )
-        route = _routed(site, manifest, shared, provider=serving.gateway.provider, after=stands)
+        route = _routed(site, manifest, shared, provider=serving.gateway.provider, after=members)
         objects.append(route)
     name = names.endpoint_component(site.cluster, endpoint.deployment)
     return ModelEndpoint(
         endpoint.deployment,
-        edition,
+        picker.edition,
         Component("ModelEndpoint", name, tuple(objects)),
-        stands,
+        members,
         # Models need not wait for a picker to start, but where pods of another revision may stand beside.
-        tuple(made.key for made in chosen) if revision else (placed_pool.key,),
+        tuple(item.key for item in (*first, chooser)) if picker.revision else (pool.key,),
         route,
+    )
+
+
+def endpoint_picker(documents: Documents, endpoint: Endpoint, pods: Iterable[Pods]) -> Picker:
+    """Return the picker of an endpoint whose engines have these pods."""
+    deployment = documents.deployments[endpoint.deployment]
+    serving = documents.clusters[endpoint.cluster].spec.serving
+    return Picker(
+        deployment=deployment,
+        serving=serving,
+        profile=picker_of(deployment, serving),
+        stack=documents.settings.stack,
+        replicas=endpoint.replicas,
+        drain=drain_seconds(pods),
+        revision=endpoint.revision,
     )
 
 
@@ -163,7 +155,7 @@ def model_service(
         replace(backend, revision=names.revised(backend.revision, there[backend.deployment].edition))
         for backend in route.backends
     )
-    stands = tuple(key for backend in backends for key in there[backend.deployment].stands)
+    members = tuple(key for backend in backends for key in there[backend.deployment].members)
     gateway = documents.clusters[site.cluster].spec.serving.gateway
     manifest = service_route(
         route=replace(route, backends=backends),
@@ -173,7 +165,7 @@ def model_service(
         stack=documents.settings.stack,
     )
     name = names.service_component(site.cluster, route.service)
-    placed = _routed(site, manifest, shared, provider=gateway.provider, after=stands)
+    placed = _routed(site, manifest, shared, provider=gateway.provider, after=members)
     return Component("ModelService", name, (placed,))
 
 
@@ -215,7 +207,7 @@ def what_serves(
             routes[backend.deployment] = (*before, *(made.key for made in component.objects))
     return {
         made.deployment: Served(
-            (*made.stands, *workloads.get(made.deployment, ())),
+            (*made.members, *workloads.get(made.deployment, ())),
             (*([made.route.key] if made.route else []), *routes.get(made.deployment, ())),
         )
         for made in endpoints
@@ -232,7 +224,7 @@ def routes_follow(cluster: DesiredCluster, deployments: AbstractSet[str]) -> Des
     for deployment in sorted(cluster.served.keys() & deployments):
         served = cluster.served[deployment]
         for route in served.routes:
-            first[route] = (*first.get(route, ()), *served.stands)
+            first[route] = (*first.get(route, ()), *served.members)
     if not first:
         return cluster
     stay: list[Component] = []

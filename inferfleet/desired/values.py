@@ -189,12 +189,12 @@ class SecretNeed:
 
 @dataclass(frozen=True)
 class Served:
-    """What serves a deployment on a cluster, by keys: `stands` are its InferencePool, its endpoint picker and
-    its workloads, `routes` the HTTPRoutes that lead to it, its own and those of services.
-    """
+    """What serves a deployment on a cluster, by keys."""
 
-    stands: tuple[str, ...]
+    members: tuple[str, ...]
+    """Its InferencePool, its endpoint picker and its workloads."""
     routes: tuple[str, ...]
+    """The HTTPRoutes that lead to it: its own, and those of services."""
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.documents.kinds.inference_cluster import Gateway, Serving
+from inferfleet.documents.kinds.inference_cluster import Gateway
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import port_of
 from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.serving.metadata import WAIT_FOR, metadata
-from inferfleet.serving.picker import command
-from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
-from inferfleet.serving.picker.objects import ending
+from inferfleet.serving.picker import POOL as INFERENCE_POOL
+from inferfleet.serving.picker import Picker, is_secure
 from inferfleet.tables.engines import engine
-from inferfleet.tables.pickers import Profile
 
 _ENVOY_GROUP = "gateway.envoyproxy.io"
 # Where Envoy Gateway runs its proxies unless it is told otherwise:
@@ -102,50 +100,35 @@ def _envoy_proxy(gateway: Gateway, stack: str) -> dict[str, Any]:
     }
 
 
-def provider_objects(
-    *,
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    stack: str,
-    drain: int,
-    revision: str = "",
-) -> list[dict[str, Any]]:
-    """Return what the gateway's provider needs: TLS settings of the picker for istio, policies for gke.
-
-    `drain` are the seconds that pods of the deployment's engines have to end.
+def provider_objects(picker: Picker) -> list[dict[str, Any]]:
+    """Return what the gateway's provider needs beside a picker and its InferencePool: TLS settings for istio,
+    policies for gke.
     """
-    provider = serving.gateway.provider
+    provider = picker.serving.gateway.provider
     if provider == "istio":
-        chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
-        return [_destination_rule(deployment, stack, revision)] if command.is_secure(chosen) else []
+        return [_destination_rule(picker)] if is_secure(picker.flags) else []
     if provider == "gke":
-        chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
-        key = deployment.metadata.key
-        pool, picker = names.inference_pool(key, revision), names.epp(key, revision)
-        to_pool = {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": pool}
-        to_picker = {"group": "", "kind": "Service", "name": picker}
+        to_pool = {"group": picker.profile.pool_group, "kind": INFERENCE_POOL, "name": picker.pool}
+        to_picker = {"group": "", "kind": "Service", "name": picker.name}
         logged = {"logging": {"enabled": True}}
-        asked = _draining(ending(drain, profile, chosen).grace)
         return [
-            _policy("HealthCheckPolicy", deployment, stack, to_pool, _checked(deployment)),
-            _policy("GCPBackendPolicy", deployment, stack, to_pool, {**_draining(drain), **logged}),
-            _policy("GCPBackendPolicy", deployment, stack, to_picker, asked),
+            _policy("HealthCheckPolicy", picker, to_pool, _health_check(picker.deployment)),
+            _policy("GCPBackendPolicy", picker, to_pool, {**_draining(picker.drain), **logged}),
+            _policy("GCPBackendPolicy", picker, to_picker, _draining(picker.ending.grace)),
         ]
     return []
 
 
-def _destination_rule(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
+def _destination_rule(picker: Picker) -> dict[str, Any]:
     """Return a rule that skips verification: the picker serves TLS with a certificate it signed itself."""
-    key, namespace = deployment.metadata.key, deployment.metadata.namespace
     return {
         "apiVersion": "networking.istio.io/v1",
         "kind": "DestinationRule",
-        "metadata": metadata(names.epp(key, revision), stack=stack, namespace=namespace, deployment=key),
+        "metadata": picker.metadata(),
         "spec": {
             # Istio adds namespace and domain of the cluster, which is not cluster.local everywhere
             # (ResolveShortnameToFQDN in pilot/pkg/model/config.go).
-            "host": names.epp(key, revision),
+            "host": picker.name,
             "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
         },
     }
@@ -160,7 +143,7 @@ def _draining(seconds: int) -> dict[str, Any]:
     return {"timeoutSec": REQUEST_SECONDS, "connectionDraining": draining}
 
 
-def _checked(deployment: ModelDeployment) -> dict[str, Any]:
+def _health_check(deployment: ModelDeployment) -> dict[str, Any]:
     """Return how the load balancer asks whether pods serve.
 
     Where prefill is apart, the proxy of decode pods answers the check of /health by itself, whatever their
@@ -179,15 +162,12 @@ def _checked(deployment: ModelDeployment) -> dict[str, Any]:
     return {"timeoutSec": 2, "checkIntervalSec": 2, "config": config}
 
 
-def _policy(
-    kind: str, deployment: ModelDeployment, stack: str, target: dict[str, str], default: dict[str, Any]
-) -> dict[str, Any]:
+def _policy(kind: str, picker: Picker, target: dict[str, str], default: dict[str, Any]) -> dict[str, Any]:
     """Return a policy with the name of the object that it is for."""
-    key, namespace = deployment.metadata.key, deployment.metadata.namespace
     return {
         "apiVersion": "networking.gke.io/v1",
         "kind": kind,
-        "metadata": metadata(target["name"], stack=stack, namespace=namespace, deployment=key),
+        "metadata": picker.metadata(target["name"]),
         "spec": {"targetRef": target, "default": default},
     }
 

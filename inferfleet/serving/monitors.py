@@ -24,12 +24,9 @@ from inferfleet.documents.pods.template import ENGINE
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import engine_of, listening_port, metrics_ports, roles_of, serving_roles
 from inferfleet.serving.metadata import metadata
-from inferfleet.serving.picker import command
-from inferfleet.serving.picker import objects as picker_objects
-from inferfleet.serving.picker.objects import METRICS
+from inferfleet.serving.picker import METRICS, Picker
 from inferfleet.serving.pod.template import PORT_NAME
 from inferfleet.tables.engines import engine
-from inferfleet.tables.pickers import Profile
 
 _OPERATOR, _GOOGLE = "monitoring.coreos.com/v1", "monitoring.googleapis.com/v1"
 GOOGLES = (_GOOGLE, "PodMonitoring")
@@ -65,31 +62,24 @@ def engine_monitors(
         yield _monitor(monitoring.engines, name, deployment, monitoring, stack, selector, endpoints)
 
 
-def picker_monitors(
-    *,
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    stack: str,
-    revision: str = "",
-) -> Iterator[dict[str, Any]]:
+def picker_monitors(picker: Picker) -> Iterator[dict[str, Any]]:
     """Yield what has the pods of a picker scraped, which have its name for a label; so has its Service."""
+    deployment, serving = picker.deployment, picker.serving
+    deployment, serving = picker.deployment, picker.serving
     monitoring = serving.monitoring
     if monitoring is None or monitoring.pickers in (None, "Annotations"):
         return
     kind = monitoring.pickers
-    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
     rules = _labels(model_deployment=deployment.metadata.name)
     endpoint = _endpoint(kind, monitoring, METRICS, rules)
-    if command.metrics_are_secure(chosen):
+    if picker.metrics_are_secure:
         # Nobody else knows its certificate.
         endpoint |= {"scheme": "https"}
         endpoint |= {"tls" if kind == GOOGLES[1] else "tlsConfig": {"insecureSkipVerify": True}}
     if sends_token(serving):
         endpoint["authorization"] = _authorization(kind)
-    selector = {"matchLabels": picker_objects.selector(deployment, revision)}
-    name = names.epp(deployment.metadata.key, revision)
-    yield _monitor(kind, name, deployment, monitoring, stack, selector, [endpoint])
+    selector = {"matchLabels": picker.selector}
+    yield _monitor(kind, picker.name, deployment, monitoring, picker.stack, selector, [endpoint])
 
 
 def _engine_endpoint(

@@ -11,51 +11,43 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import metrics_ports, roles_of, serving_roles, target_ports
 from inferfleet.serving.gateway import ENVOY_NAMESPACE
-from inferfleet.serving.metadata import metadata
-from inferfleet.serving.picker import command
-from inferfleet.serving.picker import objects as picker_objects
+from inferfleet.serving.picker import Picker
 from inferfleet.tables.gke import HEALTH_CHECKS
-from inferfleet.tables.pickers import Profile
 
 _Peers = list[dict[str, Any]]
 
 
 def policies(
+    picker: Picker,
     *,
-    deployment: ModelDeployment,
-    serving: Serving,
-    profile: Profile,
-    stack: str,
     proxies: str | None = None,
     joined: bool = False,
-    revision: str = "",
-    edition: str = "",
 ) -> tuple[dict[str, Any], ...]:
     """Return the policies of engines and picker, or none where the cluster asks for none.
 
     `proxies` is the range of the proxy-only subnetwork, where the stack creates it. `joined`: workers have
-    many pods, which reach each other. `revision` is that of engines' pods, `edition` that of their picker.
+    many pods, which reach each other.
     """
+    deployment, serving = picker.deployment, picker.serving
+    deployment, serving = picker.deployment, picker.serving
     wanted = serving.network_policy
     if wanted is None:
         return ()
     gateway = _gateway(wanted, serving, proxies)
     monitoring = _monitoring(wanted, serving)
-    key, named = deployment.metadata.key, names.revised(revision, edition)
-    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
-    asked = [command.grpc_port(deployment, profile)]
+    key = deployment.metadata.key
+    asked = [picker.grpc_port]
     if serving.gateway.provider == "gke":
-        asked.append(command.health_port(chosen, profile))
+        asked.append(picker.health_port)
     return (
         _policy(
-            names.inference_pool(key, named),
-            deployment,
-            stack,
-            selector=names.deployment_selector(key, revision),
+            picker.pool,
+            picker,
+            selector=names.deployment_selector(key, picker.revision),
             ingress=[
                 _rule(gateway, *target_ports(deployment)),
                 # Its own picker, on any port: its configuration may name another one for metrics.
-                {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment, named)}}]},
+                {"from": [{"podSelector": {"matchLabels": picker.selector}}]},
                 *([_rule(monitoring, *_metrics(deployment, serving))] if monitoring else []),
                 # Pods of one engine, and of the roles of one replica, talk on ports that engines choose. The
                 # Service of a role reaches those of each revision.
@@ -67,13 +59,12 @@ def policies(
             ],
         ),
         _policy(
-            names.epp(key, named),
-            deployment,
-            stack,
-            selector=picker_objects.selector(deployment, named),
+            picker.name,
+            picker,
+            selector=picker.selector,
             ingress=[
                 _rule(gateway, *asked),
-                *([_rule(monitoring, command.metrics_port(chosen, profile))] if monitoring else []),
+                *([_rule(monitoring, picker.metrics_port)] if monitoring else []),
             ],
         ),
     )
@@ -125,8 +116,7 @@ def _rule(peers: _Peers, *ports: int) -> dict[str, Any]:
 
 def _policy(
     name: str,
-    deployment: ModelDeployment,
-    stack: str,
+    picker: Picker,
     *,
     selector: dict[str, str],
     ingress: list[dict[str, Any]],
@@ -134,8 +124,6 @@ def _policy(
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(
-            name, stack=stack, namespace=deployment.metadata.namespace, deployment=deployment.metadata.key
-        ),
+        "metadata": picker.metadata(name),
         "spec": {"podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress"], "ingress": ingress},
     }

@@ -12,7 +12,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import ServiceRoute
 from inferfleet.fleet.traffic import REQUEST_SECONDS, Requests, of_deployment
 from inferfleet.serving.metadata import WAIT_FOR, metadata
-from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
+from inferfleet.serving.picker import POOL as INFERENCE_POOL
 from inferfleet.tables.pickers import Profile
 
 KIND = "HTTPRoute"

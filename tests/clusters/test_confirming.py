@@ -260,7 +260,7 @@ def with_workloads(*workloads: KubeObject) -> Desired:
     cluster = replace(
         cluster,
         components=(*cluster.components, made),
-        served={"ml/one": replace(served, stands=(*served.stands, picker.key))},
+        served={"ml/one": replace(served, members=(*served.members, picker.key))},
         workloads={Spot("ml/one", "east", ()): tuple(workload.key for workload in workloads)},
     )
     return replace(desired, clusters=(cluster,))

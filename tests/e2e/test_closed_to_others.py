@@ -14,13 +14,13 @@ from closed import beyond_loopback, listening, open_to_others
 from documents import east, model, service, west
 from dry_run import ApiServer
 from killing import started_by
+from one_picker import picker as one_picker
 from project import Project, Run
 from scraping import families, targets
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.monitors import engine_monitors, picker_monitors
-from inferfleet.tables.pickers import profile
 from sandbox.passphrase import fits
 from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in
@@ -198,9 +198,7 @@ def test_the_api_server_takes_every_form_of_monitor(scraped: Run, standing: Proj
         serving = Serving.model_validate({**SERVING, "monitoring": monitoring, "eppFlags": flags})
         for made in (
             *engine_monitors(deployment=deployment, monitoring=serving.monitoring, stack="e2e"),
-            *picker_monitors(
-                deployment=deployment, serving=serving, profile=profile("router-0.10"), stack="e2e"
-            ),
+            *picker_monitors(one_picker(deployment, serving, profile="router-0.10", stack="e2e")),
         ):
             path = f"/apis/monitoring.coreos.com/v1/namespaces/ml/{made['kind'].lower()}s"
             refused[engine, made["kind"], made["metadata"]["name"]] = server.refuses(made, path)

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 from apart import apart
+from one_picker import picker as one_picker
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.serving.network_policy import policies
-from inferfleet.serving.picker.objects import inference_pool
+from inferfleet.serving.picker import inference_pool
 from inferfleet.tables.pickers import profile
 
 GIE = profile("gie-1.5")
@@ -17,7 +18,7 @@ def test_gateways_reach_the_ports_of_the_pool_and_roles_reach_each_other(
 ) -> None:
     document = apart()
     watched = serving("istio", networkPolicy={"monitoring": {"matchLabels": {"team": "monitoring"}}})
-    engines, _ = policies(deployment=document, serving=watched, profile=GIE, stack="prod", revision="3fa01c")
+    engines, _ = policies(one_picker(document, watched, revision="3fa01c"))
     pods = {"inferfleet.dev/deployment": "qwen", "inferfleet.dev/revision": "3fa01c"}
     assert engines["spec"] == {
         "podSelector": {"matchLabels": pods},
@@ -44,7 +45,7 @@ def test_gateways_reach_the_ports_of_the_pool_and_roles_reach_each_other(
 
 
 def test_one_pool_has_the_pods_of_both_roles() -> None:
-    pool = inference_pool(deployment=apart(), profile=GIE, stack="prod", revision="3fa01c")
+    pool = inference_pool(one_picker(apart(), revision="3fa01c"))
     assert (pool["spec"]["selector"], pool["spec"]["targetPorts"]) == (
         {"matchLabels": {"inferfleet.dev/deployment": "qwen", "inferfleet.dev/serves": "3fa01c"}},
         [{"number": 8000}],

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from one_picker import picker as one_picker
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -92,11 +93,7 @@ def test_some_gateways_need_more(
     objects: list[dict[str, Any]],
 ) -> None:
     made = gateway.provider_objects(
-        deployment=deployment(engine={"type": engine}),
-        serving=serving(provider, eppFlags=flags),
-        profile=GIE,
-        stack="prod",
-        drain=130,
+        one_picker(deployment(engine={"type": engine}), serving(provider, eppFlags=flags))
     )
     assert made == objects
 
@@ -107,7 +104,5 @@ def test_some_gateways_need_more(
 def test_a_load_balancer_of_google_lets_requests_end_while_their_pods_do(
     deployment: Make, serving: Serve, drain: int, times: list[dict[str, Any]]
 ) -> None:
-    made = gateway.provider_objects(
-        deployment=deployment(), serving=serving("gke"), profile=GIE, stack="prod", drain=drain
-    )
+    made = gateway.provider_objects(one_picker(deployment(), serving("gke"), drain=drain))
     assert made[1:] == times

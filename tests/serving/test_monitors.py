@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from one_picker import picker as one_picker
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.monitors import engine_monitors, picker_monitors
-from inferfleet.serving.picker.objects import Picker, PickerObjects, objects
+from inferfleet.serving.picker import Picker, PickerObjects, objects
 from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
@@ -57,8 +58,7 @@ def _picker(document: ModelDeployment, serving: Serving) -> PickerObjects:
 
 
 def _of_picker(serving: Serving, document: ModelDeployment, **of: Any) -> list[dict[str, Any]]:
-    row = of.pop("profile", GIE)
-    return list(picker_monitors(deployment=document, serving=serving, profile=row, stack="prod", **of))
+    return list(picker_monitors(one_picker(document, serving, **of)))
 
 
 def test_a_cluster_that_asks_for_nothing_has_nothing(deployment: Make, serving: Serve) -> None:
@@ -197,7 +197,7 @@ def test_metrics_over_tls_are_asked_for_over_tls(
         metricsAuth=False,
         eppFlags={"metrics-cert-dir": "/certificates"},
     )
-    [made] = _of_picker(asked, deployment(), profile=ROUTER)
+    [made] = _of_picker(asked, deployment(), profile=ROUTER.name)
     [endpoint] = next(value for key, value in made["spec"].items() if key != "selector")
     assert (endpoint["scheme"], endpoint[tls]) == ("https", {"insecureSkipVerify": True})
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from one_picker import picker as one_picker
 from pydantic import ValidationError
 
 from inferfleet.documents.kinds.inference_cluster import InferenceClusterSpec, Serving
@@ -57,7 +58,7 @@ def _rule(peers: Any, *ports: int) -> dict[str, Any]:
 
 
 def _made(document: ModelDeployment, serving: Serving, proxies: str | None = None) -> tuple[Any, ...]:
-    return policies(deployment=document, serving=serving, profile=GIE, stack="prod", proxies=proxies)
+    return policies(one_picker(document, serving), proxies=proxies)
 
 
 @pytest.mark.parametrize("provider", ["none", "istio", "envoy", "gke"])

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from one_picker import picker as one_picker
+
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving.network_policy import policies
-from inferfleet.serving.picker.objects import inference_pool
+from inferfleet.serving.picker import inference_pool
 from inferfleet.tables.pickers import profile
 
 GIE = profile("gie-1.5")
@@ -24,8 +26,8 @@ def _wide(balance: str) -> ModelDeployment:
 
 def _ports(document: ModelDeployment, serving: Serving) -> tuple[list[int], list[list[int]]]:
     """Target ports of the pool, and the ports of each rule for engines that has any."""
-    pool = inference_pool(deployment=document, profile=GIE, stack="prod")
-    engines, _ = policies(deployment=document, serving=serving, profile=GIE, stack="prod")
+    pool = inference_pool(one_picker(document))
+    engines, _ = policies(one_picker(document, serving))
     return [port["number"] for port in pool["spec"]["targetPorts"]], [
         [port["port"] for port in rule["ports"]] for rule in engines["spec"]["ingress"] if "ports" in rule
     ]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from one_picker import picker as one_picker
 from pydantic import ValidationError
 
 from inferfleet.documents.kinds.inference_cluster import Gateway, Serving
@@ -11,7 +12,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.traffic import Requests
 from inferfleet.serving import gateway
-from inferfleet.serving.picker.objects import inference_pool
+from inferfleet.serving.picker import inference_pool
 from inferfleet.serving.routes import deployment_route, service_route
 from inferfleet.tables.pickers import profile
 
@@ -47,7 +48,7 @@ OWN = Gateway(class_name="any")
 
 def test_a_pool_selects_serving_pods_and_names_their_port_and_picker(deployment: Make) -> None:
     document = deployment(engine={"type": "SGLang"}, endpointPicker={"port": 7002, "failureMode": "FailOpen"})
-    assert inference_pool(deployment=document, profile=GIE, stack="prod") == {
+    assert inference_pool(one_picker(document)) == {
         "apiVersion": "inference.networking.k8s.io/v1",
         "kind": "InferencePool",
         "metadata": HERE,

@@ -7,7 +7,7 @@ from typing import Any
 from inferfleet.cli.output import print_line
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.shapes import requests
-from inferfleet.serving.picker.objects import deployment_of
+from inferfleet.serving.picker import deployment_of
 
 _GIB = 2**30
 # So many clusters are named, those with the most.

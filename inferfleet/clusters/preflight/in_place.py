@@ -28,7 +28,7 @@ from inferfleet.fleet.names import (
 )
 from inferfleet.fleet.roles import path_of_role
 from inferfleet.serving.comparison import is_applied
-from inferfleet.serving.picker.objects import POOL as INFERENCE_POOL
+from inferfleet.serving.picker import POOL as INFERENCE_POOL
 from inferfleet.serving.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
 from inferfleet.serving.pod.template import PORT_NAME
 from inferfleet.serving.workload import WORKER_SET, bounds, pods_of, templates_of

@@ -14,7 +14,7 @@ from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
-from inferfleet.serving.picker.objects import deployment_of
+from inferfleet.serving.picker import deployment_of
 from inferfleet.tables.devices import RESOURCE_API
 
 _Object = Mapping[str, Any]

@@ -13,8 +13,7 @@ from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.serving.comparison import differing
-from inferfleet.serving.picker.command import is_secure
-from inferfleet.serving.picker.objects import CONTAINER, deployment_of
+from inferfleet.serving.picker import CONTAINER, deployment_of, is_secure
 
 Workload = Mapping[str, Any]
 _CONFIGURATION = "config-text"

@@ -22,7 +22,7 @@ from inferfleet.desired.values import KubeObject
 from inferfleet.documents.pods.template import ENGINE
 from inferfleet.fleet import names
 from inferfleet.serving.comparison import differing
-from inferfleet.serving.picker.objects import CONTAINER as PICKER
+from inferfleet.serving.picker import CONTAINER as PICKER
 from inferfleet.serving.workload import WORKER_SET
 
 _HASH = "pod-template-hash"

@@ -26,7 +26,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
 from inferfleet.serving.gateway import address_of
-from inferfleet.serving.picker.objects import CONTAINER as PICKER
+from inferfleet.serving.picker import CONTAINER as PICKER
 from inferfleet.serving.workload import WORKER_SET
 
 _OURS = ("Gateway", names.SYSTEM_NAMESPACE, names.GATEWAY)

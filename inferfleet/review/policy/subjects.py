@@ -405,7 +405,7 @@ def _deployments_of_objects(cluster: DesiredCluster) -> dict[str, str]:
     """Return by key of an object the deployment whose pods it makes."""
     deployments = {key: spot.deployment for spot, keys in cluster.workloads.items() for key in keys}
     for deployment, served in cluster.served.items():
-        for key in served.stands:
+        for key in served.members:
             deployments.setdefault(key, deployment)
     return deployments
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.serving.picker.command import config_text
+from inferfleet.serving.picker import config_text
 
 
 @pytest.mark.parametrize("text", ["y", "N", "1e3", "0o17", "+12E3"])

@@ -7,7 +7,7 @@ import yaml
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import objects as endpoint_picker
+from inferfleet.serving import picker as endpoint_picker
 from inferfleet.tables.devices import ACCELERATED_NODE_LABELS
 from inferfleet.tables.pickers import profile
 
@@ -69,7 +69,7 @@ def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str,
             deployment=document, serving=serving, profile=GIE, stack="prod", replicas=1, drain=130
         )
     )
-    made = [*picker.reads, picker.deployment, picker.service]
+    made = [*picker.rights, picker.deployment, picker.service]
     assert len({one["kind"] for one in made}) == len(made)
     return {one["kind"]: one for one in made}
 

@@ -4,17 +4,28 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from one_picker import picker as one_picker
 
-from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
-from inferfleet.serving.picker.check import check_deployment, check_metrics
-from inferfleet.serving.picker.command import picker_config
+from inferfleet.serving.picker import picker_config
+from inferfleet.serving.picker_check import check_deployment, check_picker
 from inferfleet.tables.pickers import picker
 
 Make = Callable[..., ModelDeployment]
 Config = dict[str, Any]
 
+CLUSTER = InferenceCluster.model_validate(
+    {
+        "metadata": {"name": "east"},
+        "spec": {
+            "cluster": {"source": "Existing", "existing": {"kubeconfig": {"configKey": "east"}}},
+            "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],
+            "serving": {"gateway": {"className": "any"}},
+        },
+    }
+)
 WORKERS = {
     "topology": {"tensor": 2},
     "template": {"spec": {"containers": [{"name": "engine", "image": "vllm:1"}]}},
@@ -205,5 +216,5 @@ def test_metrics_that_no_source_finds_are_told(
             severity="warning",
         )
     ]
-    found = list(check_metrics(document, serving=Serving(), profile=row))
+    found = list(check_picker(one_picker(document, profile=row.name), CLUSTER))
     assert found == (told if where else [])

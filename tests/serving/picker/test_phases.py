@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from one_picker import picker as one_picker
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import objects as endpoint_picker
-from inferfleet.serving.picker.check import check_deployment
-from inferfleet.serving.picker.command import picker_config
-from inferfleet.tables.pickers import names, picker, profile
+from inferfleet.serving import picker as endpoint_picker
+from inferfleet.serving.picker import picker_config
+from inferfleet.serving.picker_check import check_deployment
+from inferfleet.tables.pickers import names, picker
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]
@@ -187,7 +188,7 @@ def test_its_picker_has_the_image_of_the_scheduler(
 
 def test_one_image_is_enough_where_all_pickers_are_one_program(deployment: Make, serving: Serve) -> None:
     where = serving(profile="router-0.10", images={"epp": "mirror/router:1"})
-    image = endpoint_picker.image(_apart(deployment), where, profile("router-0.10"))
+    image = endpoint_picker.image(one_picker(_apart(deployment), where, profile="router-0.10"))
     assert image == "mirror/router:1"
 
 

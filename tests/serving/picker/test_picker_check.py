@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from one_picker import picker as one_picker
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem, of_severity
-from inferfleet.serving.picker import command
-from inferfleet.serving.picker.check import check_cluster, check_deployment
+from inferfleet.serving import picker as command
+from inferfleet.serving.picker_check import check_cluster, check_deployment
 from inferfleet.serving.programs import text
 from inferfleet.tables.pickers import profile
 
@@ -47,7 +48,7 @@ def test_flags_of_a_picker_are_passed_on(deployment: Make, serving: Serve, flags
     document = deployment(endpointPicker={"flags": flags})
     assert _found(document) == []
     assert list(check_cluster(_cluster(serving(eppFlags=flags)))) == []
-    chosen = command.flags(deployment=document, serving=serving(), profile=GIE)
+    chosen = one_picker(document, serving()).flags
     assert {name: chosen[name] for name in flags} == {name: text(value) for name, value in flags.items()}
 
 
@@ -114,7 +115,7 @@ def test_a_flag_that_another_field_says_or_that_is_no_port_is_a_problem(
 def test_later_flags_win_profile_cluster_deployment(deployment: Make, serving: Serve) -> None:
     document = deployment(endpointPicker={"flags": {"v": 5, "enable-pprof": False}})
     cluster = serving(eppFlags={"v": 3, "refresh-metrics-interval": "100ms"})
-    assert command.flags(deployment=document, serving=cluster, profile=GIE) == {
+    assert one_picker(document, cluster).flags == {
         "enable-pprof": "false",
         "refresh-metrics-interval": "100ms",
         "v": "5",
@@ -140,7 +141,7 @@ def test_a_picker_serves_plain_text_by_every_spelling_of_false(
     deployment: Make, serving: Serve, written: Any
 ) -> None:
     document = deployment(endpointPicker={"flags": {"secure-serving": written}})
-    assert not command.is_secure(command.flags(deployment=document, serving=serving(), profile=GIE))
+    assert not command.is_secure(one_picker(document, serving()).flags)
 
 
 OPEN = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"

@@ -6,8 +6,8 @@ import pytest
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import objects
-from inferfleet.serving.picker.objects import Ending, ending, unled_seconds
+from inferfleet.serving import picker as objects
+from inferfleet.serving.picker import Ending, ending, unled_seconds
 from inferfleet.tables.pickers import names, profile
 
 Make = Callable[..., ModelDeployment]

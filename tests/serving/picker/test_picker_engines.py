@@ -8,8 +8,8 @@ import yaml
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import objects as endpoint_picker
-from inferfleet.serving.picker.command import picker_config
+from inferfleet.serving import picker as endpoint_picker
+from inferfleet.serving.picker import picker_config
 from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
@@ -35,7 +35,7 @@ def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str,
             drain=130,
         )
     )
-    return {one["kind"]: one for one in (*picker.reads, picker.deployment, picker.service)}
+    return {one["kind"]: one for one in (*picker.rights, picker.deployment, picker.service)}
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from one_picker import picker as one_picker
+
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
-from inferfleet.serving.picker.check import check_image
+from inferfleet.serving.picker_check import check_picker
 from inferfleet.tables.pickers import picker
 
 Make = Callable[..., ModelDeployment]
@@ -22,7 +24,7 @@ def test_the_image_of_a_cluster_s_usual_pickers_is_not_taken_in_silence(
 ) -> None:
     row = picker("gie-1.5", disaggregated=True)
     said = [
-        list(check_image(_apart(deployment), _cluster(serving(images=images)), profile=row))
+        list(check_picker(one_picker(_apart(deployment), profile=row.name), _cluster(serving(images=images))))
         for images in ({"epp": "mirror/epp:1"}, {"epp": "mirror/epp:1", "prefillEpp": "mirror/s:1"}, {})
     ]
     assert said == [

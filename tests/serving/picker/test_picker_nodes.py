@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import objects
+from inferfleet.serving import picker as objects
 from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]

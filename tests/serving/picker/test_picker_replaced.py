@@ -6,7 +6,7 @@ import pytest
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import objects as endpoint_picker
+from inferfleet.serving import picker as endpoint_picker
 from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]

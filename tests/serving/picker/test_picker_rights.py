@@ -5,7 +5,7 @@ from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import objects as endpoint_picker
+from inferfleet.serving import picker as endpoint_picker
 from inferfleet.tables.pickers import profile
 
 Make = Callable[..., ModelDeployment]
@@ -18,7 +18,7 @@ def _role(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") ->
             deployment=document, serving=serving, profile=profile(name), stack="prod", replicas=1, drain=130
         )
     )
-    (role,) = (made for made in picker.reads if made["kind"] == "Role")
+    (role,) = (made for made in picker.rights if made["kind"] == "Role")
     return role
 
 

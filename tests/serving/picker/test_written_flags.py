@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from one_picker import picker as one_picker
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker.command import args, flag_mistakes
+from inferfleet.serving.picker import args
+from inferfleet.serving.picker_check import flag_mistakes
 from inferfleet.tables.engines import EngineType
-from inferfleet.tables.pickers import picker
+from inferfleet.tables.pickers import picker as picker_row
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]
@@ -39,7 +41,7 @@ def _flags(name: str) -> set[str]:
 def test_a_picker_has_every_flag_that_is_written_for_it(
     deployment: Make, serving: Serve, profile: str, disaggregated: bool, table: str
 ) -> None:
-    row = picker(profile, disaggregated=disaggregated)
+    row = picker_row(profile, disaggregated=disaggregated)
     apart = {"prefill": {"workers": WORKERS}} if disaggregated else {}
     engines = ("vLLM", "SGLang") if disaggregated else EngineType.__args__  # type: ignore[attr-defined]
     written = set()
@@ -47,9 +49,8 @@ def test_a_picker_has_every_flag_that_is_written_for_it(
         for replicas in (1, 2):
             document = deployment(engine={"type": engine}, endpointPicker={"replicas": replicas}, **apart)
             for auth in (True, False):
-                words = args(
-                    deployment=document, serving=serving(metricsAuth=auth), profile=row, revision="abc123"
-                )
+                picker = one_picker(document, serving(metricsAuth=auth), profile=row.name, revision="abc123")
+                words = args(picker)
                 written |= {word.removeprefix("--").partition("=")[0] for word in words}
     assert written >= {"config-text", "ha-enable-leader-election", "refresh-metrics-interval"}
     assert written - _flags(table) == set()

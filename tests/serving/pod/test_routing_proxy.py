@@ -112,7 +112,7 @@ def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> Non
 
 def test_what_no_version_offers_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """No hint names a connector or profile that does not exist."""
-    monkeypatch.setattr("inferfleet.serving.pod.disaggregated.check.ENGINES", {})
+    monkeypatch.setattr("inferfleet.serving.pod.disaggregated.check.CONNECTORS", {})
     monkeypatch.setattr("inferfleet.serving.pod.disaggregated.check.names", lambda: ())
     [problem] = _refused(stand(apart(connector="Mooncake"), profile="scheduler-0.7"))
     assert problem.next_step == "Prefill apart from decode is not offered for vLLM with this profile"

@@ -11,7 +11,7 @@ from inferfleet.documents.problems import Steps, part_of
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import path_of_role, template_path, workers_of
-from inferfleet.serving.picker.objects import deployment_of
+from inferfleet.serving.picker import deployment_of
 
 # A step is a key after a dot, or in brackets a number, a key, or the name that an entry has.
 _STEP = re.compile(r'\.?([^.\[\]]+)|\[(\d+)\]|\[name="([^"]*)"\]|\[([^\]]*)\]')

@@ -14,7 +14,7 @@ from inferfleet.clusters.connections.resources import ApiResource, known, lists
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
-from inferfleet.serving.picker.objects import objective_groups, pool_of
+from inferfleet.serving.picker import objective_groups, pool_of
 
 _VERSION = "v1alpha2"
 _KINDS = ("InferenceModelRewrite", "InferenceObjective")

@@ -12,8 +12,8 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
-from inferfleet.serving.picker.objects import Picker
-from inferfleet.serving.picker.objects import objects as picker_objects
+from inferfleet.serving.picker import Picker
+from inferfleet.serving.picker import objects as picker_objects
 from inferfleet.tables.pickers import names, profile
 
 QWEN = ModelDeployment.model_validate(
@@ -55,7 +55,7 @@ def _seen(
     picker = picker_objects(
         Picker(deployment=QWEN, serving=Serving(), profile=profile(row), stack="prod", replicas=1, drain=130)
     )
-    manifest = next(made for made in picker.reads if made["kind"] == "Role")
+    manifest = next(made for made in picker.rights if made["kind"] == "Role")
     component = Component("ModelEndpoint", "c", (KubeObject("n", manifest),))
     east = DesiredCluster(Connection("east", "existing/east", "active"), (component,))
     fake = FakeCluster(objects=list(objects), kinds=KINDS | ROLES | kinds, status=status or {})

@@ -6,28 +6,56 @@ waits for it.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Mistake, Problem, Severity, Steps
 from inferfleet.documents.wording import one_of, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import connector, is_disaggregated
-from inferfleet.serving.picker import command
-from inferfleet.serving.picker.objects import unled_seconds
-from inferfleet.serving.programs import resource_mistakes
-from inferfleet.tables.pickers import NEWEST, Profile
+from inferfleet.serving.picker import (
+    FILTERS,
+    HANDLER,
+    HEALTH_PORT,
+    METRICS_PORT,
+    PICKER,
+    PREFIX_DECIDER,
+    SOURCE,
+    Picker,
+    always,
+    metrics_source,
+    unled_seconds,
+)
+from inferfleet.serving.programs import Value, resource_mistakes, text
+from inferfleet.tables.pickers import NEWEST
 from inferfleet.tables.pickers import picker as picker_row
 
+# Flags that repeat what a document or a name says elsewhere, with the place where it is said.
+_SYSTEM = {
+    "pool-name": "it follows from the deployment's name",
+    "pool-namespace": "it follows from the deployment's namespace",
+    "pool-group": "it follows from the profile",
+    "endpoint-selector": "endpoints come from the deployment's InferencePool",
+    "endpoint-target-ports": "endpoints come from the deployment's InferencePool",
+    "config-file": "write spec.endpointPicker.config instead",
+    "config-text": "write spec.endpointPicker.config instead",
+    "grpc-port": "write spec.endpointPicker.port instead",
+    "ha-enable-leader-election": "it follows from spec.endpointPicker.replicas",
+    "metrics-endpoint-auth": "write serving.metricsAuth of the cluster instead",
+    "tracing": "write serving.tracing of the cluster instead",
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+_LAST_PORT = 65_535
 # The older one asks a decider without being told which.
 _OLD_HANDLER = "pd-profile-handler"
 
 
 def check_cluster(cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
-    for mistake in command.flag_mistakes(cluster.spec.serving.epp_flags):
+    for mistake in flag_mistakes(cluster.spec.serving.epp_flags):
         yield Problem(
             mistake.what,
             mistake.next_step,
@@ -42,7 +70,7 @@ def check_deployment(deployment: ModelDeployment) -> Iterator[Problem]:
     picker = deployment.spec.endpoint_picker
     every: tuple[tuple[str, Iterable[Mistake]], ...] = (
         ("resources", resource_mistakes(picker.resources)),
-        ("flags", command.flag_mistakes(picker.flags)),
+        ("flags", flag_mistakes(picker.flags)),
         ("config", config_mistakes(deployment)),
     )
     for field, mistakes in every:
@@ -53,13 +81,38 @@ def check_deployment(deployment: ModelDeployment) -> Iterator[Problem]:
     yield from _open(deployment)
 
 
-def check_image(
-    deployment: ModelDeployment, cluster: InferenceCluster, *, profile: Profile
-) -> Iterator[Problem]:
+def flag_mistakes(written: Mapping[str, Value]) -> Iterator[Mistake]:
+    """Yield what is wrong with the flags of one document: that another field says the same, or that no port
+    can be read of them. What else a picker does not take, it says itself.
+    """
+    for name, value in written.items():
+        if not _NAME.fullmatch(name):
+            step = "Write letters, digits and dashes, without dashes at the beginning"
+            yield Mistake(f"{shown(name)!r} is not the name of a flag", step, (name,))
+        elif name in _SYSTEM:
+            yield Mistake(f"flag {name} is set by inferfleet", f"Remove it: {_SYSTEM[name]}", (name,))
+        elif name in (HEALTH_PORT, METRICS_PORT) and not _is_port(text(value)):
+            what = f"{name} is {shown(text(value))!r}, which is no port"
+            yield Mistake(what, f"Give it a port from 1 to {_LAST_PORT}", (name,))
+
+
+def _is_port(value: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,5}", value) is not None and 1 <= int(value) <= _LAST_PORT
+
+
+def check_picker(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
+    """Yield what is wrong with the picker of a deployment on one cluster."""
+    yield from _image(picker, cluster)
+    yield from _metrics(picker)
+    yield from _leader(picker)
+
+
+def _image(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's.
 
     Who chooses an image cannot pull the profile's, or must not; and the usual one is another program.
     """
+    deployment, profile = picker.deployment, picker.profile
     images, own = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
     usual = picker_row(cluster.spec.serving.profile, disaggregated=False)
     if profile.epp_image == usual.epp_image or own:
@@ -88,52 +141,48 @@ def check_image(
     )
 
 
-def check_leader(
-    deployment: ModelDeployment, *, serving: Serving, profile: Profile, drain: int
-) -> Iterator[Problem]:
+def _leader(picker: Picker) -> Iterator[Problem]:
     """Yield a warning where an evicted leader of a deployment's pickers leaves gateways without one.
 
-    `drain` are the seconds that pods of its engines have to end there. With FailOpen gateways choose pods
-    themselves meanwhile.
+    With FailOpen gateways choose pods themselves meanwhile.
     """
-    picker = deployment.spec.endpoint_picker
-    if picker.replicas == 1 or picker.failure_mode == "FailOpen" or profile.serves_on:
+    declared, profile = picker.deployment.spec.endpoint_picker, picker.profile
+    if not picker.several or declared.failure_mode == "FailOpen" or profile.serves_on:
         return
-    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
-    without = unled_seconds(drain, profile, chosen)
+    without = unled_seconds(picker.drain, profile, picker.flags)
     what = (
-        f"of {picker.replicas} endpoint pickers of {profile.name} one leads, and once it is evicted it keeps "
-        f"its Lease until it ends: for up to {without} s nobody chooses pods, and requests fail"
+        f"of {declared.replicas} endpoint pickers of {profile.name} one leads, and once it is evicted it "
+        f"keeps its Lease until it ends: for up to {without} s nobody chooses pods, and requests fail"
     )
-    better = unled_seconds(drain, picker_row(NEWEST, disaggregated=False), {})
+    better = unled_seconds(picker.drain, picker_row(NEWEST, disaggregated=False), {})
     step = (
         f"Write profile: {NEWEST}, whose leader gives it back after {better} s, or replicas: 1, which needs "
         "none: when it is evicted, another starts elsewhere in seconds"
     )
-    yield _problem(deployment, ("endpointPicker", "replicas"), Mistake(what, step), "warning")
+    yield _problem(picker.deployment, ("endpointPicker", "replicas"), Mistake(what, step), "warning")
 
 
-def check_metrics(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
+def _metrics(picker: Picker) -> Iterator[Problem]:
     """Yield a warning where no source of a config of a team's own says where the engine has its metrics, and
     it is not where pickers look: they log that they read none, and choose pods without.
     """
+    deployment, flags = picker.deployment, picker.flags
     config = deployment.spec.endpoint_picker.config
-    chosen = command.flags(deployment=deployment, serving=serving, profile=profile)
     elsewhere = {
         name: value
-        for name, value in command.metrics_source(deployment, profile).items()
-        if f"model-server-metrics-{name}" not in chosen
+        for name, value in metrics_source(deployment, picker.profile).items()
+        if f"model-server-metrics-{name}" not in flags
     }
-    sources = [one for one in _entries(config, "plugins") if one.get("type") == command.SOURCE]
+    sources = [one for one in _entries(config, "plugins") if one.get("type") == SOURCE]
     said = [one["parameters"] for one in sources if isinstance(one.get("parameters"), Mapping)]
     if config is None or any(elsewhere.keys() <= parameters.keys() for parameters in (*said, {})):
         return
     where = ", ".join(f"{name}: {value}" for name, value in elsewhere.items())
     what = (
         f"{deployment.spec.engine.type} serves its metrics elsewhere than pickers read them ({where}), and "
-        f"no {command.SOURCE} of the config says where: the picker chooses pods without them"
+        f"no {SOURCE} of the config says where: the picker chooses pods without them"
     )
-    step = f"Add {{type: {command.SOURCE}, parameters: {{{where}}}}} to its plugins"
+    step = f"Add {{type: {SOURCE}, parameters: {{{where}}}}} to its plugins"
     yield _problem(deployment, ("endpointPicker", "config"), Mistake(what, step), "warning")
 
 
@@ -161,7 +210,7 @@ def config_mistakes(deployment: ModelDeployment) -> Iterator[Mistake]:
     plugins = _by_name(config)
     for place, profile in enumerate(_entries(config, "schedulingProfiles")):
         for number, name in enumerate(_references(profile)):
-            if isinstance(name, str) and name not in (*plugins, command.PICKER):
+            if isinstance(name, str) and name not in (*plugins, PICKER):
                 at = ("schedulingProfiles", place, "plugins", number, "pluginRef")
                 step = one_of(name, plugins, "Plugins") if plugins else "Add it to plugins"
                 yield Mistake(f"there is no plugin {shown(name)!r}", step, at)
@@ -174,19 +223,19 @@ def _handler(config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]
     (HandlerFactory in pkg/epp/framework/plugins/scheduling/profilehandler/disagg of llm-d-router v0.10.0).
     """
     at, handler = _handler_of(config)
-    wanted = f"parameters: {{deciders: {{prefill: {command.PREFIX_DECIDER}}}}}"
+    wanted = f"parameters: {{deciders: {{prefill: {PREFIX_DECIDER}}}}}"
     if at is None:
-        what = f"the deployment has prefill apart, and no plugin is a {command.HANDLER}"
+        what = f"the deployment has prefill apart, and no plugin is a {HANDLER}"
         yield Mistake(f"{what}, which chooses prefill pods", f"Add it with {wanted}", ("plugins",))
         return
     type_ = _entries(config, "plugins")[at].get("type")
     decider = _said(handler, "deciders", "prefill", "prefillDeciderPluginName", "deciderPluginName")
-    if decider is None and type_ == command.HANDLER:
-        what = f"{command.HANDLER} names no decider, so no prompt is read by prefill pods"
+    if decider is None and type_ == HANDLER:
+        what = f"{HANDLER} names no decider, so no prompt is read by prefill pods"
         yield Mistake(what, f"Write {wanted}", ("plugins", at))
     elif decider is not None and decider not in plugins:
         what = f"{type_} names the decider {shown(decider)!r}, and there is no such plugin"
-        yield Mistake(what, f"Add it, of type {command.PREFIX_DECIDER} or another one", ("plugins", at))
+        yield Mistake(what, f"Add it, of type {PREFIX_DECIDER} or another one", ("plugins", at))
 
 
 def _filters(deployment: ModelDeployment) -> Iterator[Problem]:
@@ -196,7 +245,7 @@ def _filters(deployment: ModelDeployment) -> Iterator[Problem]:
         return
     plugins, parameters = _by_name(config), _handler_of(config)[1]
     profiles = {str(one.get("name")): one for one in _entries(config, "schedulingProfiles")}
-    for role, usual in command.FILTERS.items():
+    for role, usual in FILTERS.items():
         name = _said(parameters, "profiles", role, f"{role}Profile") or role
         used = [plugins[str(one)] for one in _references(profiles.get(name)) if str(one) in plugins]
         if not any(one.get("type") == usual or _by_role(one) for one in used):
@@ -222,7 +271,7 @@ def _said(parameters: object, group: str, key: str, *flat: str) -> str | None:
 def _handler_of(config: Mapping[str, Any]) -> tuple[int | None, object]:
     """Return the place of the handler of profiles among the plugins, and its parameters; None without one."""
     for at, plugin in enumerate(_entries(config, "plugins")):
-        if plugin.get("type") in (command.HANDLER, _OLD_HANDLER):
+        if plugin.get("type") in (HANDLER, _OLD_HANDLER):
             return at, plugin.get("parameters")
     return None, None
 
@@ -251,7 +300,7 @@ def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
         what = "endpointPicker.config is used as it is written, so this decides nothing"
         mistake = Mistake(what, "Write it as a plugin of the config, and remove it here")
         yield _problem(deployment, below, mistake, "warning")
-    elif prefill.decider.type == "PrefixBased" and command.always(deployment):
+    elif prefill.decider.type == "PrefixBased" and always(deployment):
         what = "SGLang's decode pods refuse requests that are not prefilled apart, as PrefixBased leaves some"
         yield _problem(deployment, below, Mistake(what, "Write type: Always, or remove it"))
 

@@ -1,0 +1,14 @@
+"""A picker of stack `prod`, of which a test says only what matters to it."""
+
+from typing import Any
+
+from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.serving.picker import Picker
+from inferfleet.tables.pickers import profile
+
+
+def picker(deployment: ModelDeployment, serving: Serving | None = None, **fields: Any) -> Picker:
+    """Return the picker of a deployment on a cluster; `profile` is the name of a row."""
+    fields = {"stack": "prod", "replicas": 1, "drain": 130, "profile": "gie-1.5"} | fields
+    return Picker(deployment, serving or Serving(), **fields | {"profile": profile(fields["profile"])})
