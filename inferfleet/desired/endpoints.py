@@ -26,7 +26,6 @@ from inferfleet.fleet.traffic import of_service
 from inferfleet.serving import monitors, network_policy, workload
 from inferfleet.serving.gateway import provider_objects
 from inferfleet.serving.picker import Picker, edition, inference_pool
-from inferfleet.serving.picker import objects as endpoint_picker
 from inferfleet.serving.picker import objects as picker_objects
 from inferfleet.serving.routes import deployment_route, service_route
 from inferfleet.tables.pickers import Profile
