@@ -63,7 +63,7 @@ def test_the_wheel_holds_components_classes_template_and_changelog_and_requires_
         "dist-info",
     }
     of_google = [line for line in required if "google-auth" in line or "pulumi-gcp" in line]
-    assert [line.partition("extra == ")[2] for line in sorted(of_google)] == ["'gke'", "'dev'"]
+    assert [line.partition("extra == ")[2] for line in sorted(of_google)] == ["'gke'", "'gke'"]
 
 
 def test_a_wheel_by_way_of_a_source_distribution_has_the_same_files(wheel: Path, tmp_path: Path) -> None:

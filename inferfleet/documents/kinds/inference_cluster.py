@@ -475,8 +475,11 @@ class KubeconfigRef(StrictModel):
 class Existing(StrictModel):
     """A cluster that exists, and how to reach it."""
 
-    kubeconfig: KubeconfigRef
-    """Where the kubeconfig of the cluster is."""
+    # Without either field: written so by nobody, because that is refused.
+    kubeconfig: KubeconfigRef = KubeconfigRef.model_construct()
+    """Where the kubeconfig of the cluster is. Default: a program hands it over to its Fleet, as
+    `kubeconfigs`.
+    """
     context: str | None = Field(default=None, min_length=1)
     """Context of the kubeconfig to use. Default: its current context."""
 

@@ -3,12 +3,14 @@
 import contextlib
 import fcntl
 import glob
+import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from inferfleet.documents.loading.border import MAX_BYTES, Refused, border_of, is_inside, read_regular
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
@@ -25,7 +27,10 @@ MAX_FILES = 2_000
 
 @dataclass(frozen=True)
 class Source:
-    """A document in a file; `shown` is the name of the file in messages, or that of a `packaged` class."""
+    """A document in a file; `shown` is the name of the file in messages.
+
+    Of a `packaged` class, and of what a program wrote, it is a name alone, and no lines are told.
+    """
 
     text: Text
     file: Path
@@ -164,6 +169,21 @@ def read(
     except Unreadable as error:
         return sources, [_unread(name, error.line, error.what, error.next_step)]
     return sources, []
+
+
+def of_program(documents: Iterable[Mapping[str, Any]], root: Path, budget: Budget) -> Iterator[Source]:
+    """Yield documents that a program wrote, in place of files. Paths in them are relative to `root`.
+
+    They are read as text, so that they mean what they would mean in a file. Raises InvalidDocuments.
+    """
+    for place, document in enumerate(documents):
+        name = f"documents[{place}]"
+        try:
+            for text in texts(json.dumps(document), budget):
+                yield Source(text, root / name, name, packaged=True)
+        except (TypeError, Unreadable) as error:
+            what = f"{name} is no document: {error.what if isinstance(error, Unreadable) else error}"
+            raise InvalidDocuments([Problem(what, "Give a map of texts, numbers, lists and maps")]) from None
 
 
 def _unread(file: str, line: int, what: str, next_step: str) -> Problem:

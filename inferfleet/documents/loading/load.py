@@ -1,7 +1,7 @@
 """Loading: files and folders to Documents, or every problem in them at once."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.collection import Collected, Collection, Document
 from inferfleet.documents.loading.edits import Edit, astray, edited
-from inferfleet.documents.loading.files import Source, files_of, read
+from inferfleet.documents.loading.files import Source, files_of, of_program, read
 from inferfleet.documents.loading.recognition import flaws_of, kind_of
 from inferfleet.documents.loading.references import dangling
 from inferfleet.documents.loading.stack_files import CATALOGUE
@@ -54,8 +54,11 @@ def load(
     root: Path | None = None,
     edits: tuple[Edit, ...] = (),
     policies: Path | None = None,
+    written: Sequence[Mapping[str, Any]] = (),
 ) -> Documents:
     """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
+
+    Documents that a program has `written` come besides; messages name them by their places in that list.
 
     A class with the name of one in the catalogue replaces it, with a notice. The folder `policies`, which
     there need not be, has those of all stacks and nothing else. Messages name files below `base`
@@ -92,6 +95,8 @@ def load(
         steps = budget.steps
         if budget.spent:
             break
+    for source in of_program(written, root or base, budget):
+        problems += _take(source, collection, edits, _Limits(False, False, False))
     problems += islice(dangling(collection, catalogue), MOST_PROBLEMS)
     if collection.complete:
         problems += astray(edits, collection.by_name)

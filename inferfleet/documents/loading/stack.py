@@ -1,7 +1,7 @@
 """A whole stack: its files, its settings, its documents."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from inferfleet.documents.loading.settings import (
     unknown,
 )
 from inferfleet.documents.loading.stack_files import (
+    PROJECT_FILE,
     Config,
     StackFiles,
     files_of_stack,
@@ -31,7 +32,7 @@ from inferfleet.documents.loading.stack_files import (
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import shown
 
-__all__ = ["StackFiles", "find_root", "load_stack", "read_settings", "settings_of", "stacks_of"]
+__all__ = ["StackFiles", "find_root", "load_files", "load_stack", "read_settings", "settings_of", "stacks_of"]
 
 
 def load_stack(
@@ -48,27 +49,48 @@ def load_stack(
     Settings in it that the file does not have are refused, but for secrets and kubeconfigs. Documents are
     taken as the `edits` make them. Raises InvalidDocuments with every problem of both.
     """
+    return load_files(files_of_stack(root.absolute(), stack), config=config, base=base, edits=edits)
+
+
+def load_files(
+    files: StackFiles,
+    *,
+    config: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    written: Sequence[Mapping[str, Any]] | None = None,
+    base: Path | None = None,
+    edits: tuple[Edit, ...] = (),
+) -> tuple[Documents, StackFiles]:
+    """Return what `load_stack` does, of a stack or Fleet whose files are known.
+
+    `settings` are those that a program gives its Fleet, in place of the configuration; `written` are the
+    documents that it gives in place of a folder.
+    """
     base = (base or Path.cwd()).absolute()
-    files = files_of_stack(root.absolute(), stack)
-    written = given = read_config(files.config_file, base, files.root)
-    if config is not None:
-        given = Config(config, given.lines)
-    settings, of_settings, links = checked_but_for_links(given, stack=stack)
+    of_fleet = files.settings is not None
+    in_file = given = Config() if settings is not None else read_config(files.config_file, base, files.root)
+    if settings is not None or config is not None:
+        given = Config((config if settings is None else settings) or {}, given.lines)
+    checked, of_settings, links = checked_but_for_links(given, stack=files.stack)
     problems = list(given.problems)
-    for problem in elsewhere(files, base):
-        (problems if problem.where else of_settings).append(problem)
-    if config is not None and not of_settings:
-        of_settings += hidden(written, given)
-    folder = given.values.get("documents")
-    files = replace(files, folder=folder if isinstance(folder, str) else None)
+    # Where there is no project, no command reads its settings.
+    if settings is None and (not of_fleet or (files.root / PROJECT_FILE).is_file()):
+        for problem in elsewhere(files, base):
+            (problems if problem.where else of_settings).append(problem)
+        if config is not None and not of_settings:
+            of_settings += hidden(in_file, given)
+    if not of_fleet:
+        folder = given.values.get("documents")
+        files = replace(files, folder=folder if isinstance(folder, str) else None)
     documents = None
-    if (no_folder := _no_folder(files)) is not None:
+    if written is None and (no_folder := _no_folder(files)) is not None:
         of_settings.append(no_folder)
     else:
         try:
             documents = load(
-                [files.documents],
-                settings=settings,
+                [files.documents] if written is None else [],
+                written=written or (),
+                settings=checked,
                 catalogue=files.catalogue,
                 base=base,
                 root=files.root,
@@ -77,18 +99,25 @@ def load_stack(
             )
         except InvalidDocuments as error:
             problems += error.problems
-    if documents is not None and (config is not None or not names_environment(files)):
-        problems += documents.located(_unset(documents, given, stack))
-    of_settings += unknown(given, _config_keys(documents), sure=documents is not None)
-    problems += given.located(of_settings, stack)
-    broken = {("Settings", stack, path): tuple(given.located(of, stack)) for path, of in links.items()}
+    if documents is not None:
+        if config is not None or settings is not None or not names_environment(files):
+            problems += documents.located(_unset(documents, given, files.stack))
+        if not of_fleet:
+            problems += documents.located(_without_kubeconfig(documents))
+    # The configuration of a stack may be that of several Fleets.
+    sure = documents is not None and not of_fleet
+    of_settings += unknown(given, _config_keys(documents), sure=sure)
+    problems += given.located(of_settings, files.stack)
+    broken = {
+        ("Settings", files.stack, path): tuple(given.located(of, files.stack)) for path, of in links.items()
+    }
     if problems or documents is None:
         of_documents = documents.broken_links if documents else {}
         raise InvalidDocuments([*problems, *chain.from_iterable([*broken.values(), *of_documents.values()])])
-    positions = {**documents.positions, ("Settings", stack): given.lines}
-    of_others = (replace(warning, key=stack) for warning in written.readable)
-    warnings = [*written.located(readable_secrets(written), stack), *of_others]
-    notices = (*warnings, *_misplaced(files), *documents.notices)
+    positions = {**documents.positions, ("Settings", files.stack): given.lines}
+    of_others = (replace(warning, key=files.stack) for warning in in_file.readable)
+    warnings = [*in_file.located(readable_secrets(in_file), files.stack), *of_others]
+    notices = (*warnings, *(() if of_fleet else _misplaced(files)), *documents.notices)
     return replace(
         documents,
         positions=positions,
@@ -110,7 +139,7 @@ def _misplaced(files: StackFiles) -> Iterator[Problem]:
 def _no_folder(files: StackFiles) -> Problem | None:
     """Why the stack has no folder of documents inside the project, or None when it has one."""
     name = f"the folder of documents {shown(str(files.documents), 200)}"
-    another = "set inferfleet:documents to another"
+    another = "set inferfleet:documents to another" if files.settings is None else "name another folder"
     if not is_inside(files.documents, files.root):
         what = f"{name} is outside of the project {files.root}"
         return Problem(what, f"Move it into the project, or {another}", "documents")
@@ -137,6 +166,16 @@ def _config_keys(documents: Documents | None) -> set[str]:
 def _config_key(cluster: InferenceCluster) -> str | None:
     existing = cluster.spec.cluster.existing
     return existing.kubeconfig.config_key if existing else None
+
+
+def _without_kubeconfig(documents: Documents) -> Iterator[Problem]:
+    """Yield a problem for each cluster whose kubeconfig only the program of a Fleet could hand over."""
+    for name, cluster in documents.clusters.items():
+        existing = cluster.spec.cluster.existing
+        if existing and not (existing.kubeconfig.path or existing.kubeconfig.config_key):
+            what = f"cluster {name} has no kubeconfig"
+            step = "Add kubeconfig: {configKey: KEY} or {path: FILE}; only a Fleet hands one over"
+            yield Problem(what, step, "spec.cluster.existing", kind="InferenceCluster", key=name)
 
 
 def _unset(documents: Documents, given: Config, stack: str) -> Iterator[Problem]:

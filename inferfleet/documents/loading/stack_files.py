@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from inferfleet.documents.loading.border import is_inside
+from inferfleet.documents.loading.border import border_of, is_inside
 from inferfleet.documents.loading.files import read, read_text
 from inferfleet.documents.loading.readable import readable_keys
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
@@ -32,16 +32,23 @@ PROJECT_FILE = "Pulumi.yaml"
 
 @dataclass(frozen=True)
 class StackFiles:
-    """Paths of a stack's files. `folder` is the setting `documents`, relative to `root`, or None."""
+    """Paths of a stack's files, or of those of one Fleet in somebody's program.
+
+    `stack` is the owner that labels, names and locks carry. `folder` has the documents: the setting
+    `documents`, relative to `root`, or None, and of a Fleet what its program says. `settings` is the file
+    with the settings of a Fleet, and `lock` its lock where that is not beside the documents.
+    """
 
     root: Path
     stack: str
     folder: str | None = None
+    settings: Path | None = None
+    lock: Path | None = None
 
     @property
     def config_file(self) -> Path:
         """Return Pulumi's file with the settings of the stack."""
-        return self.root / "stacks" / f"{_PREFIX}{self.stack}{_SUFFIX}"
+        return self.settings or self.root / "stacks" / f"{_PREFIX}{self.stack}{_SUFFIX}"
 
     @property
     def documents(self) -> Path:
@@ -51,12 +58,12 @@ class StackFiles:
     @property
     def lock_file(self) -> Path:
         """Return the file of the stack's lock."""
-        return self.documents / "placement.lock"
+        return self.lock or self.documents / "placement.lock"
 
     @property
     def capacity_file(self) -> Path:
-        """Return the file with what was seen of the stack's pools."""
-        return self.documents / "capacity.lock"
+        """Return the file with what was seen of the stack's pools, beside its lock."""
+        return self.lock_file.parent / "capacity.lock"
 
     @property
     def catalogue(self) -> Path:
@@ -122,6 +129,35 @@ def files_of_stack(root: Path, stack: str) -> StackFiles:
         next_step = one_of(stack, known, "Known stacks") if known else f"Create stacks/Pulumi.{stack}.yaml"
         raise InvalidDocuments([Problem(what, next_step)])
     return StackFiles(root, stack)
+
+
+def files_of_fleet(
+    stack: str, fleet: str | None = None, *, folder: Path | None = None, lock: Path | None = None
+) -> StackFiles:
+    """Return the files of a Fleet in the program of a Pulumi stack, with documents in the folder or none.
+
+    The Fleet that has the stack's name is the stack's own, and so is its owner; that of another is
+    `<stack>.<fleet>`. Without a name it is the one whose lock is there, or else the stack's own. Raises
+    InvalidDocuments.
+    """
+    place = (folder or (lock.parent if lock else Path())).absolute()
+    root = border_of(place)
+    lock = lock.absolute() if lock else None
+    owner = stack if fleet in (None, stack) else f"{stack}.{fleet}"
+    config = map_in(root / PROJECT_FILE, root).get("stackConfigDir")
+    settings = root / (config if isinstance(config, str) else "") / f"{_PREFIX}{stack}{_SUFFIX}"
+    files = StackFiles(root, owner, str(folder.absolute()) if folder else None, settings, lock)
+    if fleet is None and (locked := _owner(files)).startswith(f"{stack}."):
+        files = replace(files, stack=locked)
+    return files
+
+
+def _owner(files: StackFiles) -> str:
+    """Return the stack that the lock of these files names, "" without one."""
+    found = re.search(
+        "^stack: *['\"]?([^'\"\n]*)", read_lock(files, files.lock_file.name) or "", re.MULTILINE
+    )
+    return found[1].strip() if found else ""
 
 
 NAMESPACE = "inferfleet:"
