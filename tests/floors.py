@@ -53,7 +53,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.clusters.status",),
     ("inferfleet.clusters.doctor", "inferfleet.clusters.chat"),
     ("inferfleet.clusters",),
-    ("inferfleet.recovery", "inferfleet.review.policy", "inferfleet.review.digest.values"),
+    ("inferfleet.recovery", "inferfleet.review.policy"),
     ("inferfleet.review.digest", "inferfleet.review.commit"),
     ("inferfleet.review",),
     ("inferfleet.run",),

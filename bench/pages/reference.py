@@ -19,7 +19,7 @@ from inferfleet.fleet.lock import lock
 from inferfleet.fleet.lock.lock import VERSION, Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.registry import builtin
-from inferfleet.review.digest.values.stack import Digest
+from inferfleet.review.digest.values import Digest
 from inferfleet.review.policy import facts
 
 _MADE = "<!-- Made by `make docs`; edit the texts in the program instead. -->"

@@ -9,29 +9,39 @@ import pytest
 from inferfleet.cli.show.digest.markdown import MOST, markdown
 from inferfleet.cli.show.digest.sections import sections
 from inferfleet.cli.show.digest.words import LONGEST, code, plain
-from inferfleet.review.digest.values.files import File, FileKind
-from inferfleet.review.digest.values.models import Model, Route
-from inferfleet.review.digest.values.nodes import Resource
-from inferfleet.review.digest.values.stack import Digest, Stack, Told
+from inferfleet.review.digest.values import (
+    Digest,
+    FileChange,
+    FileKind,
+    ListedProblem,
+    ModelChange,
+    ResourceChange,
+    RouteChange,
+    StackDigest,
+)
 
 COMMIT, HEAD = "0123456789abcdef0123456789abcdef01234567", "fedcba9876543210fedcba9876543210fedcba98"
 
 
-def _model(number: int, *, gap: bool = False, gpus: int = 1) -> Model:
+def _model(number: int, *, gap: bool = False, gpus: int = 1) -> ModelChange:
     name = f"ml/model-{number:04}"
-    return Model(name, "changed", 1, 1, gpus, gap, (), (), (), (), (), (f"{name}: a/l4 1 -> 0, b/l4 0 -> 1",))
-
-
-def _stack(name: str = "prod", models: int = 0, resources: int = 0) -> Stack:
-    return Stack(
-        name,
-        "changed",
-        models=tuple(_model(number) for number in range(models)),
-        resources=tuple(Resource(f"Deployment a/ml/x{number}", "update", ()) for number in range(resources)),
+    return ModelChange(
+        name, "changed", 1, 1, gpus, gap, (), (), (), (), (), (f"{name}: a/l4 1 -> 0, b/l4 0 -> 1",)
     )
 
 
-def _digest(*stacks: Stack) -> Digest:
+def _stack(name: str = "prod", models: int = 0, resources: int = 0) -> StackDigest:
+    return StackDigest(
+        name,
+        "changed",
+        models=tuple(_model(number) for number in range(models)),
+        resources=tuple(
+            ResourceChange(f"Deployment a/ml/x{number}", "update", ()) for number in range(resources)
+        ),
+    )
+
+
+def _digest(*stacks: StackDigest) -> Digest:
     return Digest(COMMIT, HEAD, "", False, "", (), 0, (), stacks)
 
 
@@ -45,7 +55,7 @@ def _digest(*stacks: Stack) -> Digest:
     ],
     ids=["many models", "many resources", "many stacks", "too many stacks"],
 )
-def test_a_comment_is_never_too_long_and_nearly_as_long_as_it_may_be(stacks: list[Stack]) -> None:
+def test_a_comment_is_never_too_long_and_nearly_as_long_as_it_may_be(stacks: list[StackDigest]) -> None:
     text = markdown(_digest(*stacks))
     assert 0.8 * MOST < len(text.encode()) <= MOST
 
@@ -78,7 +88,9 @@ def test_a_comment_names_the_commit_that_it_is_of(
 
 def test_files_of_every_kind_leave_room_for_what_changes() -> None:
     kinds = get_args(FileKind)
-    files = tuple(File("\N{TAMIL LETTER A}" * 4_000, kind, "added") for kind in kinds for _ in range(1_000))
+    files = tuple(
+        FileChange("\N{TAMIL LETTER A}" * 4_000, kind, "added") for kind in kinds for _ in range(1_000)
+    )
     text = markdown(replace(_digest(_stack(models=500)), files=files, others=7))
     assert 0.8 * MOST < len(text.encode()) <= MOST
     assert text.count("and 990 more") == len(kinds)
@@ -101,18 +113,18 @@ def test_one_long_section_hides_no_short_one() -> None:
 
 def test_refused_stacks_come_first_and_unchanged_ones_last() -> None:
     stacks = (
-        Stack("a", "unchanged"),
+        StackDigest("a", "unchanged"),
         _stack("b", models=1),
         _stack("c", models=2),
-        Stack("d", "refused", problems=(_told("wrong", severity="error"),)),
+        StackDigest("d", "refused", problems=(_told("wrong", severity="error"),)),
     )
     text = markdown(_digest(*stacks))
     rows = re.findall(r"^\| `(\w)` \| ([a-z ]+) \|", text, re.MULTILINE)
     assert rows == [("d", "refused"), ("c", "changes"), ("b", "changes"), ("a", "no resource changes")]
 
 
-def _told(what: str, *, severity: str = "warning") -> Told:
-    return Told(severity, what, "Mend it", "stacks/prod/models.yaml", 3, "spec.replicas", new=True)  # type: ignore[arg-type]
+def _told(what: str, *, severity: str = "warning") -> ListedProblem:
+    return ListedProblem(severity, what, "Mend it", "stacks/prod/models.yaml", 3, "spec.replicas", new=True)  # type: ignore[arg-type]
 
 
 HOSTILE = (
@@ -171,7 +183,7 @@ def test_a_class_of_the_catalogue_has_a_name_and_no_file() -> None:
 
 def test_what_is_no_longer_served_is_open_and_counted_with_the_stack() -> None:
     (model,) = _stack(models=1).models
-    route = Route("ml/chat", "east", ("ml/model 1",), (), (), ends=True)
+    route = RouteChange("ml/chat", "east", ("ml/model 1",), (), (), ends=True)
     stack = replace(_stack(), models=(replace(model, gap=False, ends=True),), services=(route,))
     text = markdown(_digest(stack))
     assert "<details open><summary>Models, 1 no longer served (1)</summary>" in text
@@ -180,4 +192,4 @@ def test_what_is_no_longer_served_is_open_and_counted_with_the_stack() -> None:
 
 
 def test_a_stack_in_which_nothing_changes_has_no_sections() -> None:
-    assert sections(Stack("prod", "unchanged", unpriced=(3, 3))) == ()
+    assert sections(StackDigest("prod", "unchanged", unpriced=(3, 3))) == ()

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from small_project import Project
 
 from inferfleet.cli.show.digest.markdown import MARK
-from inferfleet.review.digest.values.stack import Digest
+from inferfleet.review.digest.values import Digest
 
 OVERVIEW = (
     "| stack | | models | gaps | no longer served | GPUs that start, end or restart | cost | problems | "

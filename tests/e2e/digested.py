@@ -17,9 +17,9 @@ from inferfleet.desired.gate import lock_refusals
 from inferfleet.documents import Documents, InvalidDocuments, Problem, load
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.review.digest.compare import compared_stack
+from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.digest.update import Side, lock_after
-from inferfleet.review.digest.values.stack import Stack
+from inferfleet.review.digest.values import StackDigest
 
 STACKS = {"edits": gke_edits_stack.documents, edits_of_workers_stack.STACK: edits_of_workers_stack.documents}
 # Refused by what only the cluster knows, so no digest can tell.
@@ -52,17 +52,17 @@ def standing(stack: str) -> Side:
     return side(documents, side(documents).desired.plan.lock)
 
 
-def digested(edit: Edit, stack: str) -> Stack:
+def digested(edit: Edit, stack: str) -> StackDigest:
     base = standing(stack)
     head: Side | tuple[Problem, ...]
     try:
         head = side(loaded(edit.of(STACKS[stack]()).values(), stack), base=base)
     except InvalidDocuments as invalid:
         head = invalid.problems
-    return compared_stack(stack, base, head)
+    return stack_digest(stack, base, head)
 
 
-def claims(stack: Stack) -> dict[str, str]:
+def claims(stack: StackDigest) -> dict[str, str]:
     """What an update does with each resource, by kind and name; nothing where it is refused."""
     return {} if stack.state == "refused" else {made.resource: made.operation for made in stack.resources}
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from inferfleet.cli.output import print_line
 from inferfleet.fleet.shapes import counted
-from inferfleet.review.digest.values.models import Model
-from inferfleet.review.digest.values.stack import Stack
+from inferfleet.review.digest.values import ModelChange, StackDigest
 
 # A stack that a commit had not, or had with errors, has nothing to be compared with.
 WITHOUT_BASE = ("added", "not compared")
@@ -14,7 +13,7 @@ WITHOUT_BASE = ("added", "not compared")
 _DIGITS = 12
 
 
-def show_rolling(compared: Stack, commit: str) -> None:
+def show_rolling(compared: StackDigest, commit: str) -> None:
     """Print which pods roll since a commit, by deployment, with what becomes of its replicas besides."""
     print_line()
     rolling = _rolling(compared)
@@ -35,7 +34,7 @@ def show_rolling(compared: Stack, commit: str) -> None:
             print_line(f"    {line}")
 
 
-def rolling_values(compared: Stack, commit: str) -> dict[str, Any]:
+def rolling_values(compared: StackDigest, commit: str) -> dict[str, Any]:
     """Return the same as values for JSON."""
     return {
         "commit": commit,
@@ -52,6 +51,6 @@ def rolling_values(compared: Stack, commit: str) -> dict[str, Any]:
     }
 
 
-def _rolling(compared: Stack) -> list[Model]:
+def _rolling(compared: StackDigest) -> list[ModelChange]:
     """Return the deployments of which anything rolls, the others only move, come or go."""
     return [model for model in compared.models if model.restarts or model.rolls or model.pickers]

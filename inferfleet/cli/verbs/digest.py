@@ -21,11 +21,9 @@ from inferfleet.documents.loading.stack_files import files_of_stack, map_in
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where, of_severity
 from inferfleet.documents.wording import listing
 from inferfleet.review.commit import Revision, revision
-from inferfleet.review.digest.beyond import beyond
-from inferfleet.review.digest.compare import Version, compared_stack, told
+from inferfleet.review.digest.comparison import Version, file_changes, listed_problems, stack_digest
 from inferfleet.review.digest.update import Side, lock_after
-from inferfleet.review.digest.values.files import File
-from inferfleet.review.digest.values.stack import Digest, Stack
+from inferfleet.review.digest.values import Digest, FileChange, StackDigest
 
 Base = Annotated[
     str,
@@ -62,7 +60,7 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
             for name in _names(root, before, stack):
                 olds[name] = version(before.root, name)
                 heads[name] = version(root, name, olds[name])
-                stacks.append(compared_stack(name, olds[name], heads[name]))
+                stacks.append(stack_digest(name, olds[name], heads[name]))
             files, others = _beyond(root, before, olds, heads, whole=stack is None)
             made = Digest(
                 base=before.commit,
@@ -72,7 +70,7 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
                 folder=before.prefix,
                 files=files,
                 others=others,
-                remarks=told(before.notices, ()),
+                remarks=listed_problems(before.notices, ()),
                 stacks=tuple(stacks),
             )
             report.problems += before.notices
@@ -104,7 +102,7 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
 
 def _beyond(
     root: Path, before: Revision, olds: dict[str, Version], heads: dict[str, Version], *, whole: bool
-) -> tuple[tuple[File, ...], int]:
+) -> tuple[tuple[FileChange, ...], int]:
     """Return the files that differ and no stack reads; `whole`: all stacks are compared."""
     if not before.exists:
         return (), 0
@@ -115,7 +113,7 @@ def _beyond(
                 read |= set(_read_by(folder, name, side))
     # Of a side with errors it is not known what it reads, nor of stacks that were not asked for.
     unknown = not whole or any(isinstance(side, tuple) for side in (*olds.values(), *heads.values()))
-    return beyond(before.clone.differing(before.commit), before.prefix, read=read, unknown=unknown)
+    return file_changes(before.clone.differing(before.commit), before.prefix, read=read, unknown=unknown)
 
 
 def _read_by(root: Path, stack: str, side: Side) -> Iterator[str]:
@@ -134,7 +132,7 @@ def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
     return [stack] if stack in known else [files_of_stack(root, stack).stack]
 
 
-def compared(root: Path, stack: str, base: str) -> tuple[Side, Revision, Stack]:
+def compared(root: Path, stack: str, base: str) -> tuple[Side, Revision, StackDigest]:
     """Return a stack as it would be after the base, the base, and what differs.
 
     Raises InvalidDocuments for problems of the stack at hand.
@@ -144,7 +142,7 @@ def compared(root: Path, stack: str, base: str) -> tuple[Side, Revision, Stack]:
         new = version(root, stack, old)
         if not isinstance(new, Side):
             raise InvalidDocuments(new or ())
-        return new, before, compared_stack(stack, old, new)
+        return new, before, stack_digest(stack, old, new)
 
 
 def version(root: Path, stack: str, base: Version = None) -> Version:
@@ -189,14 +187,14 @@ def _homeless(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:
         yield replace(problem, what=what, next_step=step)
 
 
-def _code(stacks: Iterable[Stack], heads: dict[str, Version]) -> ExitCode:
+def _code(stacks: Iterable[StackDigest], heads: dict[str, Version]) -> ExitCode:
     """Return the code of the worst stack: problems of documents, replicas without a place, the lock."""
     codes = [_code_of(stack, heads[stack.stack]) for stack in stacks]
     order = (ExitCode.PROBLEMS, ExitCode.UNPLACED, ExitCode.LOCK_DIFFERS)
     return next((code for code in order if code in codes), ExitCode.FINE)
 
 
-def _code_of(stack: Stack, head: Version) -> ExitCode:
+def _code_of(stack: StackDigest, head: Version) -> ExitCode:
     errors = {problem.what for problem in stack.problems if problem.severity == "error"}
     if not errors or head is None:
         return ExitCode.FINE

@@ -18,8 +18,8 @@ from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.stack import find_root
 from inferfleet.review.commit import Revision
 from inferfleet.review.digest.update import Side
-from inferfleet.review.digest.values.stack import Stack
-from inferfleet.review.picture.picture import picture
+from inferfleet.review.digest.values import StackDigest
+from inferfleet.review.picture import picture
 
 File = Annotated[Path, typer.Option("--output", "-o", help="Write this HTML file.")]
 Base = Annotated[
@@ -49,7 +49,7 @@ def report(
         told.documents = source.documents
         head = Side(source.documents, source.lock, source.desired(), source.notices, day=source.today)
         before: Revision | None = None
-        differences: Stack | None = None
+        differences: StackDigest | None = None
         if base is not None:
             head, before, differences = compared(root, name, base)
             told.problems += before.notices

@@ -15,7 +15,7 @@ from inferfleet.documents.loading.stack import find_root, load_stack
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.loading import found_plugins, stdout_to_stderr
 from inferfleet.plugins.registry import MODULES
-from inferfleet.review.digest.values.stack import Digest
+from inferfleet.review.digest.values import Digest
 
 Of = Annotated[
     Literal["documents", "digest"],

@@ -1,31 +1,50 @@
-"""What becomes of clusters and pools, the field that forces it, and which clusters replicas should leave."""
+"""What becomes of clusters and pools, and the field that forces it; which clusters replicas should leave;
+what nodes cost in an hour before and after, and what an update needs of quotas and reservations.
+"""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 
 from inferfleet.cloud.gke.changes.differences import CloudChange
 from inferfleet.cloud.gke.facts.create_only import ZONES, recreates
+from inferfleet.cloud.gke.quota.needs import Need, needs
+from inferfleet.cloud.gke.quota.reservations import reserved
+from inferfleet.cloud.gke.values import SYSTEM_POOL
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
+from inferfleet.documents.problems import Problem
+from inferfleet.fleet.bill import Bill, Paid, prices_gone
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import counted
-from inferfleet.review.digest.update import Update
-from inferfleet.review.digest.values.models import Drain
-from inferfleet.review.digest.values.nodes import Cluster, ClusterChange, Pool, PoolChange, Resource
+from inferfleet.review.digest.update import Side, Update, clouds
+from inferfleet.review.digest.values import (
+    ClassUse,
+    ClusterChange,
+    ClusterOperation,
+    CostChange,
+    Drain,
+    PoolChange,
+    PoolOperation,
+    QuotaNeed,
+    ReservationNeed,
+    ResourceChange,
+)
 
 _LEFT = ("drained", "lost", "abandoned")
-
-
+_CENTS = Decimal("0.01")
 # What changes in place, by the name of the resource: the fields, and the same in words.
-InPlace = Mapping[str, tuple[Resource, str]]
+InPlace = Mapping[str, tuple[ResourceChange, str]]
 
 
-def cluster_changes(update: Update, updated: InPlace) -> tuple[Cluster, ...]:
+def cluster_changes(update: Update, updated: InPlace) -> tuple[ClusterChange, ...]:
     """Return the clusters that come, go, are replaced, or have another state or other settings in place."""
     old, new = update.base.documents.clusters, update.head.documents.clusters
     clouds = {change.cluster: change for change in update.desired.cloud_changes if not change.pool}
     return tuple(
-        made
+        change
         for name in sorted({*old, *new})
-        for made in _cluster(name, old.get(name), new.get(name), clouds.get(name), updated)
+        for change in _cluster(name, old.get(name), new.get(name), clouds.get(name), updated)
     )
 
 
@@ -35,26 +54,27 @@ def _cluster(
     new: InferenceCluster | None,
     cloud: CloudChange | None,
     updated: InPlace,
-) -> Iterator[Cluster]:
+) -> Iterator[ClusterChange]:
     if cloud and cloud.kind != "nodes replaced":
-        yield Cluster(name, cloud.kind, cloud.fields, str(cloud))
+        yield ClusterChange(name, cloud.kind, cloud.fields, str(cloud))
     elif old is None or new is None:
-        change: ClusterChange = "added" if old is None else "removed"
-        yield Cluster(name, change, (), f"cluster {name} is {change}")
+        change: ClusterOperation = "added" if old is None else "removed"
+        yield ClusterChange(name, change, (), f"cluster {name} is {change}")
     else:
         if old.spec.state != new.spec.state:
-            told = f"cluster {name} is {new.spec.state}, and was {old.spec.state}"
-            yield Cluster(name, "changed", ("spec.state",), told)
-        for resource, thing in (
+            text = f"cluster {name} is {new.spec.state}, and was {old.spec.state}"
+            yield ClusterChange(name, "changed", ("spec.state",), text)
+        for title, subject in (
             (f"Cluster {name}", f"cluster {name}"),
             (f"NodePool {name}/system", f"the system pool of cluster {name}"),
         ):
-            if resource in updated:
-                made, words = updated[resource]
-                yield Cluster(name, "changed", made.fields, f"{thing} {_in_place(made)}: {words}")
+            if title in updated:
+                resource, words = updated[title]
+                text = f"{subject} {_in_place(resource)}: {words}"
+                yield ClusterChange(name, "changed", resource.fields, text)
 
 
-def pool_changes(update: Update, updated: InPlace) -> tuple[Pool, ...]:
+def pool_changes(update: Update, updated: InPlace) -> tuple[PoolChange, ...]:
     """Return the pools that come, go, are replaced, or have other sizes or settings in place.
 
     Those of a cluster that comes or goes as a whole are not listed; those of one that is replaced are.
@@ -63,11 +83,11 @@ def pool_changes(update: Update, updated: InPlace) -> tuple[Pool, ...]:
     clouds = {(change.cluster, change.pool): change for change in update.desired.cloud_changes if change.pool}
     whole = {change.cluster for change in update.desired.cloud_changes if not change.pool}
     stay = update.base.documents.clusters.keys() & update.head.documents.clusters.keys() - whole
-    made: list[Pool] = []
+    pools: list[PoolChange] = []
     for key in sorted({*old, *new}):
         if key[0] in stay or key in clouds:
-            made += _pool(key, old.get(key), new.get(key), clouds.get(key), updated)
-    return tuple(made)
+            pools += _pool(key, old.get(key), new.get(key), clouds.get(key), updated)
+    return tuple(pools)
 
 
 def _pool(
@@ -76,28 +96,28 @@ def _pool(
     new: NodePool | None,
     cloud: CloudChange | None,
     updated: InPlace,
-) -> Iterator[Pool]:
+) -> Iterator[PoolChange]:
     place = "/".join(key)
     before, after = old.size if old else 0, new.size if new else 0
-    made, words = updated.get(f"NodePool {place}", (None, ""))
+    resource, words = updated.get(f"NodePool {place}", (None, ""))
     if cloud:
-        yield Pool(*key, cloud.kind, before, after, cloud.fields, str(cloud))
+        yield PoolChange(*key, cloud.kind, before, after, cloud.fields, str(cloud))
     elif old is None or new is None:
-        change: PoolChange = "added" if old is None else "removed"
-        yield Pool(*key, change, before, after, (), f"pool {place} is {change}")
-    elif made:
+        change: PoolOperation = "added" if old is None else "removed"
+        yield PoolChange(*key, change, before, after, (), f"pool {place} is {change}")
+    elif resource:
         nodes = f"; {before} -> {after} nodes in all" if before != after else ""
-        told = f"pool {place} {_in_place(made)}: {words}{nodes}"
-        yield Pool(*key, "changed", before, after, made.fields, told)
+        text = f"pool {place} {_in_place(resource)}: {words}{nodes}"
+        yield PoolChange(*key, "changed", before, after, resource.fields, text)
     elif fields := tuple(_fields(old, new)):
-        told = f"pool {place} has another {', another '.join(fields)} in its document"
+        text = f"pool {place} has another {', another '.join(fields)} in its document"
         if before != after:
-            told = f"pool {place} has {after} nodes in its document, and had {before}"
-        yield Pool(*key, "changed", before, after, fields, told)
+            text = f"pool {place} has {after} nodes in its document, and had {before}"
+        yield PoolChange(*key, "changed", before, after, fields, text)
 
 
-def _in_place(resource: Resource) -> str:
-    # Zones of a pool that lose nodes are a change in the cloud, and told as one.
+def _in_place(resource: ResourceChange) -> str:
+    # Zones of a pool that lose nodes are a change in the cloud, and shown as one.
     fields = set(resource.fields) - {ZONES}
     nodes = resource.resource.startswith("NodePool ") and any(map(recreates, fields))
     return "changes in place, and GKE replaces its nodes, some at a time" if nodes else "changes in place"
@@ -105,12 +125,12 @@ def _in_place(resource: Resource) -> str:
 
 def _fields(old: NodePool, new: NodePool) -> Iterator[str]:
     """Yield the fields of a pool that differ, as documents have them, but for their order."""
-    before, after = (pool.model_dump(by_alias=True, mode="json") for pool in (old, new))
-    for name in before:
-        was, will = before[name], after[name]
-        if isinstance(was, list) and isinstance(will, list):
-            was, will = sorted(was, key=repr), sorted(will, key=repr)
-        if was != will:
+    old_fields, new_fields = (pool.model_dump(by_alias=True, mode="json") for pool in (old, new))
+    for name in old_fields:
+        before, after = old_fields[name], new_fields[name]
+        if isinstance(before, list) and isinstance(after, list):
+            before, after = sorted(before, key=repr), sorted(after, key=repr)
+        if before != after:
             yield name
 
 
@@ -127,7 +147,7 @@ def drains(update: Update) -> tuple[Drain, ...]:
     replicas are still there.
     """
     old = update.base.documents.clusters
-    made = []
+    every = []
     for name, cluster in sorted(update.head.documents.clusters.items()):
         state = cluster.spec.state
         if state not in _LEFT:
@@ -137,8 +157,8 @@ def drains(update: Update) -> tuple[Drain, ...]:
             for lock in (update.lock, update.desired.plan.lock)
         )
         if name not in old or old[name].spec.state != state or before != after:
-            made.append(Drain(name, state, before, after, _staying(update, name)))
-    return tuple(made)
+            every.append(Drain(name, state, before, after, _staying(update, name)))
+    return tuple(every)
 
 
 def _staying(update: Update, cluster: str) -> tuple[str, ...]:
@@ -146,4 +166,107 @@ def _staying(update: Update, cluster: str) -> tuple[str, ...]:
         f"{counted(placement.replicas, 'replica')} of {placement.spot.deployment} on {placement.spot.place}"
         for placement in update.desired.plan.placements
         if placement.spot.cluster == cluster
+    )
+
+
+def uses(before: Bill, after: Bill) -> tuple[ClassUse, ...]:
+    """Return the classes whose GPUs, nodes or cost differ, by name."""
+    return tuple(
+        ClassUse(
+            name,
+            (old.gpus, new.gpus),
+            (old.nodes, new.nodes),
+            (_cost(old), _cost(new)),
+            new.currency or old.currency,
+            new.region or old.region,
+        )
+        for name in sorted({*before.classes, *after.classes})
+        if (old := before.classes.get(name, Paid())) != (new := after.classes.get(name, Paid()))
+    )
+
+
+def costs(before: Bill, after: Bill) -> tuple[CostChange, ...]:
+    """Return the cost of all nodes with a price by currency, where anything of it differs.
+
+    A class whose price went is in neither sum: what is unknown saves nothing.
+    """
+    gone = prices_gone(before, after)
+    old, new = before.without(gone), after.without(gone)
+    return tuple(
+        CostChange(currency, money(old.get(currency, Decimal(0))), money(new.get(currency, Decimal(0))))
+        for currency in sorted({*old, *new})
+        if old.get(currency, Decimal(0)) != new.get(currency, Decimal(0))
+    )
+
+
+def unknown_now(before: Bill, after: Bill) -> tuple[Problem, ...]:
+    """Return a warning for each class whose price went."""
+    return tuple(
+        Problem(
+            f"the price of class {name} went: an hour of its {counted(old.nodes, 'node')} cost "
+            f"{money(old.cost)} {old.currency}, and what {counted(new.nodes, 'node')} cost now is unknown, "
+            "so no sum and no policy counts it",
+            "Put the price back, or write the one of today",
+            path="spec.price",
+            kind="InferenceClass",
+            key=name,
+            severity="warning",
+        )
+        for name, (old, new) in prices_gone(before, after).items()
+    )
+
+
+def _cost(paid: Paid) -> str:
+    return "" if not paid.currency else money(paid.cost)
+
+
+def money(amount: Decimal) -> str:
+    """Return an amount of money with its cents."""
+    return str(amount.quantize(_CENTS))
+
+
+def quotas(update: Update) -> tuple[QuotaNeed, ...]:
+    """Return the quotas of which more is needed than the base takes, while the update runs or afterwards."""
+    if not clouds(update.head.desired):
+        return ()
+    before, after = _quota_amounts(update.base), _quota_amounts(update.head)
+    existing = _existing_pools(update)
+    peaks = {
+        (need.project, need.region, need.metric): need.added
+        for need in _needs(update.head, update.lock, existing)
+    }
+    every = []
+    for key in sorted({*before, *after}):
+        peak = max(after[key], before[key] + peaks.get(key, 0))
+        if peak > before[key]:
+            every.append(QuotaNeed(*key, before[key], after[key], peak))
+    return tuple(every)
+
+
+def _quota_amounts(side: Side) -> Counter[tuple[str, str, str]]:
+    """Return what all nodes of a side take of each quota."""
+    return Counter(
+        {(need.project, need.region, need.metric): need.amount for need in _needs(side, Lock(), {})}
+    )
+
+
+def _needs(side: Side, lock: Lock, existing: dict[str, set[str]]) -> Iterator[Need]:
+    yield from needs(side.documents, clouds(side.desired), lock, side.desired.plan, existing)
+
+
+def _existing_pools(update: Update) -> dict[str, set[str]]:
+    """Return the names of node pools in Google Cloud by cluster, as the lock of the base knows them."""
+    pools: dict[str, set[str]] = {
+        name: {SYSTEM_POOL} for name, cluster in update.lock.clusters.items() if cluster.source == "GKE"
+    }
+    for key, pool in update.lock.pools.items():
+        pools.setdefault(key.partition("/")[0], {SYSTEM_POOL}).add(pool.name)
+    return pools
+
+
+def reservations(update: Update) -> tuple[ReservationNeed, ...]:
+    """Return the reservations that pools need which do not exist yet."""
+    return tuple(
+        ReservationNeed(need.project, need.name, need.pool.key, need.pool.document.size)
+        for need in reserved(clouds(update.head.desired), _existing_pools(update))
     )

@@ -10,20 +10,20 @@ from typing import Any, Literal
 from inferfleet.cloud.gke.changes.differences import differences, in_words
 from inferfleet.cloud.gke.facts.create_only import forcing, leaves, without_places
 from inferfleet.cloud.gke.facts.schema import CLUSTER
-from inferfleet.cloud.gke.values import CloudCluster, CloudResource
-from inferfleet.desired.values import DesiredCluster, KubeObject
+from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.desired.values import KubeObject
 from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.update import Update, clouds
-from inferfleet.review.digest.values.nodes import Resource
+from inferfleet.review.digest.values import ResourceChange, ResourceOperation
 from inferfleet.serving.comparison import differing
 
 
-def resources(update: Update) -> tuple[Resource, ...]:
+def resources(update: Update) -> tuple[ResourceChange, ...]:
     """Return the resources, sorted by name; nothing is touched on clusters that are lost or abandoned."""
-    return tuple(sorted((*_in_clouds(update), *_on_clusters(update)), key=lambda made: made.resource))
+    return tuple(sorted((*_in_clouds(update), *_on_clusters(update)), key=lambda change: change.resource))
 
 
-def fields_of(before: Any, after: Any) -> tuple[str, ...]:
+def differing_fields(before: Any, after: Any) -> tuple[str, ...]:
     """Return the paths of what differs between two manifests or templates, as people write them, sorted.
 
     Items of lists have their names in brackets. Amounts that are equal in another form are no difference.
@@ -47,21 +47,24 @@ def cloud_pairs(update: Update) -> dict[str, tuple[CloudResource | None, CloudRe
     untouched = _untouched(update)
     old, new = (
         {
-            _named(made): made
-            for cluster in clouds(of)
+            _title_in_cloud(resource): resource
+            for cluster in clouds(desired)
             if cluster.cluster not in untouched
-            for made in _of_cloud(cluster)
+            for component in cluster.components
+            for resource in component.resources
         }
-        for of in (update.base.desired, update.desired)
+        for desired in (update.base.desired, update.desired)
     )
     return {name: (old.get(name), new.get(name)) for name in sorted({*old, *new})}
 
 
-def updates_in_place(update: Update, resources: Iterable[Resource]) -> dict[str, tuple[Resource, str]]:
+def updates_in_place(
+    update: Update, resources: Iterable[ResourceChange]
+) -> dict[str, tuple[ResourceChange, str]]:
     """Return by name the resources in Google Cloud that change without a replacement, and how, in words such
     as `releaseChannel (channel REGULAR -> RAPID)`.
     """
-    updated = {made.resource: made for made in resources if made.operation == "update"}
+    updated = {change.resource: change for change in resources if change.operation == "update"}
     return {
         name: (updated[name], _in_words(before, after))
         for name, (before, after) in cloud_pairs(update).items()
@@ -76,15 +79,16 @@ def _in_words(before: CloudResource, after: CloudResource) -> str:
     return in_words(difference for difference in every if difference.path in changed)
 
 
-def _in_clouds(update: Update) -> Iterator[Resource]:
+def _in_clouds(update: Update) -> Iterator[ResourceChange]:
     for before, after in cloud_pairs(update).values():
         yield from _cloud_resource(before, after)
 
 
-def _cloud_resource(before: CloudResource | None, after: CloudResource | None) -> Iterator[Resource]:
+def _cloud_resource(before: CloudResource | None, after: CloudResource | None) -> Iterator[ResourceChange]:
     if before is None or after is None:
-        if made := after or before:
-            yield Resource(_named(made), "delete" if after is None else "create", ())
+        if resource := after or before:
+            operation: ResourceOperation = "delete" if after is None else "create"
+            yield ResourceChange(_title_in_cloud(resource), operation, ())
         return
     changed = tuple(_changed(before, after))
     if not changed:
@@ -92,9 +96,11 @@ def _cloud_resource(before: CloudResource | None, after: CloudResource | None) -
     token = after.token
     forced = _differing(forcing(token, before.inputs), forcing(token, after.inputs))
     if forced or "name" in changed:
-        yield Resource(_named(after), "replace", _once(path for path in forced if path != "name"))
+        yield ResourceChange(
+            _title_in_cloud(after), "replace", _once(path for path in forced if path != "name")
+        )
     else:
-        yield Resource(_named(after), "update", _once(changed))
+        yield ResourceChange(_title_in_cloud(after), "update", _once(changed))
 
 
 def _changed(before: CloudResource, after: CloudResource) -> Iterator[str]:
@@ -112,51 +118,51 @@ def _once(paths: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(without_places(path) for path in paths))
 
 
-def _of_cloud(cluster: CloudCluster) -> Iterator[CloudResource]:
-    for component in cluster.components:
-        yield from component.resources
-
-
-def _named(resource: CloudResource) -> str:
+def _title_in_cloud(resource: CloudResource) -> str:
     return f"{resource.token.rpartition(':')[2]} {resource.name}"
 
 
-def _on_clusters(update: Update) -> Iterator[Resource]:
+def _on_clusters(update: Update) -> Iterator[ResourceChange]:
     untouched = _untouched(update)
     old, new = (
-        {cluster.connection.cluster: _objects(cluster) for cluster in of}
-        for of in (update.base.desired.clusters, update.desired.clusters)
+        {
+            cluster.connection.cluster: {kube_object.key: kube_object for kube_object in cluster.objects}
+            for cluster in desired.clusters
+        }
+        for desired in (update.base.desired, update.desired)
     )
     for cluster in sorted({*old, *new} - untouched):
         before, after = old.get(cluster, {}), new.get(cluster, {})
-        other = cluster in old and cluster in new and cluster not in update.workloads
+        replaced = cluster in old and cluster in new and cluster not in update.workloads
         for key in sorted({*before, *after}):
-            was, will = before.get(key), after.get(key)
-            if was is None or will is None:
-                if made := will or was:
-                    yield Resource(named(made), "delete" if will is None else "create", ())
-            elif other:
-                yield Resource(named(will), "replace", ())
-            elif was.manifest != will.manifest and (paths := _written(was, will)):
-                yield Resource(named(will), "update", paths)
+            yield from _kube_object(before.get(key), after.get(key), replaced=replaced)
 
 
-def _written(was: KubeObject, will: KubeObject) -> tuple[str, ...]:
+def _kube_object(
+    before: KubeObject | None, after: KubeObject | None, *, replaced: bool
+) -> Iterator[ResourceChange]:
+    if before is None or after is None:
+        if kube_object := after or before:
+            operation: ResourceOperation = "delete" if after is None else "create"
+            yield ResourceChange(title_of(kube_object), operation, ())
+    elif replaced:
+        yield ResourceChange(title_of(after), "replace", ())
+    elif before.manifest != after.manifest and (paths := _own_fields(before, after)):
+        yield ResourceChange(title_of(after), "update", paths)
+
+
+def _own_fields(before: KubeObject, after: KubeObject) -> tuple[str, ...]:
     """Return the paths of what differs between two objects, without fields of somebody else.
 
     A field that was somebody else's may have any value, and differs.
     """
-    paths = {*fields_of(was.manifest, will.manifest), *was.ignore}
-    return tuple(sorted(paths - {*will.ignore}))
+    paths = {*differing_fields(before.manifest, after.manifest), *before.ignore}
+    return tuple(sorted(paths - {*after.ignore}))
 
 
-def _objects(cluster: DesiredCluster) -> dict[str, KubeObject]:
-    return {made.key: made for made in cluster.objects}
-
-
-def named(made: KubeObject) -> str:
+def title_of(kube_object: KubeObject) -> str:
     """Return an object as people and Pulumi name it: `Deployment east/ml/chat-decode-l4`."""
-    return f"{made.kind} {made.name}"
+    return f"{kube_object.kind} {kube_object.name}"
 
 
 def _untouched(update: Update) -> set[str]:

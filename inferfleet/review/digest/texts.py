@@ -6,8 +6,7 @@ import shlex
 from typing import Any
 
 from inferfleet.documents.pods.diff import compared
-from inferfleet.review.digest.values.models import Coming
-from inferfleet.review.digest.values.written import Field
+from inferfleet.review.digest.values import FieldChange, Presence
 from inferfleet.serving.comparison import differing
 from inferfleet.serving.engines.worker import WorkerPod
 from inferfleet.serving.engines.written import command_line
@@ -18,43 +17,43 @@ _LONGEST, _BEFORE = 200, 60
 # Blocks that documents hold for others: pods, plugins. Messages may quote them, and a digest does not.
 _NOT_SHOWN = ("annotations", "config", "template")
 # What stands for such a block inside of a value.
-_HELD = "(not shown)"
+_OMITTED = "(not shown)"
 # User and password in a URL, such as the endpoint that traces are sent to.
 _CREDENTIALS = re.compile(r"://[^/@\s\"]+@")
 _HIDDEN = re.compile(rf"(^|\.)({'|'.join(_NOT_SHOWN)})($|[.\[])")
 
 
-def fields(before: Any, after: Any, *, below: str = "") -> tuple[Field, ...]:
+def field_changes(before: Any, after: Any, *, below: str = "") -> tuple[FieldChange, ...]:
     """Return the fields that differ between two plain values, by their paths, sorted."""
-    made = [
-        field_of(_joined(below, change.path), change.before, change.after)
+    every = [
+        field_change(_joined(below, change.path), change.before, change.after)
         for change in compared(before, after).changes
         # An amount in another form is no difference.
         if any(differing(change.after, change.before, f".{change.path}"))
     ]
-    return tuple(sorted(made, key=lambda field: field.path))
+    return tuple(sorted(every, key=lambda field: field.path))
 
 
 def _joined(parent: str, path: str) -> str:
     return f"{parent}.{path}" if parent and path and not path.startswith("[") else f"{parent}{path}"
 
 
-def field_of(path: str, before: Any, after: Any, *, shown: bool = True) -> Field:
+def field_change(path: str, before: Any, after: Any, *, shown: bool = True) -> FieldChange:
     """Return one field that differs; None is one that is not there."""
-    change: Coming = "changed"
+    change: Presence = "changed"
     if before is None or after is None:
         change = "added" if before is None else "removed"
     if not shown or _HIDDEN.search(path):
-        return Field(path, change, "", "", shown=False)
-    was, will = ("" if value is None else _text(value) for value in (before, after))
-    if was == will:
-        return Field(path, change, "", "", shown=False)
-    return Field(path, change, *_cut(was, will), shown=True)
+        return FieldChange(path, change, "", "", shown=False)
+    old, new = ("" if value is None else _text(value) for value in (before, after))
+    if old == new:
+        return FieldChange(path, change, "", "", shown=False)
+    return FieldChange(path, change, *_cut(old, new), shown=True)
 
 
 def _text(value: Any) -> str:
-    text = json.dumps(scrubbed(value), ensure_ascii=False, sort_keys=True)
-    return _CREDENTIALS.sub(f"://{_HELD}@", text)
+    text = json.dumps(_scrubbed(value), ensure_ascii=False, sort_keys=True)
+    return _CREDENTIALS.sub(f"://{_OMITTED}@", text)
 
 
 def command_text(pod: WorkerPod) -> str:
@@ -62,27 +61,28 @@ def command_text(pod: WorkerPod) -> str:
     where none is written.
     """
     line = command_line(pod)
-    return shlex.join(scrubbed([*line.command, *line.args])) if line else ""
+    return shlex.join(_scrubbed([*line.command, *line.args])) if line else ""
 
 
-def scrubbed(value: Any) -> Any:
+def _scrubbed(value: Any) -> Any:
     """Return the value without blocks that are not shown, and without words that look like secrets, which
     args of engines may hold.
     """
     if isinstance(value, dict):
-        return {key: _HELD if key in _NOT_SHOWN and value[key] else scrubbed(value[key]) for key in value}
+        return {key: _OMITTED if key in _NOT_SHOWN and value[key] else _scrubbed(value[key]) for key in value}
     if isinstance(value, list):
-        secrets = {place for place, _ in in_arguments(value)}
-        return [_HELD if place in secrets else scrubbed(entry) for place, entry in enumerate(value)]
+        secrets = {position for position, _ in in_arguments(value)}
+        return [_OMITTED if position in secrets else _scrubbed(entry) for position, entry in enumerate(value)]
     is_word = isinstance(value, str) and value.startswith("-")
-    return _HELD if is_word and any(in_arguments([value])) else value
+    return _OMITTED if is_word and any(in_arguments([value])) else value
 
 
-def _cut(was: str, will: str) -> tuple[str, str]:
+def _cut(old: str, new: str) -> tuple[str, str]:
     """Return two texts shortened so that both show where they begin to differ."""
-    alike = next((place for place, (old, new) in enumerate(zip(was, will, strict=False)) if old != new), 0)
-    start = max(0, alike - _BEFORE) if max(len(was), len(will)) > _LONGEST else 0
-    return _window(was, start), _window(will, start)
+    pairs = enumerate(zip(old, new, strict=False))
+    alike = next((position for position, (one, other) in pairs if one != other), 0)
+    start = max(0, alike - _BEFORE) if max(len(old), len(new)) > _LONGEST else 0
+    return _window(old, start), _window(new, start)
 
 
 def _window(text: str, start: int) -> str:

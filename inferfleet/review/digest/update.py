@@ -1,7 +1,7 @@
 """The update that makes the base the version at hand: what it does, and what it would announce or refuse.
 
-What stands is what the base plans, whether its lock was written or not. The update is planned from there: a
-lock that came with the documents holds the moves already, and would tell of none.
+It begins with what the base plans, whether its lock was written or not: a lock that came with the documents
+holds the moves already, and would tell of none.
 """
 
 from collections import Counter
@@ -24,17 +24,21 @@ from inferfleet.fleet.decisions import Plan, changes
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.review.digest.standing import Workloads, standing
 from inferfleet.review.policy.enforcement import FleetState, policy_problems
+from inferfleet.serving.routes import KIND
+from inferfleet.serving.workload import bounds
 
 # Nothing is touched on clusters in these states.
 _UNTOUCHED = ("lost", "abandoned")
 _EDITED = "placement.lock says so"
+# Who writes the fields of objects, by its name in them.
+_MANAGER = "pulumi-kubernetes"
+Workloads = tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One version of a stack: documents and lock, what should exist by them, and what is odd about them.
+    """One version of a stack: documents and lock, what should exist by them, and what is to be said of them.
 
     Waivers of policies hold on its `day` or have ended. `config` is what the file of its settings holds, also
     for others than inferfleet. `lock_refused` is the error of an update that finds the lock as it is written
@@ -50,7 +54,7 @@ class Side:
     lock_refused: tuple[Problem, ...] = field(default=(), kw_only=True)
 
     @property
-    def standing(self) -> FleetState:
+    def state(self) -> FleetState:
         """Return what the next update finds of it."""
         plan = self.desired.plan
         return FleetState(self.documents, plan.lock.placements, plan.demands)
@@ -61,7 +65,7 @@ class Update:
     """An update from one side to the other.
 
     `lock` is what the base leaves behind. `desired` is what should exist afterwards, with a plan that tells
-    changes against that lock, and `workloads` are those that stand, by cluster, where the cluster stays.
+    changes against that lock, and `workloads` are those of the base, by cluster, where the cluster stays.
     `before` and `after` are the problems of both sides, located.
     """
 
@@ -88,18 +92,22 @@ def update_of(base: Side, head: Side) -> Update:
     """Return what an update does that finds the base deployed and healthy."""
     lock = replace(base.desired.plan.lock, seen=head.lock.seen)
     documents = head.documents
-    changed, cloud_problems = cloud_changes(documents, lock, clouds(head.desired))
-    replaced = {change.cluster for change in changed if not change.pool and change.kind != "removed"}
-    desired = replace(head.desired, plan=_since(lock, head), cloud_changes=changed)
+    in_cloud, cloud_problems = cloud_changes(documents, lock, clouds(head.desired))
+    replaced = {change.cluster for change in in_cloud if not change.pool and change.kind != "removed"}
+    desired = replace(head.desired, plan=_plan_since(lock, head), cloud_changes=in_cloud)
     workloads = {
-        name: there
-        for name, there in standing(base.desired).items()
+        name: of_cluster
+        for name, of_cluster in _healthy_workloads(base.desired).items()
         if name in documents.clusters
         and documents.clusters[name].spec.state not in _UNTOUCHED
         and name not in replaced
     }
-    here = [cluster for cluster in desired.clusters if cluster.connection.cluster in workloads]
-    leave = [gone for cluster in here for gone in leaving(cluster, workloads[cluster.connection.cluster])]
+    staying = [cluster for cluster in desired.clusters if cluster.connection.cluster in workloads]
+    leave = [
+        workload
+        for cluster in staying
+        for workload in leaving(cluster, workloads[cluster.connection.cluster])
+    ]
     desired = with_leaving(desired, documents, lock, leave)
     problems = [
         *head.notices,
@@ -107,11 +115,11 @@ def update_of(base: Side, head: Side) -> Update:
         *head.lock_refused,
         *refusals(head.desired, documents, head.lock, locked=False, preview=False),
         *cloud_problems,
-        *policy_problems(documents, lock, desired, today=head.day, before=base.standing),
+        *policy_problems(documents, lock, desired, today=head.day, before=base.state),
         *(
             problem
-            for cluster in here
-            for problem in _on_cluster(cluster, workloads[cluster.connection.cluster])
+            for cluster in staying
+            for problem in _cluster_problems(cluster, workloads[cluster.connection.cluster])
         ),
     ]
     return Update(
@@ -120,9 +128,111 @@ def update_of(base: Side, head: Side) -> Update:
         lock,
         desired,
         workloads,
-        before=_standing_problems(base, lock),
+        before=_problems_of_base(base, lock),
         after=of_severity(documents.located(problems), "error", "warning", "notice"),
     )
+
+
+def _plan_since(lock: Lock, head: Side) -> Plan:
+    """Return the plan of the head as one that was made from the lock, with its reasons for what moves.
+
+    Where the head's own lock is another, its documents are planned again from this one. That plan says why
+    replicas leave; a move that only the head's lock knows is one that somebody wrote there.
+    """
+    planned = head.desired.plan
+    if head.lock == lock:
+        return planned
+    again = plan(head.documents, lock, planned.demands)
+    every = changes(lock, planned.lock)
+    ending: Counter[str] = Counter()
+    for change in every:
+        ending[change.spot.deployment] += change.before - change.after
+    left: dict[Spot, str] = {}
+    for change in every:
+        if change.before <= change.after:
+            continue
+        if why := again.left.get(change.spot) or planned.left.get(change.spot):
+            left[change.spot] = why
+        elif again.lock.placements.get(change.spot, 0) != change.after:
+            left[change.spot] = _EDITED
+    rolls = {roll.spot: roll for roll in (*again.rolls, *planned.rolls)}
+    return replace(
+        planned,
+        changes=every,
+        left=left,
+        rolls=tuple(rolls[spot] for spot in sorted(rolls) if spot in planned.lock.placements),
+        unplaced=tuple(
+            replace(missing, running=max(0, min(missing.replicas, ending[missing.deployment])))
+            for missing in planned.unplaced
+        ),
+    )
+
+
+def _healthy_workloads(desired: Desired) -> dict[str, Workloads]:
+    """Return the Deployments and LeaderWorkerSets of each cluster, as its API server would list them.
+
+    Checks of clusters before an update take what these answer. They take this as well, so a digest says
+    offline what an update of a healthy fleet would say.
+    """
+    return {
+        cluster.connection.cluster: tuple(
+            _healthy(at_least(workload.manifest))
+            for workload in cluster.objects
+            if workload.kind in ("Deployment", KIND)
+        )
+        for cluster in desired.clusters
+    }
+
+
+def at_least(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the workload with the fewest replicas that may run: no document says how many do."""
+    scaling = bounds(manifest)
+    return {**manifest, "spec": {**manifest["spec"], "replicas": scaling[0]}} if scaling else manifest
+
+
+def _healthy(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the object with what a cluster adds: pods that are ready, and who wrote which field."""
+    managed = {"manager": _MANAGER, "fieldsV1": _managed_fields(manifest)}
+    return {
+        **manifest,
+        "metadata": {**manifest["metadata"], "managedFields": [managed]},
+        "status": {"readyReplicas": manifest["spec"].get("replicas", 1)},
+    }
+
+
+def _managed_fields(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys as Kubernetes notes who manages them; of lists, that they are managed."""
+    return {
+        f"f:{key}": _managed_fields(inner) if isinstance(inner, Mapping) else {}
+        for key, inner in value.items()
+        if key not in ("apiVersion", "kind", "name", "namespace")
+    }
+
+
+def _cluster_problems(cluster: DesiredCluster, workloads: Workloads) -> tuple[Problem, ...]:
+    """Return what an update would say of a cluster that holds these workloads."""
+    return (
+        *changed_in_place(cluster, workloads),
+        *remade(cluster, workloads),
+        *ports_ahead(cluster, workloads),
+        *picker_problems(cluster, workloads),
+        *scaled_otherwise(cluster, workloads),
+    )
+
+
+def _problems_of_base(base: Side, lock: Lock) -> tuple[Problem, ...]:
+    """Return what the base says once it is deployed: nothing of how it came about."""
+    settled = replace(base.desired.plan, changes=(), rolls=(), left={})
+    desired = replace(base.desired, plan=settled, cloud_changes=())
+    documents = base.documents
+    problems = [
+        *base.notices,
+        *announcements(desired, documents, lock, locked=False, preview=False),
+        *base.lock_refused,
+        *refusals(base.desired, documents, base.lock, locked=False, preview=False),
+        *policy_problems(documents, lock, desired, today=base.day, before=base.state),
+    ]
+    return of_severity(documents.located(problems), "error", "warning", "notice")
 
 
 def lock_after(base: Side | None, lock: Lock) -> Lock:
@@ -139,64 +249,3 @@ def lock_after(base: Side | None, lock: Lock) -> Lock:
 def clouds(desired: Desired) -> tuple[CloudCluster, ...]:
     """Return the clusters that the stack creates."""
     return tuple(cluster.connection.cloud for cluster in desired.clusters if cluster.connection.cloud)
-
-
-def _on_cluster(cluster: DesiredCluster, workloads: tuple[dict[str, Any], ...]) -> tuple[Problem, ...]:
-    """Return what an update would say of a cluster that holds these workloads."""
-    return (
-        *changed_in_place(cluster, workloads),
-        *remade(cluster, workloads),
-        *ports_ahead(cluster, workloads),
-        *picker_problems(cluster, workloads),
-        *scaled_otherwise(cluster, workloads),
-    )
-
-
-def _standing_problems(base: Side, lock: Lock) -> tuple[Problem, ...]:
-    """Return what the base says once it is deployed: nothing of how it came about."""
-    settled = replace(base.desired.plan, changes=(), rolls=(), left={})
-    desired = replace(base.desired, plan=settled, cloud_changes=())
-    documents = base.documents
-    problems = [
-        *base.notices,
-        *announcements(desired, documents, lock, locked=False, preview=False),
-        *base.lock_refused,
-        *refusals(base.desired, documents, base.lock, locked=False, preview=False),
-        *policy_problems(documents, lock, desired, today=base.day, before=base.standing),
-    ]
-    return of_severity(documents.located(problems), "error", "warning", "notice")
-
-
-def _since(lock: Lock, head: Side) -> Plan:
-    """Return the plan of the head as one that was made from the lock, with its reasons for what moves.
-
-    Where the head's own lock is another, its documents are planned again from this one. That plan says why
-    replicas leave; a move that only the head's lock knows is one that somebody wrote there.
-    """
-    planned = head.desired.plan
-    if head.lock == lock:
-        return planned
-    again = plan(head.documents, lock, planned.demands)
-    changed = changes(lock, planned.lock)
-    ending: Counter[str] = Counter()
-    for change in changed:
-        ending[change.spot.deployment] += change.before - change.after
-    left: dict[Spot, str] = {}
-    for change in changed:
-        if change.before <= change.after:
-            continue
-        if why := again.left.get(change.spot) or planned.left.get(change.spot):
-            left[change.spot] = why
-        elif again.lock.placements.get(change.spot, 0) != change.after:
-            left[change.spot] = _EDITED
-    rolls = {roll.spot: roll for roll in (*again.rolls, *planned.rolls)}
-    return replace(
-        planned,
-        changes=changed,
-        left=left,
-        rolls=tuple(rolls[spot] for spot in sorted(rolls) if spot in planned.lock.placements),
-        unplaced=tuple(
-            replace(missing, running=max(0, min(missing.replicas, ending[missing.deployment])))
-            for missing in planned.unplaced
-        ),
-    )

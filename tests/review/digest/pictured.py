@@ -9,9 +9,8 @@ from small_sides import PRICE, l4, model
 from inferfleet.clusters.status.status import status
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.documents.problems import Problem
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.picture.picture import picture
-from inferfleet.review.picture.values import Picture
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.picture import Picture, picture
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -55,7 +54,7 @@ def _workers(tensor: int) -> dict[str, object]:
 def pictured(clusters: int, *, live: bool = False) -> Picture:
     base = side(loaded(fleet(clusters, edited=False), "prod"))
     head = side(loaded(fleet(clusters, edited=True), "prod"), base=base)
-    compared = compared_stack("prod", base, head)
+    compared = stack_digest("prod", base, head)
     problems = head.documents.located(
         (
             *head.notices,

@@ -9,10 +9,23 @@ from small_sides import IMAGE, PRICE, STACK, head, head_with_lock, l4, model, pl
 
 from inferfleet.documents.problems import Problem, Where
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.digest.values.models import Drain, Image, Missing, Model, Picker, Place, Restart, Route
-from inferfleet.review.digest.values.nodes import Cluster, Cost, Pool, Use
-from inferfleet.review.digest.values.stack import Stack, Told
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.digest.values import (
+    ClassUse,
+    ClusterChange,
+    CostChange,
+    Drain,
+    ImageChange,
+    ListedProblem,
+    MissingReplicas,
+    ModelChange,
+    PickerChange,
+    PlaceChange,
+    PoolChange,
+    Restart,
+    RouteChange,
+    StackDigest,
+)
 
 EAST, WEST = place("east"), place("west")
 _ONE_POD = "it has one pod, and nothing serves there until the new one has loaded its model"
@@ -22,13 +35,13 @@ DRAINED = place("east", state="drained")
 
 def test_a_model_that_moves_says_from_where_to_where_and_why() -> None:
     base = standing(l4(), EAST, WEST, model())
-    made = compared_stack(STACK, base, head(base, l4(), DRAINED, WEST, model()))
+    made = stack_digest(STACK, base, head(base, l4(), DRAINED, WEST, model()))
     assert made.models == (
-        Model(
+        ModelChange(
             "ml/qwen", "changed", 1, 1, 2, False,
             places=(
-                Place("east/l4", 1, 0, "drained", 130, waits=False),
-                Place("west/l4", 0, 1, "", 0, waits=False),
+                PlaceChange("east/l4", 1, 0, "drained", 130, waits=False),
+                PlaceChange("west/l4", 0, 1, "", 0, waits=False),
             ),
             restarts=(), scales=(), rolls=(), pickers=(),
             told=("ml/qwen: east/l4 1 -> 0, west/l4 0 -> 1", "  leaves east/l4: drained"),
@@ -36,7 +49,7 @@ def test_a_model_that_moves_says_from_where_to_where_and_why() -> None:
     )  # fmt: skip
     assert made.drains == (Drain("east", "drained", 1, 0, ()),)
     assert made.clusters == (
-        Cluster("east", "changed", ("spec.state",), "cluster east is drained, and was active"),
+        ClusterChange("east", "changed", ("spec.state",), "cluster east is drained, and was active"),
     )
 
 
@@ -47,7 +60,7 @@ def test_a_model_that_fits_only_once_another_has_left_is_without_service_meanwhi
         return made
 
     base = standing(l4(), EAST, WEST, whole("first", "east"), whole("second", "west"))
-    made = compared_stack(STACK, base, head(base, l4(), EAST, WEST, whole("second", "east")))
+    made = stack_digest(STACK, base, head(base, l4(), EAST, WEST, whole("second", "east")))
     second, first = made.models
     assert (first.change, first.gap, second.change, second.gap) == ("removed", False, "changed", True)
     assert [place.waits for place in second.places] == [True, False]
@@ -60,7 +73,7 @@ def test_a_model_that_fits_only_once_another_has_left_is_without_service_meanwhi
 def test_a_model_that_is_wanted_and_loses_all_that_ran_has_a_gap(replicas: int) -> None:
     base = standing(l4(), EAST, WEST, model(replicas=replicas))
     gone = (place("east", state="abandoned"), place("west", state="abandoned"))
-    made = compared_stack(STACK, base, head(base, l4(), *gone, model(replicas=replicas, unplaced="Warn")))
+    made = stack_digest(STACK, base, head(base, l4(), *gone, model(replicas=replicas, unplaced="Warn")))
     [lost] = made.models
     assert (lost.before, lost.after, lost.gap) == (replicas, 0, True)
     assert [(one.deployment, one.replicas, one.running) for one in made.missing] == [
@@ -71,7 +84,7 @@ def test_a_model_that_is_wanted_and_loses_all_that_ran_has_a_gap(replicas: int) 
 def test_a_lock_that_comes_with_the_change_says_the_same() -> None:
     base = standing(l4(), EAST, WEST, model())
     documents = (l4(), DRAINED, WEST, model())
-    assert compared_stack(STACK, base, head_with_lock(base, *documents)) == compared_stack(
+    assert stack_digest(STACK, base, head_with_lock(base, *documents)) == stack_digest(
         STACK, base, head(base, *documents)
     )
 
@@ -80,16 +93,16 @@ def test_a_move_that_somebody_wrote_into_the_lock_is_told_as_that() -> None:
     base = standing(l4(), EAST, WEST, model())
     ((spot, replicas),) = base.lock.placements.items()
     moved = replace(base.lock, placements={spot._replace(cluster="west"): replicas})
-    made = compared_stack(STACK, base, side(base.documents, moved))
+    made = stack_digest(STACK, base, side(base.documents, moved))
     assert made.models[0].places == (
-        Place("east/l4", 1, 0, "placement.lock says so", 130, waits=False),
-        Place("west/l4", 0, 1, "", 0, waits=False),
+        PlaceChange("east/l4", 1, 0, "placement.lock says so", 130, waits=False),
+        PlaceChange("west/l4", 0, 1, "", 0, waits=False),
     )
 
 
 def test_replicas_that_cannot_leave_a_drained_cluster_are_named() -> None:
     base = standing(l4(), EAST, model())
-    made = compared_stack(STACK, base, head(base, l4(), DRAINED, model()))
+    made = stack_digest(STACK, base, head(base, l4(), DRAINED, model()))
     assert (made.models, made.drains) == (
         (),
         (Drain("east", "drained", 1, 1, ("1 replica of ml/qwen on east/l4",)),),
@@ -100,12 +113,12 @@ def test_replicas_that_cannot_leave_a_drained_cluster_are_named() -> None:
 
 def test_pods_restart_in_order_where_their_template_differs() -> None:
     base = standing(l4(), EAST, WEST, model(replicas=2))
-    made = compared_stack(STACK, base, head(base, l4(), EAST, WEST, model(replicas=2, image=NEXT)))
+    made = stack_digest(STACK, base, head(base, l4(), EAST, WEST, model(replicas=2, image=NEXT)))
     assert made.models[0].restarts == tuple(
         Restart(
             f"Deployment {cluster}/ml/qwen-decode-l4", "decode", 1, 1, order,
             ("spec.containers[engine].image",), _ONE_POD, True, 130,
-            (Image("containers[engine].image", IMAGE, NEXT),),
+            (ImageChange("containers[engine].image", IMAGE, NEXT),),
         )
         for order, cluster in enumerate(("east", "west"), start=1)
     )  # fmt: skip
@@ -119,14 +132,14 @@ def test_pods_restart_in_order_where_their_template_differs() -> None:
 def test_an_image_is_told_with_the_first_digits_of_its_digest() -> None:
     pinned = f"ghcr.io/acme/engine:v2@sha256:{'0123456789abcdef' * 4}"
     base = standing(l4(), EAST, model())
-    (changed,) = compared_stack(STACK, base, head(base, l4(), EAST, model(image=pinned))).models
+    (changed,) = stack_digest(STACK, base, head(base, l4(), EAST, model(image=pinned))).models
     short = "ghcr.io/acme/engine:v2@sha256:0123456789ab"
-    assert changed.restarts[0].images == (Image("containers[engine].image", IMAGE, short),)
+    assert changed.restarts[0].images == (ImageChange("containers[engine].image", IMAGE, short),)
 
 
 def test_a_model_that_is_removed_or_has_no_replicas_any_more_ends() -> None:
     base = standing(l4(), EAST, model("gone"), model("idle"), model("stays"))
-    made = compared_stack(STACK, base, head(base, l4(), EAST, model("idle", replicas=0), model("stays")))
+    made = stack_digest(STACK, base, head(base, l4(), EAST, model("idle", replicas=0), model("stays")))
     assert [(one.deployment, one.change, one.gap, one.ends) for one in made.models] == [
         ("ml/gone", "removed", False, True),
         ("ml/idle", "changed", False, True),
@@ -136,7 +149,7 @@ def test_a_model_that_is_removed_or_has_no_replicas_any_more_ends() -> None:
 def test_placements_of_a_model_restart_together_where_updates_wait_for_no_pods() -> None:
     base = standing(l4(), EAST, WEST, model(replicas=2), **{"await": "applied"})
     after = head(base, l4(), EAST, WEST, model(replicas=2, image=NEXT), **{"await": "applied"})
-    (changed,) = compared_stack(STACK, base, after).models
+    (changed,) = stack_digest(STACK, base, after).models
     assert [restart.order for restart in changed.restarts] == [1, 1]
 
 
@@ -149,7 +162,7 @@ def test_placements_of_a_model_restart_together_where_updates_wait_for_no_pods()
 )
 def test_nothing_is_a_gap_where_other_pods_serve(spec: dict[str, object], serving: str) -> None:
     base = standing(l4(), EAST, model(**spec))
-    made = compared_stack(STACK, base, head(base, l4(), EAST, model(image=NEXT, **spec)))
+    made = stack_digest(STACK, base, head(base, l4(), EAST, model(image=NEXT, **spec)))
     assert [(restart.serving, restart.gap) for restart in made.models[0].restarts] == [(serving, False)]
     assert not made.models[0].gap
 
@@ -167,13 +180,13 @@ def test_a_second_pool_of_the_cluster_takes_requests_unless_both_restart_at_once
         return made
 
     base = standing(l4(), east, whole(IMAGE), **{"await": waiting})
-    (changed,) = compared_stack(STACK, base, head(base, l4(), east, whole(NEXT), **{"await": waiting})).models
+    (changed,) = stack_digest(STACK, base, head(base, l4(), east, whole(NEXT), **{"await": waiting})).models
     assert [restart.gap for restart in changed.restarts] == gaps
 
 
 def test_values_of_fields_are_not_told() -> None:
     base = standing(l4(), EAST, model(env="one"))
-    made = compared_stack(STACK, base, head(base, l4(), EAST, model(env="canary-Zx81")))
+    made = stack_digest(STACK, base, head(base, l4(), EAST, model(env="canary-Zx81")))
     assert made.models[0].restarts[0].fields == ("spec.containers[engine].env[KEY].value",)
     assert "canary" not in repr(made)
 
@@ -186,26 +199,26 @@ def test_an_amount_written_otherwise_restarts_nothing() -> None:
         return made
 
     base = standing(l4(), EAST, asking("2"))
-    assert compared_stack(STACK, base, head(base, l4(), EAST, asking("2000m"))).state == "unchanged"
+    assert stack_digest(STACK, base, head(base, l4(), EAST, asking("2000m"))).state == "unchanged"
 
 
 def test_a_picker_that_is_replaced_says_what_is_another_in_it() -> None:
     base = standing(l4(), EAST, model())
     picked = model(endpointPicker={"resources": {"requests": {"cpu": "2"}}})
-    made = compared_stack(STACK, base, head(base, l4(), EAST, picked))
-    assert made.models[0].pickers == (Picker("east", ("resources",), False),)
+    made = stack_digest(STACK, base, head(base, l4(), EAST, picked))
+    assert made.models[0].pickers == (PickerChange("east", ("resources",), False),)
 
 
 def test_nodes_cost_what_their_class_says_and_unknown_stays_unknown() -> None:
     base = standing(l4(PRICE), EAST, model())
-    made = compared_stack(STACK, base, head(base, l4(PRICE), place("east", 3), model(replicas=2)))
+    made = stack_digest(STACK, base, head(base, l4(PRICE), place("east", 3), model(replicas=2)))
     assert (made.uses, made.costs, made.unpriced) == (
-        (Use("l4", (1, 2), (1, 3), ("4.00", "12.00"), "USD", ""),),
-        (Cost("USD", "4.00", "12.00"),),
+        (ClassUse("l4", (1, 2), (1, 3), ("4.00", "12.00"), "USD", ""),),
+        (CostChange("USD", "4.00", "12.00"),),
         (0, 0),
     )
     assert made.pools == (
-        Pool(
+        PoolChange(
             "east",
             "l4",
             "changed",
@@ -216,9 +229,9 @@ def test_nodes_cost_what_their_class_says_and_unknown_stays_unknown() -> None:
         ),
     )
     base = standing(l4(), EAST, model())
-    unknown = compared_stack(STACK, base, head(base, l4(), place("east", 3), model()))
+    unknown = stack_digest(STACK, base, head(base, l4(), place("east", 3), model()))
     assert (unknown.uses, unknown.costs, unknown.unpriced) == (
-        (Use("l4", (1, 1), (1, 3), ("", ""), "", ""),),
+        (ClassUse("l4", (1, 1), (1, 3), ("", ""), "", ""),),
         (),
         (1, 3),
     )
@@ -230,8 +243,8 @@ def test_routes_and_weights_of_services_that_change_are_told() -> None:
     after = head(
         base, l4(), EAST, model(replicas=2), model("gemma", replicas=3), service("chat", qwen=3, gemma=1)
     )
-    assert compared_stack(STACK, base, after).services == (
-        Route(
+    assert stack_digest(STACK, base, after).services == (
+        RouteChange(
             "ml/chat", "east", ("ml/gemma 1", "ml/qwen 1"), ("ml/gemma 1", "ml/qwen 3"),
             ("rules[0].backendRefs[qwen].weight",),
         ),
@@ -240,39 +253,39 @@ def test_routes_and_weights_of_services_that_change_are_told() -> None:
 
 def test_replicas_without_a_place_are_told_once_with_what_would_place_them() -> None:
     base = standing(l4(), EAST, model())
-    made = compared_stack(STACK, base, head(base, l4(), EAST, model(replicas=6)))
+    made = stack_digest(STACK, base, head(base, l4(), EAST, model(replicas=6)))
     (missing,) = made.missing
-    assert missing == Missing("ml/qwen", 2, 0, False, missing.told)
+    assert missing == MissingReplicas("ml/qwen", 2, 0, False, missing.told)
     assert missing.told.startswith("2 of 6 replicas of ml/qwen found no place")
     assert made.state == "changed"
 
 
 def test_a_warning_on_another_line_is_the_same_and_one_that_goes_is_told() -> None:
     base = standing(l4(), EAST, model("a"), model("b"))
-    said = Told("warning", "odd", "Mend it", "a.yaml", 3, "", new=True)
+    said = ListedProblem("warning", "odd", "Mend it", "a.yaml", 3, "", new=True)
     problem = Problem("odd", "Mend it", where=Where("a.yaml", 3), severity="warning")
     moved = replace(problem, where=Where("a.yaml", 9))
     with_warning, elsewhere = replace(base, notices=(problem,)), replace(base, notices=(moved,))
-    assert compared_stack(STACK, base, with_warning).problems[0] == said
-    assert compared_stack(STACK, with_warning, base).gone[0].what == "odd"
-    same = compared_stack(STACK, with_warning, elsewhere)
+    assert stack_digest(STACK, base, with_warning).problems[0] == said
+    assert stack_digest(STACK, with_warning, base).gone[0].what == "odd"
+    same = stack_digest(STACK, with_warning, elsewhere)
     assert (same.state, same.gone, same.problems[0]) == ("unchanged", (), replace(said, line=9, new=False))
 
 
 def test_errors_of_the_head_are_told_and_those_of_the_base_leave_nothing_to_compare() -> None:
     here = standing(l4(), EAST, model())
     wrong = Problem("field engin is unknown", "Remove it", "spec.engin", Where("a.yaml", 3))
-    told = Told("error", wrong.what, wrong.next_step, "a.yaml", 3, "spec.engin", new=True)
-    assert compared_stack(STACK, here, (wrong,)) == Stack(STACK, "refused", problems=(told,))
-    assert compared_stack(STACK, (wrong,), (wrong,)).problems == (replace(told, new=False),)
-    alone = compared_stack(STACK, (wrong,), here)
+    told = ListedProblem("error", wrong.what, wrong.next_step, "a.yaml", 3, "spec.engin", new=True)
+    assert stack_digest(STACK, here, (wrong,)) == StackDigest(STACK, "refused", problems=(told,))
+    assert stack_digest(STACK, (wrong,), (wrong,)).problems == (replace(told, new=False),)
+    alone = stack_digest(STACK, (wrong,), here)
     assert (alone.state, alone.gone, alone.models) == ("not compared", (replace(told, new=False),), ())
 
 
 def test_a_lost_cluster_is_not_touched() -> None:
     base = standing(l4(), EAST, WEST, model(replicas=2))
     lost = place("east", state="lost")
-    made = compared_stack(STACK, base, head(base, l4(), lost, WEST, model(replicas=2, image=NEXT)))
+    made = stack_digest(STACK, base, head(base, l4(), lost, WEST, model(replicas=2, image=NEXT)))
     assert {resource.resource for resource in made.resources} == {"Deployment west/ml/qwen-decode-l4"}
     assert made.drains == (Drain("east", "lost", 1, 1, ("1 replica of ml/qwen on east/l4",)),)
 
@@ -280,15 +293,15 @@ def test_a_lost_cluster_is_not_touched() -> None:
 def test_a_lock_that_was_not_committed_refuses_a_stack_that_is_locked() -> None:
     base = standing(l4(), EAST, WEST, model(), locked=True)
     after = head(base, l4(), EAST, WEST, model(replicas=2), locked=True)
-    made = compared_stack(STACK, base, after)
+    made = stack_digest(STACK, base, after)
     assert made.state == "refused"
     assert made.problems[0].what.startswith("placement.lock does not match the documents")
     with_lock = head_with_lock(base, l4(), EAST, WEST, model(replicas=2), locked=True)
-    assert compared_stack(STACK, base, with_lock).state == "changed"
+    assert stack_digest(STACK, base, with_lock).state == "changed"
 
 
 def test_equal_sides_have_nothing_to_tell_also_without_a_lock() -> None:
     documents = standing(l4(PRICE), EAST, WEST, model(replicas=2)).documents
     here = side(documents, Lock(stack=STACK))
-    made = compared_stack(STACK, here, side(documents, base=here))
-    assert made == Stack(STACK, "unchanged", unpriced=(0, 0), problems=made.problems)
+    made = stack_digest(STACK, here, side(documents, base=here))
+    assert made == StackDigest(STACK, "unchanged", unpriced=(0, 0), problems=made.problems)

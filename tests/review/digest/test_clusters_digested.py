@@ -5,8 +5,8 @@ from gke_edits_stack import kind
 from gke_fleet import gke
 from small_sides import STACK, head, standing
 
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.digest.values.nodes import Pool
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.digest.values import PoolChange
 
 PLAIN = kind("plain", "g2-standard-8", "nvidia-l4", 1, product="NVIDIA L4")
 WHY = "region (location us-east5 -> us-east4)"
@@ -25,12 +25,12 @@ def policy() -> Document:
 
 def test_pools_of_a_cluster_that_is_replaced_are_replaced_with_it() -> None:
     base = standing(PLAIN, east("us-east5"))
-    made = compared_stack(STACK, base, head(base, PLAIN, east("us-east4")))
+    made = stack_digest(STACK, base, head(base, PLAIN, east("us-east4")))
     assert [cluster.told for cluster in made.clusters] == [
         f"cluster east is replaced: {WHY}; the old one is deleted with everything on it"
     ]
     assert made.pools == (
-        Pool(
+        PoolChange(
             "east", "l4", "replaced", 1, 1, ("region",), f"pool east/l4 is replaced: {WHY}; with its cluster"
         ),
     )
@@ -43,6 +43,6 @@ def test_pools_of_a_cluster_that_is_replaced_are_replaced_with_it() -> None:
 
 def test_policies_on_the_change_of_pools_see_it() -> None:
     base = standing(PLAIN, east("us-east5"), policy())
-    made = compared_stack(STACK, base, head(base, PLAIN, east("us-east4"), policy()))
+    made = stack_digest(STACK, base, head(base, PLAIN, east("us-east4"), policy()))
     (problem,) = [problem for problem in made.problems if problem.severity == "error"]
     assert problem.what.startswith("pool east/l4 breaks policy pools")

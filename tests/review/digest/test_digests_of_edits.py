@@ -8,8 +8,8 @@ from digested import ON_CLUSTER, claims, digested, standing, without_groups
 from gke_edits import Edit
 from golden import EDITS, file, text
 
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.digest.values.stack import Stack
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.digest.values import StackDigest
 
 EVERY = [(stack, edit) for stack, edits in EDITS.items() for edit in edits]
 
@@ -62,6 +62,6 @@ def _agree(named: str, forced: str) -> bool:
 @pytest.mark.parametrize("stack", EDITS)
 def test_nothing_changes_without_an_edit(stack: str) -> None:
     base = standing(stack)
-    made = compared_stack(stack, base, base)
+    made = stack_digest(stack, base, base)
     told = tuple(problem for problem in made.problems if not problem.new)
-    assert made == Stack(stack, "unchanged", unpriced=made.unpriced, problems=told)
+    assert made == StackDigest(stack, "unchanged", unpriced=made.unpriced, problems=told)

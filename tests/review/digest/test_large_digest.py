@@ -6,8 +6,8 @@ from small_sides import PRICE, l4, model
 from work import counted_calls
 
 from inferfleet.cli.show.digest.markdown import MOST, markdown
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.digest.values.stack import Digest
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.digest.values import Digest
 
 CLUSTERS, MODELS = 300, 100
 NEXT = "docker.io/vllm/vllm-openai:v0.31.0"
@@ -31,7 +31,7 @@ def test_a_change_of_300_clusters_fits_into_a_comment() -> None:
     base = side(loaded(_fleet(edited=False), "prod"))
     documents = loaded(_fleet(edited=True), "prod")
     head, planned = counted_calls(lambda: side(documents, base=base))
-    stack, comparing = counted_calls(lambda: compared_stack("prod", base, head))
+    stack, comparing = counted_calls(lambda: stack_digest("prod", base, head))
     text, writing = counted_calls(
         lambda: markdown(Digest("0" * 40, "1" * 40, "", False, "", (), 0, (), (stack,)))
     )

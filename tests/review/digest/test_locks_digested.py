@@ -8,10 +8,9 @@ from digested import side
 from small_sides import STACK, head, l4, model, place, standing
 
 from inferfleet.cli.show.digest.sections import sections
-from inferfleet.review.digest.compare import compared_stack
+from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.digest.update import Side
-from inferfleet.review.digest.values.stack import Stack
-from inferfleet.review.digest.values.written import Field, Written
+from inferfleet.review.digest.values import DocumentChange, FieldChange, StackDigest
 
 FLEET = (l4(), place("east"), model())
 ONE, OTHER = "6e0c0d4e-1f0b-4b8e-9a55-0a1b2c3d4e5f", "7f1d1e5f-2a1c-5c9f-8b66-1b2c3d4e5f60"
@@ -23,8 +22,8 @@ def with_line(before: Side, **fields: Any) -> Side:
     return side(before.documents, replace(lock, clusters=clusters))
 
 
-def digested(before: Side, after: Side) -> Stack:
-    made = compared_stack(STACK, before, after)
+def digested(before: Side, after: Side) -> StackDigest:
+    made = stack_digest(STACK, before, after)
     assert made.resources == ()
     return made
 
@@ -35,29 +34,29 @@ def digested(before: Side, after: Side) -> Stack:
         (
             ONE,
             None,
-            Field("clusters.east.uid", "removed", f'"{ONE}"', "", shown=True),
+            FieldChange("clusters.east.uid", "removed", f'"{ONE}"', "", shown=True),
             f'is gone, and was "{ONE}": the next update takes whatever cluster answers',
         ),
         (
             ONE,
             OTHER,
-            Field("clusters.east.uid", "changed", f'"{ONE}"', f'"{OTHER}"', shown=True),
+            FieldChange("clusters.east.uid", "changed", f'"{ONE}"', f'"{OTHER}"', shown=True),
             f'is "{OTHER}", and was "{ONE}": the next update is refused unless the cluster that answers has '
             "the new one",
         ),
         (
             None,
             ONE,
-            Field("clusters.east.uid", "added", "", f'"{ONE}"', shown=True),
+            FieldChange("clusters.east.uid", "added", "", f'"{ONE}"', shown=True),
             f'is new: "{ONE}": the next update is refused unless the cluster that answers has it',
         ),
     ],
 )
 def test_another_uid_of_a_cluster_is_told_with_what_the_next_update_does(
-    before: str | None, after: str | None, field: Field, said: str
+    before: str | None, after: str | None, field: FieldChange, said: str
 ) -> None:
     made = digested(with_line(standing(*FLEET), uid=before), with_line(standing(*FLEET), uid=after))
-    assert (made.state, made.written) == ("changed", (Written("Lock", STACK, "changed", (field,)),))
+    assert (made.state, made.written) == ("changed", (DocumentChange("Lock", STACK, "changed", (field,)),))
     (section,) = [section for section in sections(made) if section.title.startswith("Settings")]
     assert (section.opened, tuple(entry.replace("<!-- -->", "") for entry in section.entries)) == (
         True,
@@ -68,7 +67,7 @@ def test_another_uid_of_a_cluster_is_told_with_what_the_next_update_does(
 def test_a_line_that_no_plan_makes_so_is_told() -> None:
     made = digested(standing(*FLEET), with_line(standing(*FLEET), protected=True))
     (entry,) = made.written
-    assert entry.fields == (Field("clusters.east.protected", "added", "", "true", shown=True),)
+    assert entry.fields == (FieldChange("clusters.east.protected", "added", "", "true", shown=True),)
 
 
 def test_a_line_of_a_cluster_that_is_cut_is_told() -> None:
@@ -76,17 +75,17 @@ def test_a_line_of_a_cluster_that_is_cut_is_told() -> None:
     made = digested(before, side(before.documents, replace(before.lock, clusters={})))
     (entry,) = made.written
     line = f'{{"source": "Existing", "uid": "{ONE}"}}'
-    assert entry.fields == (Field("clusters.east", "removed", line, "", shown=True),)
+    assert entry.fields == (FieldChange("clusters.east", "removed", line, "", shown=True),)
 
 
 @pytest.mark.parametrize(
     ("nodes", "field"),
     [
-        (9, Field("pools.east/l4.nodes", "changed", "1", "9", shown=True)),
-        (None, Field("pools.east/l4", "removed", '{"nodes": 1}', "", shown=True)),
+        (9, FieldChange("pools.east/l4.nodes", "changed", "1", "9", shown=True)),
+        (None, FieldChange("pools.east/l4", "removed", '{"nodes": 1}', "", shown=True)),
     ],
 )
-def test_nodes_of_a_pool_that_no_document_has_are_told(nodes: int | None, field: Field) -> None:
+def test_nodes_of_a_pool_that_no_document_has_are_told(nodes: int | None, field: FieldChange) -> None:
     """With more than it has the pool would seem to have shrunk, and be left by what runs there."""
     before = standing(*FLEET)
     known = {"east/l4": nodes} if nodes else {}

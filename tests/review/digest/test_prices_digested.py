@@ -4,8 +4,8 @@ from documents import API, Document
 from small_sides import PRICE, STACK, head, l4, model, place, standing
 
 from inferfleet.cli.show.digest.sections import differences, sections
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.digest.values.nodes import Cost, Use
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.digest.values import ClassUse, CostChange
 
 REST = (place("east", nodes=2), model())
 
@@ -17,8 +17,8 @@ def policy(cel: str) -> Document:
 
 def test_a_price_that_goes_saves_nothing_and_is_warned_of() -> None:
     base = standing(l4(PRICE), *REST)
-    made = compared_stack(STACK, base, head(base, l4(), *REST))
-    assert made.uses == (Use("l4", (1, 1), (2, 2), ("8.00", ""), "USD", ""),)
+    made = stack_digest(STACK, base, head(base, l4(), *REST))
+    assert made.uses == (ClassUse("l4", (1, 1), (2, 2), ("8.00", ""), "USD", ""),)
     assert (made.costs, made.unpriced, differences(made)) == ((), (0, 2), ())
     (warning,) = [problem for problem in made.problems if problem.severity == "warning" and problem.new]
     assert (warning.path, warning.what) == (
@@ -35,17 +35,17 @@ def test_a_price_that_goes_saves_nothing_and_is_warned_of() -> None:
 
 def test_nodes_that_go_with_their_price_are_saved() -> None:
     base = standing(l4(PRICE), *REST)
-    made = compared_stack(STACK, base, head(base, l4(PRICE), place("east"), model()))
-    assert made.costs == (Cost("USD", "8.00", "4.00"),)
+    made = stack_digest(STACK, base, head(base, l4(PRICE), place("east"), model()))
+    assert made.costs == (CostChange("USD", "8.00", "4.00"),)
 
 
 def test_policies_see_no_cost_where_a_price_went_before_or_after() -> None:
     """As of a class that never had one: what is not known is neither more nor less than before."""
     seen = policy("stack.cost == 0.0 && stack.costBefore == 0.0 && fleet.models.all(m, m.costBefore == 0.0)")
     base = standing(l4(PRICE), *REST, policy("true"))
-    made = compared_stack(STACK, base, head(base, l4(), *REST, seen))
+    made = stack_digest(STACK, base, head(base, l4(), *REST, seen))
     assert [problem.what for problem in made.problems if problem.severity == "error"] == []
     strict = policy("stack.unpriced <= stack.unpricedBefore")
-    made = compared_stack(STACK, base, head(base, l4(), *REST, strict))
+    made = stack_digest(STACK, base, head(base, l4(), *REST, strict))
     (problem,) = [problem for problem in made.problems if problem.severity == "error"]
     assert "stack.unpriced is 2, stack.unpricedBefore is 0" in problem.what

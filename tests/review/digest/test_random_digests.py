@@ -9,9 +9,9 @@ from digested import side
 from bench.fleets import fleet
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.review.digest.compare import compared_stack
+from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.digest.update import Side
-from inferfleet.review.digest.values.stack import Stack
+from inferfleet.review.digest.values import StackDigest
 
 # Of others some deployment suits no cluster, which is refused.
 SEEDS = (0, 2, 3, 5)
@@ -47,9 +47,9 @@ def _edited(documents: Documents, seed: int) -> Documents:
 def test_equal_sides_have_nothing_to_tell(seed: int, locked: bool) -> None:
     documents = _fleet(seed)
     base = _written(documents) if locked else side(documents, Lock(stack=documents.settings.stack))
-    made = compared_stack("bench", base, side(documents, base=base))
+    made = stack_digest("bench", base, side(documents, base=base))
     assert not any(told.new for told in made.problems)
-    assert made == Stack("bench", "unchanged", unpriced=made.unpriced, problems=made.problems)
+    assert made == StackDigest("bench", "unchanged", unpriced=made.unpriced, problems=made.problems)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -57,7 +57,7 @@ def test_the_way_back_undoes_the_way_there(seed: int) -> None:
     documents = _fleet(seed)
     base = _written(documents)
     head = _written_after(base, _edited(documents, seed))
-    there, back = compared_stack("bench", base, head), compared_stack("bench", head, base)
+    there, back = stack_digest("bench", base, head), stack_digest("bench", head, base)
     assert {made.resource: OPPOSITE[made.operation] for made in there.resources} == {
         made.resource: made.operation for made in back.resources
     }

@@ -6,12 +6,10 @@ import pytest
 from documents import Document
 from small_sides import STACK, head, l4, model, place, standing
 
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.digest.values.models import Scale
-from inferfleet.review.digest.values.nodes import Resource
-from inferfleet.review.digest.values.stack import Stack
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.digest.values import ResourceChange, Scale, StackDigest
 
-SCALER = Resource("HorizontalPodAutoscaler east/ml/qwen-decode-l4", "create", ())
+SCALER = ResourceChange("HorizontalPodAutoscaler east/ml/qwen-decode-l4", "create", ())
 WORKLOAD = "Deployment east/ml/qwen-decode-l4"
 
 
@@ -22,18 +20,18 @@ def scaled(least: int, most: int, **more: Any) -> Document:
     return made
 
 
-def changed(before: Document, after: Document) -> Stack:
+def changed(before: Document, after: Document) -> StackDigest:
     base = standing(l4(), place("east"), before)
-    return compared_stack(STACK, base, head(base, l4(), place("east"), after))
+    return stack_digest(STACK, base, head(base, l4(), place("east"), after))
 
 
 def test_a_range_in_place_of_a_number_restarts_nothing_and_adds_room() -> None:
     made = changed(model(), scaled(1, 3))
     [of_model] = made.models
     assert made.resources == (
-        Resource(WORKLOAD, "update", ("metadata.annotations",)),
+        ResourceChange(WORKLOAD, "update", ("metadata.annotations",)),
         SCALER,
-        Resource("PodDisruptionBudget east/ml/qwen-decode", "create", ()),
+        ResourceChange("PodDisruptionBudget east/ml/qwen-decode", "create", ()),
     )
     assert (of_model.restarts, of_model.scales, of_model.gap, of_model.told) == (
         (),
@@ -46,8 +44,8 @@ def test_a_range_in_place_of_a_number_restarts_nothing_and_adds_room() -> None:
 def test_other_bounds_change_no_number_of_pods() -> None:
     made = changed(scaled(1, 3), scaled(2, 3))
     assert made.resources == (
-        Resource(WORKLOAD, "update", ('metadata.annotations["inferfleet.dev/replicas"]',)),
-        Resource(SCALER.resource, "update", ("spec.minReplicas",)),
+        ResourceChange(WORKLOAD, "update", ('metadata.annotations["inferfleet.dev/replicas"]',)),
+        ResourceChange(SCALER.resource, "update", ("spec.minReplicas",)),
     )
     assert [one.scales for one in made.models] == []
 
@@ -68,8 +66,8 @@ def test_a_restart_is_of_as_many_pods_as_there_may_be_and_the_fewest_serve(least
 def test_a_larger_range_adds_room_and_no_pods() -> None:
     made = changed(scaled(1, 3), scaled(1, 4))
     assert made.resources == (
-        Resource(WORKLOAD, "update", ('metadata.annotations["inferfleet.dev/replicas"]',)),
-        Resource(SCALER.resource, "update", ("spec.maxReplicas",)),
+        ResourceChange(WORKLOAD, "update", ('metadata.annotations["inferfleet.dev/replicas"]',)),
+        ResourceChange(SCALER.resource, "update", ("spec.maxReplicas",)),
     )
     [of_model] = made.models
     assert (of_model.scales, of_model.restarts) == ((), ())

@@ -4,18 +4,17 @@ import pytest
 from small_sides import PRICE, STACK, l4, model, place, standing
 
 from inferfleet.documents.problems import Problem
-from inferfleet.review.digest.compare import Version, compared_stack
-from inferfleet.review.digest.values.nodes import Cost
-from inferfleet.review.digest.values.stack import Stack, Told
+from inferfleet.review.digest.comparison import Version, stack_digest
+from inferfleet.review.digest.values import CostChange, ListedProblem, StackDigest
 
 EAST, WEST = place("east"), place("west")
 
 
 def test_a_new_stack_has_all_of_its_models() -> None:
-    made = compared_stack(STACK, None, standing(l4(PRICE), EAST, model()))
+    made = stack_digest(STACK, None, standing(l4(PRICE), EAST, model()))
     (changed,) = made.models
     assert (made.state, changed.change, changed.before, changed.after) == ("added", "added", 0, 1)
-    assert made.costs == (Cost("USD", "0.00", "4.00"),)
+    assert made.costs == (CostChange("USD", "0.00", "4.00"),)
     assert {resource.operation for resource in made.resources} == {"create"}
 
 
@@ -28,7 +27,7 @@ def test_a_new_stack_has_all_of_its_models() -> None:
     ],
 )
 def test_of_a_stack_that_is_gone_no_deletion_is_told_but_what_runs_on(base: Version, has: str) -> None:
-    said = Told(
+    said = ListedProblem(
         "warning",
         f"stack {STACK} is gone from the project, and that deletes nothing: no update runs for it any more, "
         f"so what the last one left runs on{has}",
@@ -40,4 +39,4 @@ def test_of_a_stack_that_is_gone_no_deletion_is_told_but_what_runs_on(base: Vers
         "",
         new=True,
     )
-    assert compared_stack(STACK, base, None) == Stack(STACK, "removed", problems=(said,))
+    assert stack_digest(STACK, base, None) == StackDigest(STACK, "removed", problems=(said,))

@@ -9,12 +9,11 @@ from documents import API, Document
 from small_sides import STACK, head, l4, model, place, standing
 
 from inferfleet.cli.show.digest.sections import sections
-from inferfleet.review.digest.compare import compared_stack
-from inferfleet.review.digest.settings import setting_fields
-from inferfleet.review.digest.texts import field_of, fields
+from inferfleet.review.digest.comparison import stack_digest
+from inferfleet.review.digest.fields import setting_fields
+from inferfleet.review.digest.texts import field_change, field_changes
 from inferfleet.review.digest.update import Side
-from inferfleet.review.digest.values.stack import Stack
-from inferfleet.review.digest.values.written import Field, Waiver, Written
+from inferfleet.review.digest.values import DocumentChange, FieldChange, StackDigest, WaiverChange
 
 NEXT = "docker.io/vllm/vllm-openai:v0.31.0"
 FLEET = (l4(), place("east"), model())
@@ -30,13 +29,13 @@ def waiver(**spec: Any) -> Document:
     return {"apiVersion": API, "kind": "Waiver", "metadata": {"name": "w"}, "spec": exception}
 
 
-def changed(path: str, before: str, after: str) -> Field:
-    return Field(path, "changed", before, after, shown=True)
+def changed(path: str, before: str, after: str) -> FieldChange:
+    return FieldChange(path, "changed", before, after, shown=True)
 
 
-def digested(before: tuple[Document, ...], after: tuple[Document, ...]) -> Stack:
+def digested(before: tuple[Document, ...], after: tuple[Document, ...]) -> StackDigest:
     base = standing(*before)
-    return compared_stack(STACK, base, head(base, *after))
+    return stack_digest(STACK, base, head(base, *after))
 
 
 def connected(**existing: Any) -> Document:
@@ -81,13 +80,13 @@ def connected(**existing: Any) -> Document:
     ],
 )
 def test_what_no_object_has_is_told(
-    before: Document, after: Document, kind: str, name: str, field: Field
+    before: Document, after: Document, kind: str, name: str, field: FieldChange
 ) -> None:
     others = [document for document in FLEET if document["kind"] != before["kind"]]
     made = digested((*others, before), (*others, after))
     (entry,) = made.written
     assert (made.state, made.resources) == ("changed", ())
-    assert entry == Written(kind, name, "changed", (field,))  # type: ignore[arg-type]
+    assert entry == DocumentChange(kind, name, "changed", (field,))  # type: ignore[arg-type]
 
 
 def test_a_policy_that_goes_is_told_with_what_it_asked_for() -> None:
@@ -105,9 +104,11 @@ def test_a_policy_that_leaves_the_folder_of_all_stacks_is_told() -> None:
     """Whoever edits the stack could waive it from then on."""
     base = standing(*FLEET, policy())
     of_all = replace(base.documents, of_all_stacks=frozenset({("Policy", "small")}))
-    made = compared_stack(STACK, replace(base, documents=of_all), base)
+    made = stack_digest(STACK, replace(base, documents=of_all), base)
     assert made.written == (
-        Written("Policy", "small", "changed", (changed("folder", '"policies"', '"that of the stack"'),)),
+        DocumentChange(
+            "Policy", "small", "changed", (changed("folder", '"policies"', '"that of the stack"'),)
+        ),
     )
 
 
@@ -115,7 +116,7 @@ def test_what_shapes_pods_is_told_by_what_becomes_of_them_and_a_priority_beside_
     made = digested(FLEET, (l4(), place("east"), model(image=NEXT, priority=7)))
     assert [restart.fields for restart in made.models[0].restarts] == [("spec.containers[engine].image",)]
     assert made.written == (
-        Written("ModelDeployment", "ml/qwen", "changed", (changed("spec.priority", "0", "7"),)),
+        DocumentChange("ModelDeployment", "ml/qwen", "changed", (changed("spec.priority", "0", "7"),)),
     )
 
 
@@ -126,7 +127,7 @@ def test_of_pods_that_do_not_run_the_field_is_told_without_its_value() -> None:
     ).written
     (field,) = entry.fields
     path = "spec.workers.template.spec.containers[engine].env[KEY].value"
-    assert field == Field(path, "changed", "", "", shown=False)
+    assert field == FieldChange(path, "changed", "", "", shown=False)
 
 
 def test_a_waiver_has_a_section_of_its_own_that_is_open() -> None:
@@ -135,7 +136,7 @@ def test_a_waiver_has_a_section_of_its_own_that_is_open() -> None:
     assert line
     assert (made.state, made.written) == ("changed", ())
     assert made.waivers == (
-        Waiver("w", "added", "small", "ml/qwen", "2026-12-31", "a launch", line.file, line.line),
+        WaiverChange("w", "added", "small", "ml/qwen", "2026-12-31", "a launch", line.file, line.line),
     )
     section = next(section for section in sections(made) if section.title == "Waivers of policies")
     assert (section.opened, section.entries) == (
@@ -187,12 +188,12 @@ def test_settings_of_all_programs_are_told() -> None:
         for side in (0, 1)
     )
     assert setting_fields(old, {**new, "environment": ["acme/prod"]}) == (
-        Field("environment", "added", "", '["acme/prod"]', shown=True),
+        FieldChange("environment", "added", "", '["acme/prod"]', shown=True),
         changed("gcp:project", '"acme-dev"', '"acme-prod"'),
         changed("inferfleet:locked", '"false"', '"true"'),
-        Field("inferfleet:trustRepositoryKubeconfigs", "added", "", "true", shown=True),
-        Field("kubernetes:enableServerSideApply", "added", "", '"false"', shown=True),
-        Field("pulumi:disable-default-providers", "removed", '["kubernetes", "gcp"]', "", shown=True),
+        FieldChange("inferfleet:trustRepositoryKubeconfigs", "added", "", "true", shown=True),
+        FieldChange("kubernetes:enableServerSideApply", "added", "", '"false"', shown=True),
+        FieldChange("pulumi:disable-default-providers", "removed", '["kubernetes", "gcp"]', "", shown=True),
     )
 
 
@@ -226,7 +227,7 @@ def test_another_secret_is_told_as_another_value() -> None:
         for value in ("canary-1", {"secure": "canary-2"})
     )
     path = 'inferfleet:secrets["ml/hf"].token'
-    assert setting_fields(old, new) == (Field(path, "changed", "", "", shown=False),)
+    assert setting_fields(old, new) == (FieldChange(path, "changed", "", "", shown=False),)
 
 
 def test_a_key_without_a_namespace_is_the_setting_that_pulumi_takes_it_for() -> None:
@@ -237,7 +238,7 @@ def test_a_key_without_a_namespace_is_the_setting_that_pulumi_takes_it_for() -> 
 def test_settings_of_a_side_come_first() -> None:
     base = standing(*FLEET)
     other: Side = replace(head(base, *FLEET, policy()), config={"config": {"gcp:project": "acme"}})
-    made = compared_stack(STACK, base, other)
+    made = stack_digest(STACK, base, other)
     assert [(entry.kind, entry.change) for entry in made.written] == [
         ("Settings", "changed"),
         ("Policy", "added"),
@@ -248,14 +249,14 @@ def test_settings_of_a_side_come_first() -> None:
 
 def test_user_and_password_of_a_url_are_never_shown() -> None:
     before, after = "http://traces:one@otel:4317", "http://traces:two@other:4317"
-    assert field_of("spec.serving.tracing.endpoint", before, after) == Field(
+    assert field_change("spec.serving.tracing.endpoint", before, after) == FieldChange(
         "spec.serving.tracing.endpoint",
         "changed",
         '"http://(not shown)@otel:4317"',
         '"http://(not shown)@other:4317"',
         shown=True,
     )
-    assert not field_of("spec.serving.tracing.endpoint", before, "http://traces:two@otel:4317").shown
+    assert not field_change("spec.serving.tracing.endpoint", before, "http://traces:two@otel:4317").shown
 
 
 def test_a_secret_among_args_of_an_engine_is_never_shown() -> None:
@@ -268,9 +269,11 @@ def test_a_secret_among_args_of_an_engine_is_never_shown() -> None:
         ((f"--api-key={old}",), (f"--api-key={new}",)),
         (("--api-key", old), ("--api-key", new)),
     ):
-        assert fields(args(*before), args(*after), below="spec") == (
-            Field(path, "changed", "", "", shown=False),
+        assert field_changes(args(*before), args(*after), below="spec") == (
+            FieldChange(path, "changed", "", "", shown=False),
         )
-    assert fields({}, args("--seed=1", "--api-key", new), below="spec") == (
-        Field("spec.engine", "added", "", '{"args": ["--seed=1", "--api-key", "(not shown)"]}', shown=True),
+    assert field_changes({}, args("--seed=1", "--api-key", new), below="spec") == (
+        FieldChange(
+            "spec.engine", "added", "", '{"args": ["--seed=1", "--api-key", "(not shown)"]}', shown=True
+        ),
     )

@@ -13,7 +13,7 @@ from small_sides import STACK, l4, model, place
 
 from inferfleet.desired import desired
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.review.digest.compare import compared_stack
+from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.policy.conditions import Condition
 from inferfleet.review.policy.enforcement import policy_problems
 
@@ -48,7 +48,7 @@ def test_a_pool_of_prod_is_not_replaced_says_everyone() -> None:
         "pool east/spot breaks policy no-replacement-in-prod: pools of prod are not replaced; "
         "add another pool, and drain this one (stack.name is prod, pool.change is replaced)"
     )
-    assert problem.what in {told.what for told in compared_stack("prod", base, after).problems}
+    assert problem.what in {told.what for told in stack_digest("prod", base, after).problems}
     elsewhere = side(loaded(fleet(model="OnDemand"), "dev"))
     assert policy_problems(elsewhere.documents, elsewhere.lock, elsewhere.desired, today=DAY) == ()
 

@@ -13,7 +13,7 @@ from inferfleet.documents import work
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.review.digest.compare import compared_stack
+from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.policy import enforcement
 from inferfleet.review.policy.conditions import Condition, size
 from inferfleet.review.policy.enforcement import policy_problems
@@ -154,14 +154,14 @@ def test_a_digest_counts_from_its_base_whether_the_lock_is_written_or_not() -> N
     base = standing(l4(), place("east"), model(), rule)
     for made in (head, head_with_lock):
         after = made(base, l4(), place("east"), model(replicas=2), rule)
-        (problem,) = compared_stack(STACK, base, after).problems
+        (problem,) = stack_digest(STACK, base, after).problems
         assert problem.what.endswith("(team.gpus is 2, team.gpusBefore is 1)")
         assert (problem.severity, problem.new) == ("error", True)
 
 
 def test_what_the_base_breaks_already_is_not_new_wherever_its_lines_are() -> None:
     base = standing(l4(), place("east"), model(), policy())
-    (problem,) = compared_stack(STACK, base, head(base, policy(), l4(), place("east"), model())).problems
+    (problem,) = stack_digest(STACK, base, head(base, policy(), l4(), place("east"), model())).problems
     assert (problem.severity, problem.new) == ("error", False)
 
 

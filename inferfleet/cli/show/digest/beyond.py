@@ -8,8 +8,7 @@ from itertools import groupby
 
 from inferfleet.cli.show.digest.words import code
 from inferfleet.documents.wording import one_line
-from inferfleet.review.digest.values.files import File, FileKind
-from inferfleet.review.digest.values.models import Coming
+from inferfleet.review.digest.values import FileChange, FileKind, Presence
 
 # Files of a kind, and characters of a name: all of it is less than half of a comment.
 _MOST, _LONGEST = 10, 100
@@ -23,10 +22,10 @@ _TITLES: dict[FileKind, str] = {
     "stack": "files of stacks that are no documents",
 }
 _TITLE = "Files that may change what an update runs, with which access, and by which rules"
-_CHANGES: dict[Coming, str] = {"added": "new: ", "removed": "gone: ", "changed": ""}
+_CHANGES: dict[Presence, str] = {"added": "new: ", "removed": "gone: ", "changed": ""}
 
 
-def beyond(files: tuple[File, ...], others: int) -> Iterator[str]:
+def beyond(files: tuple[FileChange, ...], others: int) -> Iterator[str]:
     """Yield the lines about files that are told by name, and how many others differ."""
     if files:
         yield ""
@@ -43,7 +42,7 @@ def beyond(files: tuple[File, ...], others: int) -> Iterator[str]:
         yield f"{others:,} other {'file differs' if others == 1 else 'files differ'}, which no digest reads."
 
 
-def _names(files: Iterable[File]) -> str:
+def _names(files: Iterable[FileChange]) -> str:
     every = list(files)
     named = [f"{_CHANGES[file.change]}{code(_short(one_line(file.path)))}" for file in every[:_MOST]]
     more = [f"and {len(every) - _MOST:,} more"] if len(every) > _MOST else []

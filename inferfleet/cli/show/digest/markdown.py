@@ -12,13 +12,13 @@ from inferfleet.cli.show.digest.sections import (
     services_that_end,
 )
 from inferfleet.cli.show.digest.words import code, plain
-from inferfleet.review.digest.values.stack import Digest, Stack, State
+from inferfleet.review.digest.values import Digest, StackDigest, StackState
 
 # GitHub takes 65,536 characters for a comment; workflows put a few lines around it.
 MOST = 60 * 1024
 # By this first line a workflow finds the comment that it wrote before.
 MARK = "<!-- inferfleet digest -->"
-_STATES: dict[State, str] = {
+_STATES: dict[StackState, str] = {
     "refused": "refused",
     "not compared": "not compared: the base has errors",
     "removed": "removed",
@@ -48,7 +48,7 @@ def markdown(digest: Digest) -> str:
     return text if len(text.encode()) <= MOST else _overview_alone(digest, ordered)
 
 
-_Parts = list[tuple[Stack, tuple[Section, ...]]]
+_Parts = list[tuple[StackDigest, tuple[Section, ...]]]
 
 
 def _fits(digest: Digest, parts: _Parts, most: int) -> bool:
@@ -65,7 +65,7 @@ def _text(digest: Digest, parts: _Parts, most: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _overview_alone(digest: Digest, stacks: list[Stack]) -> str:
+def _overview_alone(digest: Digest, stacks: list[StackDigest]) -> str:
     number = len(stacks)
     while True:
         more = f"\nand {len(stacks) - number} more stacks." if number < len(stacks) else ""
@@ -102,7 +102,7 @@ def _head_of(digest: Digest) -> str:
     return f"{code(digest.merges[:12])}, merged as {head}," if digest.merges else head
 
 
-def _overview(stacks: list[Stack]) -> Iterator[str]:
+def _overview(stacks: list[StackDigest]) -> Iterator[str]:
     if not stacks:
         yield "There is no stack."
         return
@@ -142,7 +142,7 @@ def _section(section: Section, most: int) -> Iterator[str]:
     yield "</details>"
 
 
-def _weight(stack: Stack) -> tuple[bool, bool, int, str]:
+def _weight(stack: StackDigest) -> tuple[bool, bool, int, str]:
     """Refused ones come first, unchanged ones last, and the others by the GPUs that start, end or restart."""
     return (
         stack.state != "refused",

@@ -7,10 +7,16 @@ from itertools import groupby
 
 from inferfleet.cli.show.digest.words import code, plain
 from inferfleet.documents.problems import ALSO, Severity
-from inferfleet.review.digest.values.models import Model
-from inferfleet.review.digest.values.nodes import Pool, Resource
-from inferfleet.review.digest.values.stack import Stack, Told
-from inferfleet.review.digest.values.written import Field, Waiver, Written
+from inferfleet.review.digest.values import (
+    DocumentChange,
+    FieldChange,
+    ListedProblem,
+    ModelChange,
+    PoolChange,
+    ResourceChange,
+    StackDigest,
+    WaiverChange,
+)
 
 # Rules of an update itself, which somebody must see.
 _OPENED = ("Settings", "Lock", "Policy", "InferenceCluster")
@@ -38,7 +44,7 @@ class Section:
     head: str = ""
 
 
-def sections(stack: Stack) -> tuple[Section, ...]:
+def sections(stack: StackDigest) -> tuple[Section, ...]:
     """Return the sections of a stack that have entries, the most important first."""
     errors = [told for told in stack.problems if told.severity == "error"]
     warnings, notices = new_of(stack, "warning"), new_of(stack, "notice")
@@ -89,7 +95,7 @@ def sections(stack: Stack) -> tuple[Section, ...]:
     return tuple(section for section in every if section.entries)
 
 
-def new_of(stack: Stack, severity: Severity) -> list[Told]:
+def new_of(stack: StackDigest, severity: Severity) -> list[ListedProblem]:
     """Return what the base does not say, without replicas that have no place: they have their own section."""
     missing = {missing.told for missing in stack.missing}
     return [
@@ -101,16 +107,16 @@ def new_of(stack: Stack, severity: Severity) -> list[Told]:
     ]
 
 
-def services_that_end(stack: Stack) -> set[str]:
+def services_that_end(stack: StackDigest) -> set[str]:
     """Return the services that have no route on any cluster any more."""
     return {route.service for route in stack.services if route.ends}
 
 
-def _told(problems: Iterable[Told]) -> tuple[str, ...]:
+def _told(problems: Iterable[ListedProblem]) -> tuple[str, ...]:
     return tuple(f"- {_place(told)}{plain(told.what)}. {plain(told.step)}" for told in problems)
 
 
-def _place(told: Told) -> str:
+def _place(told: ListedProblem) -> str:
     """Return file, line and field as code, with a space behind them; nothing where there is none."""
     names = [
         *([f"{told.file}:{told.line}"] if told.file else []),
@@ -120,11 +126,11 @@ def _place(told: Told) -> str:
     return "".join(f"{code(name)} " for name in names)
 
 
-def _models(stack: Stack) -> tuple[str, ...]:
+def _models(stack: StackDigest) -> tuple[str, ...]:
     return tuple("\n".join(_model(model)) for model in stack.models)
 
 
-def _model(model: Model) -> Iterator[str]:
+def _model(model: ModelChange) -> Iterator[str]:
     number = f"{model.before}" if model.before == model.after else f"{model.before} -> {model.after}"
     facts = [f"{number} replica{'' if number == '1' else 's'}"]
     facts += [model.change] if model.change != "changed" else []
@@ -144,7 +150,7 @@ def _model(model: Model) -> Iterator[str]:
         yield f"  - requests in hand have {seconds} s when a pod ends"
 
 
-def _waiver(waiver: Waiver) -> str:
+def _waiver(waiver: WaiverChange) -> str:
     place = f"{code(f'{waiver.file}:{waiver.line}')} " if waiver.file else ""
     of = code(waiver.of) if waiver.of else "**whatever breaks it**"
     return (
@@ -153,7 +159,7 @@ def _waiver(waiver: Waiver) -> str:
     )
 
 
-def _written(entry: Written) -> Iterator[str]:
+def _written(entry: DocumentChange) -> Iterator[str]:
     yield f"- {entry.kind} **{code(entry.name)}** is {entry.change}"
     for field in entry.fields[:_MOST_FIELDS]:
         of_uid = entry.kind == "Lock" and field.path.endswith(".uid")
@@ -163,7 +169,7 @@ def _written(entry: Written) -> Iterator[str]:
         yield f"  - and {more} more"
 
 
-def _values(field: Field) -> str:
+def _values(field: FieldChange) -> str:
     if not field.shown:
         return {"added": "is new", "removed": "is gone", "changed": "has another value"}[field.change]
     if field.change == "changed":
@@ -175,7 +181,7 @@ def _values(field: Field) -> str:
     )
 
 
-def _drains(stack: Stack) -> tuple[str, ...]:
+def _drains(stack: StackDigest) -> tuple[str, ...]:
     return tuple(
         f"- {code(drain.cluster)} ({drain.state}): {drain.before} -> {drain.after} replicas"
         + (f"; these stay: {plain(', '.join(drain.stays))}" if drain.stays else "")
@@ -183,11 +189,11 @@ def _drains(stack: Stack) -> tuple[str, ...]:
     )
 
 
-def _size(pool: Pool) -> tuple[int, int, str, str]:
+def _size(pool: PoolChange) -> tuple[int, int, str, str]:
     return _KINDS.index(pool.change), -max(pool.before, pool.after), pool.cluster, pool.pool
 
 
-def _costs(stack: Stack) -> Section:
+def _costs(stack: StackDigest) -> Section:
     rows = [
         (
             code(use.name),
@@ -221,7 +227,7 @@ def _change(before: object, after: object) -> str:
     return f"{before or 0}" if before == after else f"{before or 0} -> {after or 0}"
 
 
-def differences(stack: Stack) -> tuple[tuple[Decimal, str], ...]:
+def differences(stack: StackDigest) -> tuple[tuple[Decimal, str], ...]:
     """Return by how much an hour costs more, and the currency."""
     return tuple((Decimal(cost.after) - Decimal(cost.before), cost.currency) for cost in stack.costs)
 
@@ -231,7 +237,7 @@ def difference(more: tuple[Decimal, str]) -> str:
     return f"{more[0]:+} {more[1]}/h"
 
 
-def _needs(stack: Stack) -> Iterator[str]:
+def _needs(stack: StackDigest) -> Iterator[str]:
     for quota in stack.quotas:
         where = f"{quota.project} {quota.region}".strip()
         peak = f", {quota.peak} while the update runs" if quota.peak > quota.after else ""
@@ -243,7 +249,7 @@ def _needs(stack: Stack) -> Iterator[str]:
         )
 
 
-def _services(stack: Stack) -> tuple[str, ...]:
+def _services(stack: StackDigest) -> tuple[str, ...]:
     return tuple(
         f"- {code(route.service)} on {code(route.cluster)}: "
         + (
@@ -256,7 +262,7 @@ def _services(stack: Stack) -> tuple[str, ...]:
     )
 
 
-def _plugins(stack: Stack) -> tuple[str, ...]:
+def _plugins(stack: StackDigest) -> tuple[str, ...]:
     return tuple(
         f"- {code(plugin.plugin)} "
         f"{_change(plugin.before or 'did nothing', plugin.after or 'does nothing')}: "
@@ -265,7 +271,7 @@ def _plugins(stack: Stack) -> tuple[str, ...]:
     )
 
 
-def _resources(resources: Iterable[Resource]) -> Iterator[str]:
+def _resources(resources: Iterable[ResourceChange]) -> Iterator[str]:
     ordered = sorted(resources, key=lambda made: (made.operation, made.resource))
     for operation, group in groupby(ordered, key=lambda made: made.operation):
         for made in group:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from inferfleet.cli.show.picture.markup import Html, element, joined
 from inferfleet.cli.show.picture.parts import marks, phase
 from inferfleet.fleet.shapes import counted
-from inferfleet.review.picture.values import Cluster, Nodes, Picture, Pool
+from inferfleet.review.picture import AlikeNodes, ClusterPicture, Picture, PoolPicture
 
 # More clusters than these are folded, so that they fit onto a few screens.
 _UNFOLDED = 8
@@ -32,7 +32,7 @@ def clusters_section(picture: Picture) -> Html:
     )
 
 
-def _cluster(cluster: Cluster, patterns: Patterns, *, few: bool) -> Html:
+def _cluster(cluster: ClusterPicture, patterns: Patterns, *, few: bool) -> Html:
     gpus, held = (
         sum(pool.gpus * pool.size for pool in cluster.pools),
         sum(pool.held for pool in cluster.pools),
@@ -59,7 +59,7 @@ def _cluster(cluster: Cluster, patterns: Patterns, *, few: bool) -> Html:
     )
 
 
-def _pool(pool: Pool, patterns: Patterns) -> Html:
+def _pool(pool: PoolPicture, patterns: Patterns) -> Html:
     size = f"up to {counted(pool.size, 'node')}" if pool.autoscaled else counted(pool.size, "node")
     bought = "" if pool.capacity == "OnDemand" else f", {pool.capacity}"
     gpus = f" of {counted(pool.gpus, 'GPU')}" if pool.gpus else " without GPUs"
@@ -78,7 +78,7 @@ def _pool(pool: Pool, patterns: Patterns) -> Html:
     )
 
 
-def _nodes(nodes: Nodes, pool: Pool, patterns: Patterns) -> Html:
+def _nodes(nodes: AlikeNodes, pool: PoolPicture, patterns: Patterns) -> Html:
     words = "; ".join(_words(nodes, pool))
     return element(
         "li",
@@ -88,7 +88,7 @@ def _nodes(nodes: Nodes, pool: Pool, patterns: Patterns) -> Html:
     )
 
 
-def _grid(nodes: Nodes, patterns: Patterns) -> Html:
+def _grid(nodes: AlikeNodes, patterns: Patterns) -> Html:
     """Return a cell for each GPU, in which a model has its pattern, or the next that is free on the
     node; the words beside say the same.
     """
@@ -106,7 +106,7 @@ def _grid(nodes: Nodes, patterns: Patterns) -> Html:
     return element("span", cells, class_="grid", aria_hidden="true")
 
 
-def _words(nodes: Nodes, pool: Pool) -> Iterator[str]:
+def _words(nodes: AlikeNodes, pool: PoolPicture) -> Iterator[str]:
     for seat in nodes.seats:
         gpus = seat.gpus * seat.pods
         size = f"{counted(gpus, 'GPU')} in {counted(seat.pods, 'pod')}" if gpus else counted(seat.pods, "pod")

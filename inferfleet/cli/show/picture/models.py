@@ -2,7 +2,7 @@
 
 from inferfleet.cli.show.picture.markup import Html, element, joined
 from inferfleet.cli.show.picture.parts import marks, phase, table
-from inferfleet.review.picture.values import Model, Picture, Place, Route, Service
+from inferfleet.review.picture import ModelPicture, Picture, PlacePicture, RoutePicture, ServicePicture
 
 # Pods that are told one by one are those of so many models.
 _UNFOLDED = 8
@@ -14,7 +14,7 @@ def models_section(picture: Picture) -> Html:
     return joined(_model(model, few=few, live=picture.live) for model in picture.models)
 
 
-def _model(model: Model, *, few: bool, live: bool) -> Html:
+def _model(model: ModelPicture, *, few: bool, live: bool) -> Html:
     columns = ("cluster", "pools", "replicas", "GPUs", "why here", *(("phase", "pods ready") if live else ()))
     return element(
         "details",
@@ -38,7 +38,7 @@ def _model(model: Model, *, few: bool, live: bool) -> Html:
     )
 
 
-def _row(place: Place, *, live: bool) -> tuple[Html | str, ...]:
+def _row(place: PlacePicture, *, live: bool) -> tuple[Html | str, ...]:
     row = (
         place.cluster,
         place.pools,
@@ -71,7 +71,7 @@ def services_section(picture: Picture) -> Html:
     return table("How services split requests", columns, rows)
 
 
-def _routes(service: Service, *, live: bool) -> list[tuple[Html | str | None, ...]]:
+def _routes(service: ServicePicture, *, live: bool) -> list[tuple[Html | str | None, ...]]:
     name = joined(service.name, marks(service.changes))
     rows: list[tuple[Html | str | None, ...]] = [
         (
@@ -87,10 +87,10 @@ def _routes(service: Service, *, live: bool) -> list[tuple[Html | str | None, ..
     ]
 
 
-def _told(route: Route) -> Html:
+def _told(route: RoutePicture) -> Html:
     return joined(phase(route.phase), f" {route.message}" if route.message else None)
 
 
-def _weights(route: Route) -> str:
+def _weights(route: RoutePicture) -> str:
     whole = sum(weight for _, weight in route.backends) or 1
     return ", ".join(f"{name} {weight} ({100 * weight / whole:.0f} %)" for name, weight in route.backends)

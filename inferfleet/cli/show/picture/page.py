@@ -10,7 +10,7 @@ from inferfleet.cli.show.picture.markup import Html, element, joined, verbatim
 from inferfleet.cli.show.picture.models import models_section, services_section
 from inferfleet.cli.show.picture.parts import marks, section, table
 from inferfleet.fleet.shapes import counted
-from inferfleet.review.picture.values import Picture
+from inferfleet.review.picture import Picture
 
 _HERE = Path(__file__).parent
 

@@ -9,7 +9,7 @@ from work import counted_calls
 
 from inferfleet.cli.show.picture.markup import element
 from inferfleet.cli.show.picture.page import page
-from inferfleet.review.picture.picture import picture
+from inferfleet.review.picture import picture
 
 
 def test_a_page_of_300_clusters_is_small_and_takes_less_than_twice_the_work_of_its_plan() -> None:
