@@ -236,7 +236,7 @@ TOUCHING_MODULES = {
     # A relative kubeconfig of a document that came from no file.
     "inferfleet.documents.documents": {"cwd"},
     # Their own tables, which are parts of the program and of no project.
-    "inferfleet.documents.pods.schema": {"read_text"},
+    "inferfleet.documents.pods.types": {"read_text"},
     "inferfleet.cloud.gke.facts.schema": {"read_text"},
     "inferfleet.tables.flags": {"read_text"},
 }

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.documents.pods.objects import object_mistakes
-from inferfleet.documents.pods.schema import is_of_clusters
 from inferfleet.documents.pods.template import without_nulls
 from inferfleet.documents.pods.texts import SUBDOMAIN
+from inferfleet.documents.pods.types import is_of_clusters, object_mistakes
 from inferfleet.documents.problems import Mistake, Steps
 from inferfleet.documents.wording import listing, named, path_of, shown
 from inferfleet.fleet import names

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from inferfleet.documents.pods.shell import script_at
-from inferfleet.documents.pods.template import ROUTING_PROXY, engine_container
+from inferfleet.documents.pods.template import ROUTING_PROXY, engine_container, script_at
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import shown
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request

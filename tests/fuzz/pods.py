@@ -26,7 +26,7 @@ from pod_values import (
     Template,
 )
 
-from inferfleet.documents.pods.schema import Field, fields, is_type
+from inferfleet.documents.pods.types import FieldType, fields_of, is_type
 
 # Types that have one of their fields besides a name.
 _ONE_OF = ("EnvVarSource", "LifecycleHandler", "Volume", "VolumeProjection")
@@ -58,8 +58,8 @@ class _Place:
     key: str
 
     @property
-    def field(self) -> Field:
-        return fields(self.kind)[self.key]
+    def field(self) -> FieldType:
+        return fields_of(self.kind)[self.key]
 
 
 def _objects(value: Any, kind: str) -> Iterator[tuple[dict[str, Any], str]]:
@@ -69,7 +69,7 @@ def _objects(value: Any, kind: str) -> Iterator[tuple[dict[str, Any], str]]:
             yield from _objects(entry, kind.removeprefix("[]"))
     elif is_type(kind) and isinstance(value, dict):
         yield value, kind
-        known = fields(kind)
+        known = fields_of(kind)
         for key, inner in value.items():
             if key in known:
                 yield from _objects(inner, known[key].type)
@@ -82,7 +82,7 @@ def _change(template: Template, dice: Dice) -> None:
         return
     holder, kind = dice.choice(objects if dice.random() < 0.7 else objects[:1])
     number = dice.random()
-    keys = list(fields(kind))
+    keys = list(fields_of(kind))
     if number < 0.24 and dice.random() > dice.odd * 3:
         number = dice.uniform(0.24, 1)
     if number < 0.06:
@@ -114,7 +114,7 @@ def _metadata(template: Template, dice: Dice) -> None:
     texts[key] = dice.choice(("gold", "", "a b", "x" * 64, "-a", "é"))
 
 
-def _made(known: Field, key: str, dice: Dice, depth: int) -> Any:
+def _made(known: FieldType, key: str, dice: Dice, depth: int) -> Any:
     """Return a value for a field: mostly of its type."""
     if dice.random() < dice.odd / 6:
         return copy.deepcopy(dice.choice(OTHERS))
@@ -137,7 +137,7 @@ def _map(kind: str, dice: Dice) -> dict[str, Any]:
     return {_pick(TEXTS, ODD_TEXTS, dice): _pick(TEXTS[:5], ODD_TEXTS, dice)}
 
 
-def _one(kind: str, known: Field, dice: Dice, depth: int) -> Any:
+def _one(kind: str, known: FieldType, dice: Dice, depth: int) -> Any:
     if known.choices and dice.random() < 0.9:
         choice = dice.choice(known.choices)
         return choice.swapcase() if dice.random() < dice.odd / 2 else choice
@@ -155,7 +155,7 @@ def _one(kind: str, known: Field, dice: Dice, depth: int) -> Any:
 
 
 def _struct(kind: str, dice: Dice, depth: int) -> dict[str, Any]:
-    known = fields(kind)
+    known = fields_of(kind)
     sources = tuple(key for key in known if key != "name") if kind in _ONE_OF else ()
     wanted = [key for key, field in known.items() if field.required]
     others = [key for key in known if key not in sources]

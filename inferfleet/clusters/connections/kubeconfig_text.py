@@ -10,8 +10,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from inferfleet.documents.wording import shown
-from inferfleet.documents.yaml.budget import Unreadable
-from inferfleet.documents.yaml.text import Text, texts
+from inferfleet.documents.yaml import Text, Unreadable, texts
 
 KUBECONFIG = "spec.cluster.existing.kubeconfig"
 CONTEXT = "spec.cluster.existing.context"
@@ -120,11 +119,11 @@ def access(text: str, context: str | None) -> Access:
     user: dict[str, Any] = {}
     if names.get("user"):
         of_user, user = _named(written, "users", "user", names["user"], KUBECONFIG)
-    for flaw in written.flaws:
-        entry = _ENTRY.match(flaw.path)
+    for mistake in written.mistakes:
+        entry = _ENTRY.match(mistake.path)
         if entry is None or entry[0] in (of_context, of_cluster, of_user):
             raise KubeconfigError(
-                "a key or value here is not plain text, or is written twice", line=flaw.line
+                "a key or value here is not plain text, or is written twice", line=mistake.line
             )
     for place, values in ((f"{of_cluster}.cluster", cluster), (f"{of_user}.user", user)):
         for what, key in _mistyped(values):

@@ -13,8 +13,7 @@ from typing import Any
 from inferfleet.documents.loading.files import Source
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, one_of, shown
-from inferfleet.documents.yaml.budget import Unreadable
-from inferfleet.documents.yaml.text import texts
+from inferfleet.documents.yaml import Unreadable, texts
 
 _EDIT = re.compile(
     r"(?P<kind>[A-Za-z]+)/(?P<key>[a-z0-9-]+(?:/[a-z0-9-]+)?)(?P<path>(?:\.[\w-]+|\[[^\[\]=]+\])+)="
@@ -56,9 +55,9 @@ def parse_edit(written: str, kinds: Collection[str], namespaced: Collection[str]
         values = list(texts(edit["value"]))
     except Unreadable as error:
         return Problem(f"the value of {shown(written)!r} is no YAML: {error.what}", error.next_step)
-    flaws = [flaw for text in values for flaw in text.flaws]
-    if flaws or (len(values) != 1 and edit["value"].strip() != "null"):
-        why = flaws[0].what if flaws else "it is not one value"
+    mistakes = [mistake for text in values for mistake in text.mistakes]
+    if mistakes or (len(values) != 1 and edit["value"].strip() != "null"):
+        why = mistakes[0].what if mistakes else "it is not one value"
         return Problem(f"the value of {shown(written)!r} cannot be read: {why}", _FORM)
     steps = tuple(name or inner for name, inner in _STEP.findall(edit["path"]))
     if steps[0] in ("apiVersion", "kind") or steps in _IDENTITY:

@@ -15,8 +15,7 @@ from typing import Any
 from inferfleet.documents.loading.border import MAX_BYTES, Refused, border_of, is_inside, read_regular
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import nearest_parent
-from inferfleet.documents.yaml.budget import Budget, Unreadable
-from inferfleet.documents.yaml.text import Text, texts
+from inferfleet.documents.yaml import Budget, Text, Unreadable, texts
 
 _ENDINGS = (".yaml", ".yml")
 # Before the name of a class whose file is in no project.
@@ -59,10 +58,10 @@ class Source:
             for problem in problems
         ]
 
-    def flaws(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """Yield what in the text could not be read, each with its own line, which may be that of no field."""
-        for flaw in self.text.flaws:
-            yield Problem(flaw.what, flaw.next_step, flaw.path, self.at(flaw.line))
+        for mistake in self.text.mistakes:
+            yield Problem(mistake.what, mistake.next_step, mistake.path, self.at(mistake.line))
 
     def positions(self) -> dict[str, Where]:
         """Return the line of every field by path."""

@@ -17,13 +17,13 @@ from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.collection import Collected, Collection, Document
 from inferfleet.documents.loading.edits import Edit, astray, edited
 from inferfleet.documents.loading.files import Source, files_of, of_program, read
-from inferfleet.documents.loading.recognition import flaws_of, kind_of
+from inferfleet.documents.loading.recognition import kind_of, text_problems
 from inferfleet.documents.loading.references import dangling
 from inferfleet.documents.loading.stack_files import CATALOGUE
 from inferfleet.documents.loading.validation import MOST_PROBLEMS, validated_but_for_links
 from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity
 from inferfleet.documents.work import take
-from inferfleet.documents.yaml.budget import Budget
+from inferfleet.documents.yaml import Budget
 
 # What a stack may have; what it takes together is counted (`api/work.py`).
 MAX_DEPLOYMENTS = 1_500
@@ -129,8 +129,8 @@ class _Limits(NamedTuple):
 
 def _take(source: Source, collection: Collection, edits: tuple[Edit, ...], limits: _Limits) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
-    problems = list(islice(flaws_of(source), MOST_PROBLEMS))
-    missing = [flaw.path for flaw in source.text.flaws if flaw.missing]
+    problems = list(islice(text_problems(source), MOST_PROBLEMS))
+    missing = [mistake.path for mistake in source.text.mistakes if mistake.missing]
     kind, unknown = kind_of(source.text.data, KINDS)
     if kind is not None and edits:
         key = _key(kind, source.text.data)

@@ -8,7 +8,7 @@ from inferfleet.documents.kinds.base import API_VERSION
 from inferfleet.documents.loading.files import Source
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import named, nearest, one_of, shown
-from inferfleet.documents.yaml.text import Flaw
+from inferfleet.documents.yaml import YamlMistake
 
 # Systems that people come from, by the end of their API groups. Others are named by their group.
 _SYSTEMS = {
@@ -84,33 +84,35 @@ def named_keys(data: dict[str, Any]) -> str:
     return ", ".join(first) + (", ..." if len(data) > len(first) else "")
 
 
-def flaws_of(source: Source) -> Iterator[Problem]:
+def text_problems(source: Source) -> Iterator[Problem]:
     """Yield what in the text could not be read. Where fields of a whole document are repeated, that is one
     problem: the line `---` between two documents is missing.
     """
-    joined = _joined(source.text.flaws)
-    for flaw in joined:
-        what = f"a second document begins here ({shown(flaw.path)}), without a line --- before it"
-        yield Problem(what, "Put a line with --- alone before this one", flaw.path, source.at(flaw.line))
-    for problem, flaw in zip(source.flaws(), source.text.flaws, strict=True):
-        if not (joined and _begins(flaw)):
+    joined = _joined(source.text.mistakes)
+    for mistake in joined:
+        what = f"a second document begins here ({shown(mistake.path)}), without a line --- before it"
+        yield Problem(
+            what, "Put a line with --- alone before this one", mistake.path, source.at(mistake.line)
+        )
+    for problem, mistake in zip(source.problems(), source.text.mistakes, strict=True):
+        if not (joined and _begins(mistake)):
             yield problem
 
 
-def _joined(flaws: Iterable[Flaw]) -> list[Flaw]:
+def _joined(mistakes: Iterable[YamlMistake]) -> list[YamlMistake]:
     """Return the first repeated field of each document that follows another one without `---`."""
-    repeated = [flaw for flaw in flaws if _begins(flaw)]
-    if len({flaw.path for flaw in repeated}) < 2:
+    repeated = [mistake for mistake in mistakes if _begins(mistake)]
+    if len({mistake.path for mistake in repeated}) < 2:
         return []  # a single field twice is a field twice
-    starts: list[Flaw] = []
+    starts: list[YamlMistake] = []
     seen: set[str] = set()
-    for flaw in sorted(repeated, key=lambda flaw: flaw.line):
-        if flaw.path in seen or not starts:
-            starts.append(flaw)
+    for mistake in sorted(repeated, key=lambda mistake: mistake.line):
+        if mistake.path in seen or not starts:
+            starts.append(mistake)
             seen = set()
-        seen.add(flaw.path)
+        seen.add(mistake.path)
     return starts
 
 
-def _begins(flaw: Flaw) -> bool:
-    return flaw.repeats and flaw.path in ("apiVersion", "kind", "metadata", "spec")
+def _begins(mistake: YamlMistake) -> bool:
+    return mistake.repeats and mistake.path in ("apiVersion", "kind", "metadata", "spec")

@@ -233,8 +233,8 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
     for path, line in source.text.lines.items():
         if (setting := _short(path)) is not None:
             lines[setting] = Where(source.shown, line)
-    problems = [_discreet(problem) for problem in source.flaws() if _short(problem.path) is not None]
-    missing = (_short(flaw.path) for flaw in source.text.flaws if flaw.missing)
+    problems = [_discreet(problem) for problem in source.problems() if _short(problem.path) is not None]
+    missing = (_short(mistake.path) for mistake in source.text.mistakes if mistake.missing)
     return Config(
         values,
         lines,

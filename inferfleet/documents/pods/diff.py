@@ -14,7 +14,7 @@ from itertools import pairwise, zip_longest
 from operator import eq
 from typing import Any
 
-from inferfleet.documents.pods.schema import fields
+from inferfleet.documents.pods.types import fields_of
 from inferfleet.documents.wording import below
 
 # Types whose lists have keys. Kubernetes has none for tolerations and expressions: these are ours.
@@ -237,7 +237,7 @@ def _pairs(before: list[Any], after: list[Any], same: Same) -> list[tuple[int | 
 @cache
 def _keys() -> dict[str, tuple[str, ...]]:
     """Return the keys of the entries of lists in a pod by the name of the list."""
-    known = {name: field.keys for kind in _KINDS for name, field in fields(kind).items() if field.keys}
+    known = {name: field.keys for kind in _KINDS for name, field in fields_of(kind).items() if field.keys}
     return known | _OWN_KEYS
 
 

@@ -6,12 +6,12 @@ fields, quantities and names by `types`, names that are there twice, and mounts 
 else the API server refuses, the API server itself is asked.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from inferfleet.documents.pods.plain import unpacked
-from inferfleet.documents.pods.shape import Walk
+from inferfleet.documents.pods.types import Walk
 from inferfleet.documents.problems import Mistake, Steps
 from inferfleet.documents.wording import one_of, shown
 
@@ -141,3 +141,19 @@ def _of_their_owners(mistakes: Iterable[Mistake], spec: Any, before: int) -> Ite
         name = entry.get("name") if isinstance(entry, dict) else None
         owner = f"{_OWNERS[str(steps[0])]} {shown(name)}: " if isinstance(name, str) and name else ""
         yield Mistake(f"{owner}{mistake.what}", mistake.next_step, mistake.at)
+
+
+_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
+
+
+def script_at(words: Sequence[str]) -> int | None:
+    """Return the position of the script of a shell in a command line, None without one: `sh -c SCRIPT`."""
+    for place, word in enumerate(words):
+        if word.rpartition("/")[2] not in _SHELLS:
+            continue
+        following = place + 1
+        while following < len(words) and words[following].startswith("-"):
+            if "c" in words[following] and not words[following].startswith("--"):
+                return following + 1 if following + 1 < len(words) else None
+            following += 2 if words[following][-1] in "oO" else 1
+    return None

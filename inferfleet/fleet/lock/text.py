@@ -9,9 +9,7 @@ from typing import Any
 
 from inferfleet.documents.problems import Problem, Where
 from inferfleet.documents.wording import shown
-from inferfleet.documents.yaml.budget import Unreadable
-from inferfleet.documents.yaml.syntax import conflict
-from inferfleet.documents.yaml.text import texts
+from inferfleet.documents.yaml import Unreadable, conflict, texts
 
 # Words that YAML parsers read as something else than text (YAML 1.1 and 1.2 together).
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
@@ -38,8 +36,8 @@ def read_flow(text: str) -> dict[str, Any]:
         (read,) = texts(text)
     except Unreadable as wrong:
         raise ValueError(f"{quoted(text)} is not a mapping: {wrong.what}") from None
-    if read.flaws:
-        raise ValueError(f"{quoted(text)} is not a mapping: {read.flaws[0].what}")
+    if read.mistakes:
+        raise ValueError(f"{quoted(text)} is not a mapping: {read.mistakes[0].what}")
     if not isinstance(read.data, dict):
         raise ValueError(f"{quoted(text)} is not a mapping such as {{source: Existing}}")
     for key, value in read.data.items():

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from inferfleet.documents.pods.shell import script_at
+from inferfleet.documents.pods.template import script_at
 from inferfleet.documents.problems import Mistake, Severity
 from inferfleet.documents.wording import listing, shown
 from inferfleet.serving.engines.worker import WorkerPod

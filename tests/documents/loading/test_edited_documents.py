@@ -10,7 +10,7 @@ from inferfleet.documents.loading.edits import Edit, edited, parse_edit
 from inferfleet.documents.loading.files import Source
 from inferfleet.documents.loading.load import KINDS, NAMESPACED, load
 from inferfleet.documents.problems import InvalidDocuments, Problem
-from inferfleet.documents.yaml.text import texts
+from inferfleet.documents.yaml import texts
 
 
 def edit(written: str) -> Edit:

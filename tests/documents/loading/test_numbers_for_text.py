@@ -4,7 +4,7 @@ import pytest
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.loading.validation import validated
-from inferfleet.documents.yaml.text import texts
+from inferfleet.documents.yaml import texts
 
 DOCUMENT = """
 metadata: {{name: {name}}}

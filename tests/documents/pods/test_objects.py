@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.documents.pods.objects import object_mistakes
+from inferfleet.documents.pods.types import object_mistakes
 from inferfleet.documents.wording import path_of
 
 

@@ -6,7 +6,7 @@ import pytest
 from declared import MODEL, declared, pod_of
 
 from inferfleet.documents.kinds.workers import Position
-from inferfleet.documents.pods.shell import script_at
+from inferfleet.documents.pods.template import script_at
 from inferfleet.serving.engines.own import differences
 
 ADD = "or leave the command out: inferfleet writes it where engine.model is declared"

@@ -1,20 +1,88 @@
-"""Walks a value by the types of Kubernetes' API: fields, types, enums, required fields, quantities, names.
+"""The types of Kubernetes' API as the pinned API server serves them, and what is wrong with a value by them:
+fields, types, enums, required fields, quantities, names.
 
-What has another type than it must have is left out of what is returned, so that whoever asks further doubts
-no type and one mistake is not told twice.
+`types.json` has the types; `make schema` writes it.
 """
 
 import base64
+import json
 import marshal
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from inferfleet.documents.pods import schema
-from inferfleet.documents.pods.texts import MAPS, TEXTS
+from inferfleet.documents.pods.texts import DNS_LABEL, MAPS, SUBDOMAIN, TEXTS
 from inferfleet.documents.problems import Mistake, Mistaken, Steps
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import named, nearest, one_of, shown
+
+
+@dataclass(frozen=True)
+class FieldType:
+    """A field: its type, written as in `kubectl explain` (`[]EnvVar`, `map[string]Quantity`).
+
+    `keys` are the fields by which the entries of a list must differ, with server-side apply at the latest;
+    `once`: no entry may be there twice. `choices` are all values that it or its entries may have, () for any.
+    """
+
+    type: str
+    keys: tuple[str, ...] = ()
+    once: bool = False
+    required: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@cache
+def kubernetes_version() -> str:
+    """Return the minor version of Kubernetes that the table is of, such as 1.36."""
+    version: str = _table()["kubernetes"]
+    return ".".join(version.split(".")[:2])
+
+
+def is_type(name: str) -> bool:
+    """Return whether the table has a type of this name, with fields of its own."""
+    return name in _table()["types"]
+
+
+@cache
+def fields_of(name: str) -> Mapping[str, FieldType]:
+    """Return the fields of a type. Raises KeyError for a type that the table lacks."""
+    return {field: _field_type(text) for field, text in _table()["types"][name].items()}
+
+
+def api_version(kind: str) -> str | None:
+    """Return the apiVersion of a kind of object, None for one that the table lacks."""
+    version: str | None = _table()["kinds"].get(kind)
+    return version
+
+
+def is_of_clusters(group: str, kind: str) -> bool:
+    """Return whether objects of a kind of Kubernetes or Gateway API belong to no namespace."""
+    return f"{group}/{kind}" in _table()["cluster"]
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = Path(__file__).with_name("types.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def _field_type(text: str) -> FieldType:
+    """Return the field that an entry describes: `[]ContainerPort by containerPort,protocol`."""
+    words, _, choices = text.partition(" of ")
+    kind, *rest = words.split()
+    return FieldType(
+        kind,
+        keys=tuple(rest[rest.index("by") + 1].split(",")) if "by" in rest else (),
+        once="once" in rest,
+        required="required" in rest,
+        choices=tuple("" if choice == '""' else choice for choice in choices.split()),
+    )
+
 
 _WORDS = {
     "IntOrString": "an integer or a string",
@@ -42,7 +110,11 @@ _MOST = 20_000
 
 
 class Walk:
-    """One walk over a value, with the mistakes it met."""
+    """One walk over a value by its type, with the mistakes it met.
+
+    What has another type than it must have is left out of what is returned, so that whoever asks further
+    doubts no type and one mistake is not told twice.
+    """
 
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
@@ -111,11 +183,11 @@ class Walk:
         content = _content(written, kind)
         if content in _SOUND:
             return written
-        types, before = schema.fields(kind), len(self.mistakes)
+        types, before = fields_of(kind), len(self.mistakes)
         kept: dict[str, Any] = {}
         for key, value in written.items():
             if key not in types:
-                what = f"Kubernetes {schema.kubernetes()} has no field {shown(key)!r} here"
+                what = f"Kubernetes {kubernetes_version()} has no field {shown(key)!r} here"
                 self.mistakes.append(Mistake(what, _instead(key, kind), (*at, key)))
             elif value is not None:
                 checked = self.of(value, types[key].type, (*at, key))
@@ -165,23 +237,19 @@ def _is_base64(text: str) -> bool:
 
 def _instead(key: str, kind: str) -> str:
     """Return the next step for a field that the type does not have: the near one, or where it belongs."""
-    types = schema.fields(kind)
+    types = fields_of(kind)
     if (close := nearest(key, types)) is not None:
         return f"Did you mean {close}?"
-    inside = [
-        name
-        for name, inner in types.items()
-        if schema.is_type(inner.type) and key in schema.fields(inner.type)
-    ]
+    inside = [name for name, inner in types.items() if is_type(inner.type) and key in fields_of(inner.type)]
     if inside:
         return f"Did you mean {'httpGet' if 'httpGet' in inside else inside[0]}.{key}?"
     for outer, words in (("PodSpec", "the spec of the pod"), ("Container", "a container")):
-        if outer != kind and key in schema.fields(outer):
+        if outer != kind and key in fields_of(outer):
             return f"It is a field of {words}: move it there"
     return one_of(key, types, "Fields")
 
 
-def _values(value: Any, kind: str, key: str, known: schema.Field, at: Steps) -> Iterator[Mistake]:
+def _values(value: Any, kind: str, key: str, known: FieldType, at: Steps) -> Iterator[Mistake]:
     """Yield what is wrong with the value of a field whose type is right."""
     if isinstance(value, list):
         for place, entry in enumerate(value):
@@ -199,7 +267,7 @@ def _values(value: Any, kind: str, key: str, known: schema.Field, at: Steps) -> 
         yield from _text(value, kind, key, known, at=at)
 
 
-def _text(value: Any, kind: str, key: str, known: schema.Field, *, at: Steps) -> Iterator[Mistake]:
+def _text(value: Any, kind: str, key: str, known: FieldType, *, at: Steps) -> Iterator[Mistake]:
     if not isinstance(value, str) or not (value or known.required):
         return
     if known.choices and value not in known.choices:
@@ -210,7 +278,7 @@ def _text(value: Any, kind: str, key: str, known: schema.Field, *, at: Steps) ->
         yield Mistake(f"{{field}} {named(value)} must be {text.words}", "Change it", at)
 
 
-def _twice(entries: list[Any], known: schema.Field, at: Steps) -> Iterator[Mistake]:
+def _twice(entries: list[Any], known: FieldType, at: Steps) -> Iterator[Mistake]:
     """Yield entries of a list that must differ in their keys, and do not.
 
     Server-side apply, by which Pulumi writes, refuses two variables of a name, which a plain create takes.
@@ -230,3 +298,38 @@ def _twice(entries: list[Any], known: schema.Field, at: Steps) -> Iterator[Mista
             what = f"a second entry of {at[-1]} has {words or f'the value {values[0]!r}'}"
             yield Mistake(what, "Change or remove one of the two", (*at, place, *known.keys[:1]))
         seen.add(values)
+
+
+def object_mistakes(manifest: dict[str, Any]) -> Iterator[Mistake]:
+    """Yield every mistake of an object that a plugin adds beside a workload, without values of a Secret.
+
+    Of a kind that the table lacks, such as a custom resource, only the metadata is checked.
+    """
+    kind, version = manifest["kind"], manifest["apiVersion"]
+    known = api_version(kind)
+    if known is not None and version != known and _is_built_in(version):
+        yield Mistake(f"a {kind} has the apiVersion {known}", f"Write {known}", ("apiVersion",))
+        return
+    walk = Walk()
+    if known == version:
+        kept = walk.of(manifest, kind)
+        name, text = kept.get("metadata", {}).get("name", ""), DNS_LABEL if kind == "Service" else SUBDOMAIN
+        if not text.allows(name):
+            what = f"{{field}} {shown(name)!r} must be {text.words}"
+            walk.mistakes.append(Mistake(what, "Shorten it", ("metadata", "name")))
+    else:
+        walk.of(manifest.get("metadata", {}), "ObjectMeta", ("metadata",))
+    for mistake in walk.mistakes:
+        yield _without_value(mistake) if kind == "Secret" else mistake
+
+
+def _is_built_in(api_version: str) -> bool:
+    group, slash, _ = api_version.rpartition("/")
+    return not slash or "." not in group or group.endswith(".k8s.io")
+
+
+def _without_value(mistake: Mistake) -> Mistake:
+    if mistake.at[:1] not in (("data",), ("stringData",)):
+        return mistake
+    words = "text in base64" if mistake.at[0] == "data" else "text in quotes"
+    return Mistake(f"{{field}} must be a {words}", "Correct it", mistake.at)

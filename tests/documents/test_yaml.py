@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.documents.yaml.text import Text, texts
+from inferfleet.documents.yaml import Text, texts
 
 # By the core schema of YAML 1.2: words that other readers of YAML turn into something else stay text.
 SCALARS: dict[str, Any] = {
@@ -44,7 +44,7 @@ SCALARS: dict[str, Any] = {
 @pytest.mark.parametrize("written", SCALARS)
 def test_words_mean_what_yaml_1_2_says(written: str) -> None:
     (text,) = texts(f"a: {written}\n")
-    assert (text.data, text.flaws) == ({"a": SCALARS[written]}, ())
+    assert (text.data, text.mistakes) == ({"a": SCALARS[written]}, ())
     found = text.data["a"]
     assert (float if isinstance(found, float) else type(found)) is type(SCALARS[written])
 
