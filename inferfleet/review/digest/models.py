@@ -39,9 +39,8 @@ from inferfleet.review.digest.values import (
     Scale,
 )
 from inferfleet.serving.engines.worker import WorkerPod
-from inferfleet.serving.routes import KIND
 from inferfleet.serving.routes import KIND as HTTP_ROUTE
-from inferfleet.serving.workload import most_of, pods_of, templates_of
+from inferfleet.serving.workload import WORKER_SET, most_of, pods_of, templates_of
 
 # Fields of a pod that one line names; the value has all of them.
 _FIELDS = 3
@@ -410,7 +409,7 @@ def _gpus(desired: Desired) -> dict[tuple[str, str], int]:
         * _gpus_of_group(workload.manifest)
         for cluster in desired.clusters
         for workload in cluster.objects
-        if ROLE in (labels := _labels(workload)) and workload.kind in ("Deployment", KIND)
+        if ROLE in (labels := _labels(workload)) and workload.kind in ("Deployment", WORKER_SET)
     }
 
 

@@ -25,8 +25,7 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.review.policy.enforcement import FleetState, policy_problems
-from inferfleet.serving.routes import KIND
-from inferfleet.serving.workload import bounds
+from inferfleet.serving.workload import WORKER_SET, bounds
 
 # Nothing is touched on clusters in these states.
 _UNTOUCHED = ("lost", "abandoned")
@@ -178,7 +177,7 @@ def _healthy_workloads(desired: Desired) -> dict[str, Workloads]:
         cluster.connection.cluster: tuple(
             _healthy(at_least(workload.manifest))
             for workload in cluster.objects
-            if workload.kind in ("Deployment", KIND)
+            if workload.kind in ("Deployment", WORKER_SET)
         )
         for cluster in desired.clusters
     }
