@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.cpu import Spent, spent_by_program
 from bench.endpoints import Endpoints, of_stack
-from inferfleet.clusters.chat.answers import question
+from inferfleet.clusters.chat import question
 from sandbox.network.pod_network import entering
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem

@@ -19,10 +19,10 @@ def main(root: Path) -> None:
     Raises RunError with every problem where the run must not go on.
     """
     collect_seldom()
-    from inferfleet.clusters.confirming import confirming
-    from inferfleet.clusters.connections.google_login import addresses
-    from inferfleet.clusters.listening import listening
-    from inferfleet.clusters.ready import telling
+    from inferfleet.clusters.connections.google import addresses
+    from inferfleet.clusters.update.confirm import confirmer
+    from inferfleet.clusters.update.hooks import hook_caller
+    from inferfleet.clusters.update.pods import pod_listener
     from inferfleet.components.secrets import secret_values
     from inferfleet.components.stack import register_stack
     from inferfleet.documents import InvalidDocuments
@@ -59,9 +59,9 @@ def main(root: Path) -> None:
         prepared.kubeconfigs,
         secret_values(config.get("secrets")),
         prepared.addresses,
-        telling(prepared.desired, prepared.kubeconfigs, container_api=google.container),
-        listening(prepared.desired, prepared.kubeconfigs, container_api=google.container),
-        confirming(prepared.desired, prepared.kubeconfigs, container_api=google.container),
+        hook_caller(prepared.desired, prepared.kubeconfigs, container_api=google.container),
+        pod_listener(prepared.desired, prepared.kubeconfigs, container_api=google.container),
+        confirmer(prepared.desired, prepared.kubeconfigs, container_api=google.container),
         preview=preview,
     )
     for name, value in outputs.items():

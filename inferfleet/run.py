@@ -7,13 +7,13 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from inferfleet.clusters.connections.asked import Asked
+from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import path_of
-from inferfleet.clusters.connections.google_login import GOOGLE, Addresses
+from inferfleet.clusters.connections.google import GOOGLE, Addresses
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
-from inferfleet.clusters.connections.repository import Repository
-from inferfleet.clusters.preflight.capacity import capacity_warnings
+from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
+from inferfleet.clusters.preflight.quotas import capacity_warnings
 from inferfleet.desired import desired
 from inferfleet.desired.awaiting import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.gate import announcements, queues, refusals
@@ -107,7 +107,7 @@ def prepare(
     )
     kubeconfigs = read_kubeconfigs(connections, config, repository)
     until = time.monotonic() + SECONDS
-    room = Asked({"room": partial(capacity_warnings, first, documents, lock, google=google)})
+    room = Questions({"room": partial(capacity_warnings, first, documents, lock, google=google)})
     seen = observe(
         first, kubeconfigs.texts, deployments=documents.deployments, container_api=google.container
     )

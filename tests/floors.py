@@ -51,7 +51,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.clusters.connections", "inferfleet.plugins.loading"),
     ("inferfleet.clusters.preflight",),
     ("inferfleet.clusters.status",),
-    ("inferfleet.clusters.doctor", "inferfleet.clusters.chat"),
+    ("inferfleet.clusters.chat", "inferfleet.clusters.update"),
     ("inferfleet.clusters",),
     ("inferfleet.recovery", "inferfleet.review.policy"),
     ("inferfleet.review.digest", "inferfleet.review.commit"),
@@ -139,14 +139,13 @@ OUTSIDE = {
         "warnings",
     },
     "inferfleet.components": {"asyncio", "pulumi", "pulumi_gcp", "pulumi_kubernetes"},
-    # Time limits of what they ask.
-    "inferfleet.clusters.preflight": {"time"},
+    # Time limits of what they ask, many objects of an API server at once, and a gateway at its own address.
+    "inferfleet.clusters.preflight": {"queue", "time"},
     "inferfleet.clusters.status": {"time"},
-    "inferfleet.clusters.doctor": {"time"},
-    "inferfleet.clusters.chat": {"time"},
+    "inferfleet.clusters.chat": {"ssl", "time", "urllib3"},
     "inferfleet.run": {"time"},
-    # Hooks that are called while the program goes on, within a time limit.
-    "inferfleet.clusters": {"asyncio", "threading", "time"},
+    # Pods are listened to, and hooks called, while the program goes on, within a time limit.
+    "inferfleet.clusters.update": {"asyncio", "threading", "time"},
     "inferfleet.recovery": {"os", "socket", "tempfile"},
     # Where the files of a commit are laid down.
     "inferfleet.review.commit": {"os", "tempfile"},
@@ -231,8 +230,9 @@ TOUCHING_MODULES = {
     "inferfleet.components.cluster_provider": {"exists"},
     # The day, by which what capacity.lock saw is old.
     "inferfleet.program": {"today"},
-    # The time at which pods were looked at.
-    "inferfleet.clusters.listening": {"now"},
+    # The time at which pods were looked at, and that of an Event.
+    "inferfleet.clusters.update.pods": {"now"},
+    "inferfleet.clusters.update.hooks": {"now"},
     # A relative kubeconfig of a document that came from no file.
     "inferfleet.documents.documents": {"cwd"},
     # Their own tables, which are parts of the program and of no project.

@@ -9,7 +9,7 @@ from fleet_of_one import UID
 
 from inferfleet import run as module
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.clusters.connections.repository import Repository
+from inferfleet.clusters.connections.git import Repository
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan

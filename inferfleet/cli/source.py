@@ -29,7 +29,7 @@ from inferfleet.review.policy.enforcement import policy_problems
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-    from inferfleet.clusters.connections.google_login import Addresses
+    from inferfleet.clusters.connections.google import Addresses
 
 # The environment variable with a key of the engines, for `chat`.
 API_KEY = "INFERFLEET_API_KEY"
@@ -165,7 +165,7 @@ def api_key() -> "SecretStr | None":
 def google() -> "Addresses":
     """Return the addresses of Google's APIs, overridden by the environment as for `gcloud`."""
     # Verbs that ask nobody do without the credentials and threads that this module imports.
-    from inferfleet.clusters.connections.google_login import addresses
+    from inferfleet.clusters.connections.google import addresses
 
     return addresses(os.environ)
 

@@ -1,19 +1,26 @@
 """Look for everything that an update left behind: files, locks, operations, broken pools."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from inferfleet.cloud.gke.facts.schema import NODE_POOL
 from inferfleet.cloud.gke.import_ids import cloud_id
-from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.clusters.connections.api import Api, RefusedError, served_kinds
+from inferfleet.clusters.connections.ask import ask
+from inferfleet.clusters.connections.git import Repository
+from inferfleet.clusters.connections.gke import GKE, NotThere
+from inferfleet.clusters.connections.google import CloudError, ContainerApi
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
-from inferfleet.clusters.connections.repository import Repository
-from inferfleet.desired.values import Desired
+from inferfleet.clusters.preflight import ownership
+from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.loading.stack_files import StackFiles, keys_in_repository
-from inferfleet.documents.problems import Problem
-from inferfleet.fleet.names import PROJECT
-from inferfleet.recovery.decide import KUBERNETES, Decision, Presence, decide
+from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.fleet.names import MANAGED_BY, MANAGER, PROJECT, STACK
 from inferfleet.recovery.locks import (
     Holder,
     StackLock,
@@ -24,12 +31,37 @@ from inferfleet.recovery.locks import (
     read_locks,
     this_host,
 )
-from inferfleet.recovery.objects import presence
-from inferfleet.recovery.pools import BrokenPool, broken_pools
-from inferfleet.recovery.state import CREATING, StackResource, State
+from inferfleet.recovery.state import (
+    CREATING,
+    KUBERNETES,
+    Absent,
+    Decision,
+    Presence,
+    Present,
+    StackResource,
+    State,
+    decide,
+)
 
 # Seconds for all clusters together, and for each answer of Google.
 SECONDS = 20.0
+_ENGINE = "pulumi-kubernetes-"
+# Objects of these kinds carry no label of a stack, because an existing one is used.
+_SHARED = ("Namespace", "CustomResourceDefinition")
+_BROKEN = "ERROR"
+
+
+@dataclass(frozen=True)
+class BrokenPool:
+    """A pool in status ERROR. `known` says whether the state has it. `commands` delete it, so that the next
+    update creates it again.
+    """
+
+    cluster: str
+    name: str
+    message: str
+    known: bool
+    commands: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -148,3 +180,125 @@ def _presence(
     repository = Repository(pulumi.root, trusted, written)
     read = read_kubeconfigs(connections, given, repository)
     return presence(objects, desired, read.texts, read.problems, container_api=container_api, seconds=SECONDS)
+
+
+def presence(
+    resources: Iterable[StackResource],
+    desired: Desired,
+    kubeconfigs: Mapping[str, str],
+    unreadable: Mapping[str, Problem],
+    *,
+    container_api: str,
+    seconds: float,
+) -> dict[str, Presence]:
+    """Return by URN whether each object exists on its cluster. All clusters are asked at once.
+
+    `unreadable` has the problems of kubeconfigs that are not in `kubeconfigs`.
+    """
+    by_cluster: dict[str, list[StackResource]] = {}
+    for resource in resources:
+        by_cluster.setdefault(resource.cluster, []).append(resource)
+    clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
+
+    def look(connection: Connection, api: Api) -> dict[str, Presence] | Problem:
+        for swapped in ownership.same_cluster(clusters[connection.cluster], ownership.identity(api)):
+            return swapped
+        return _look(api, by_cluster[connection.cluster], desired.stack)
+
+    asked = Desired(
+        desired.stack,
+        tuple(cluster for name, cluster in clusters.items() if name in by_cluster),
+        desired.plan,
+        desired.waiting,
+        (),
+    )
+    answers = ask(asked, kubeconfigs, look, container_api=container_api, seconds=seconds)
+    by_urn: dict[str, Presence] = {}
+    for name, of_cluster in by_cluster.items():
+        connection = clusters[name].connection if name in clusters else None
+        answer = answers.get(name) or unreadable.get(name) or _not_asked(name, connection)
+        if isinstance(answer, NotThere):
+            answer = answer.notice or Absent(answer.why)
+        by_urn |= answer if isinstance(answer, dict) else {resource.urn: answer for resource in of_cluster}
+    return by_urn
+
+
+def _not_asked(cluster: str, connection: Connection | None) -> Presence:
+    if connection is None:
+        step = "Put its document back, with `state: abandoned` if it is to be given up"
+        return Problem(f"cluster {cluster!r} has no document any more", step)
+    if connection.state in GIVEN_UP:
+        return Absent(f"cluster {cluster!r} is {connection.state}; an update finds it by its name")
+    return cluster_problem(cluster, f"cluster {cluster!r} was not asked", "Try again")
+
+
+def _look(api: Api, resources: Iterable[StackResource], stack: str) -> dict[str, Presence]:
+    kinds = {
+        resource.urn: (str(resource.inputs.get("apiVersion")), str(resource.inputs.get("kind")))
+        for resource in resources
+    }
+    served = served_kinds(api, kinds.values())
+    by_urn: dict[str, Presence] = {}
+    for resource in resources:
+        kind = kinds[resource.urn]
+        metadata = resource.inputs.get("metadata") or {}
+        if kind not in served:
+            by_urn[resource.urn] = Absent("its cluster does not know the kind")
+            continue
+        try:
+            path = served[kind].path(metadata.get("namespace"), metadata.get("name"))
+            by_urn[resource.urn] = _judged(api.get(path, metadata_only=True)["metadata"], kind[1], stack)
+        except RefusedError as refused:
+            if refused.status != 404:
+                raise
+            by_urn[resource.urn] = Absent()
+    return by_urn
+
+
+def _judged(metadata: Mapping[str, Any], kind: str, stack: str) -> Presence:
+    labels = metadata.get("labels") or {}
+    if kind not in _SHARED and (labels.get(MANAGED_BY), labels.get(STACK)) != (MANAGER, stack):
+        return Absent("what is on its cluster under that name is not this stack's")
+    managers = [
+        str(entry.get("manager"))
+        for entry in metadata.get("managedFields") or ()
+        if entry.get("operation") == "Apply" and str(entry.get("manager")).startswith(_ENGINE)
+    ]
+    return Present(managers[-1] if managers else None)
+
+
+def broken_pools(
+    desired: Desired, state: State, *, stack: str, container_api: str, seconds: float
+) -> Iterator[BrokenPool | Problem]:
+    """Yield the broken pools of every GKE cluster of the stack, or why Google did not say.
+
+    GKE found no machines or no quota for them, and goes on trying. The next update refreshes a pool that the
+    state has. A pool that the state does not have is in the way: the update would create it, and its name is
+    taken.
+    """
+    google = ContainerApi(container_api)
+    for cluster in desired.clusters:
+        plan = cluster.connection.cloud
+        if plan is None or cluster.connection.state in GIVEN_UP:
+            continue
+        try:
+            pools = google.node_pools(plan, seconds=seconds)
+        except CloudError as error:
+            what = f"the node pools of cluster {plan.cluster!r} cannot be read: {error.what}"
+            yield cluster_problem(plan.cluster, what, error.next_step, GKE)
+            continue
+        for pool in pools:
+            if pool.status == _BROKEN:
+                inputs = {"cluster": plan.cloud_name, "name": pool.name}
+                place = {"project": plan.project, "location": plan.region}
+                urn = state.urn_of(cloud_id(NODE_POOL, {**place, **inputs}))
+                commands = tuple(_commands(plan, pool.name, urn, stack))
+                yield BrokenPool(plan.cluster, pool.name, pool.message, urn is not None, commands)
+
+
+def _commands(plan: CloudCluster, pool: str, urn: str | None, stack: str) -> Iterator[str]:
+    place = ["--cluster", plan.cloud_name, "--region", plan.region, "--project", plan.project]
+    yield shlex.join(["gcloud", "container", "node-pools", "delete", pool, *place])
+    if urn:
+        # Without it the state would still have the pool.
+        yield shlex.join(["pulumi", "refresh", "--stack", stack, "--target", urn])

@@ -9,7 +9,7 @@ from typing import Any
 
 from inferfleet.clusters.connections.pulumi_command import Pulumi, command_line
 from inferfleet.documents.problems import InvalidDocuments, Problem
-from inferfleet.recovery.decide import Decision, edited, refreshes, restored
+from inferfleet.recovery.state import Decision, edited, refreshes, restored
 from inferfleet.recovery.survey import Survey
 
 _FILE = "state.json"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from inferfleet.clusters.connections.git import Clone, clone_of, refused, said
+from inferfleet.clusters.connections.git import Clone, clone_of, error_line, git_error
 from inferfleet.documents.loading.stack import stacks_of
 from inferfleet.documents.loading.stack_files import files_of_stack, read_config
 from inferfleet.documents.problems import Problem
@@ -96,22 +96,22 @@ def _commit(clone: Clone, ref: str) -> str:
         return done.stdout.decode().strip()
     what = f"--base {shown(ref)!r} names no commit in this clone"
     if clone.answer("rev-parse", "--is-shallow-repository") == "true":
-        raise refused(
+        raise git_error(
             f"{what}, which is shallow",
             f"Fetch it first: git fetch --depth=1 origin {shown(ref)}, and name FETCH_HEAD; "
             "or clone with all history (fetch-depth: 0 of actions/checkout, GIT_DEPTH: 0 on GitLab)",
         )
     remote = f"origin/{ref}"
     if clone.answer("rev-parse", "--verify", "--quiet", "--end-of-options", f"{remote}^{{commit}}"):
-        raise refused(what, f"Did you mean {shown(remote)}?")
-    raise refused(what, "Name a branch, a tag or a commit of it, or fetch it first: git fetch origin")
+        raise git_error(what, f"Did you mean {shown(remote)}?")
+    raise git_error(what, "Name a branch, a tag or a commit of it, or fetch it first: git fetch origin")
 
 
 def _head(clone: Clone) -> list[str]:
     """Return the commit that is checked out, and its parents. A file may have the name HEAD as well."""
     done = clone.ask("rev-list", "--parents", "--max-count=1", "HEAD", "--")
     if done.returncode:
-        raise refused(f"git cannot say which commit is checked out ({said(done)})", "Check one out")
+        raise git_error(f"git cannot say which commit is checked out ({error_line(done)})", "Check one out")
     return done.stdout.decode().split()
 
 
@@ -175,8 +175,8 @@ def _entries(clone: Clone, commit: str, prefix: str) -> list[_Entry]:
         "ls-tree", "-r", "-l", "-z", "--full-tree", commit, *(["--", prefix] if prefix else [])
     )
     if listed.returncode:
-        what = f"git cannot list commit {commit[:12]} ({said(listed)})"
-        raise refused(what, "Check the repository: git fsck")
+        what = f"git cannot list commit {commit[:12]} ({error_line(listed)})"
+        raise git_error(what, "Check the repository: git fsck")
     entries = []
     for line in listed.stdout.split(b"\0"):
         head, _, name = line.partition(b"\t")
@@ -207,7 +207,7 @@ def _lay_down(clone: Clone, root: Path, entries: Sequence[_Entry], commit: str) 
     """Write the files, and symbolic links last, so that nothing is written through one."""
     if len(entries) > MOST_FILES or sum(entry.size for entry in entries) > MOST_BYTES:
         what = f"the project in commit {commit[:12]} has more than {MOST_FILES:,} files, or 200 MiB of them"
-        raise refused(
+        raise git_error(
             what, "Take from its folders classes, plugins, policies and stacks what inferfleet does not read"
         )
     files = [entry for entry in entries if entry.mode in _FILES]
@@ -235,7 +235,7 @@ def _contents(clone: Clone, blobs: Sequence[str]) -> Iterator[bytes]:
         words = rest[place:end].split() if end >= 0 else []
         if len(words) != 3 or words[1] != b"blob":
             what = f"git does not have the content {blob[:12]} of a file in that commit"
-            raise refused(what, "Fetch it: git fetch --refetch origin, without a filter")
+            raise git_error(what, "Fetch it: git fetch --refetch origin, without a filter")
         size = int(words[2])
         yield rest[end + 1 : end + 1 + size]
         place = end + 1 + size + 1

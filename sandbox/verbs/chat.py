@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.clusters.chat.answers import content, question
+from inferfleet.clusters.chat import content, question
 from sandbox.engine.http_server import POD, PREFILL_POD
 from sandbox.gateway.envoy import REASON
 from sandbox.problem import SandboxProblem

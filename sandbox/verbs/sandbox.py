@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from inferfleet.cli.output import print_json, print_line
-from inferfleet.clusters.chat.answers import TEXT, question
+from inferfleet.clusters.chat import TEXT, question
 from inferfleet.documents import InvalidDocuments
 from sandbox import clusters
 from sandbox.environment import environment

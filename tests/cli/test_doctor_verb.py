@@ -6,7 +6,7 @@ import pytest
 from small_project import Project
 
 from inferfleet.cli.verbs import doctor as verb
-from inferfleet.clusters.doctor.values import Check, unseen
+from inferfleet.clusters.preflight.check import Check, unseen
 from inferfleet.documents.problems import Problem
 
 FINE = Check("this machine", "program pulumi")

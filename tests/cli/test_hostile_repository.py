@@ -14,7 +14,7 @@ import pytest
 from in_git import commit, git
 from small_project import Project
 
-from inferfleet.clusters.connections import git as git_asked
+from inferfleet.clusters.connections import git as git_module
 
 VERBS = (
     ("digest", "--base", "main"),
@@ -242,7 +242,7 @@ def test_filters_of_the_machine_are_not_missed(
 def test_a_folder_of_another_owner_is_read_where_the_user_said_so(
     inner: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(git_asked._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setitem(git_module._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setenv("HOME", str(tmp_path))
     top = inner.root.parent
     ran = inner.run("digest", "--base", "main")

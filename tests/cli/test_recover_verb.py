@@ -15,8 +15,8 @@ from small_project import Project
 from inferfleet.cli.verbs import recover as verb
 from inferfleet.documents.problems import Problem
 from inferfleet.recovery import survey as recover_survey
-from inferfleet.recovery.decide import Absent, Presence, Present
-from inferfleet.recovery.pools import BrokenPool
+from inferfleet.recovery.state import Absent, Presence, Present
+from inferfleet.recovery.survey import BrokenPool
 
 HERE = socket.gethostname()
 URN = "urn:pulumi:prod::inferfleet::inferfleet:components:X$kubernetes:core/v1:ConfigMap::east/ml/a"

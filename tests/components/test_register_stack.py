@@ -10,7 +10,7 @@ import pytest
 from recording import own
 from recording import run as recorded
 
-from inferfleet.clusters.connections.kubeconfig_text import access
+from inferfleet.clusters.connections.kubeconfig import access
 from inferfleet.components.cluster_provider import NOWHERE
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.documents.loading.schema import descriptions

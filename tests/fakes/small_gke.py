@@ -6,7 +6,7 @@ from typing import Any
 from fake_google import FakeGoogle
 
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.clusters.connections.google_login import Addresses
+from inferfleet.clusters.connections.google import Addresses
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.documents import load

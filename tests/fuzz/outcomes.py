@@ -20,8 +20,8 @@ from cases import OUTSIDE, SECRET, Case, write
 
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.main import app
+from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
-from inferfleet.clusters.connections.repository import Repository
 from inferfleet.desired import desired
 from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments

@@ -13,7 +13,7 @@ _STEADY = ("OnDemand", "Reservation")
 _UNASKED = ("OnDemand", "FlexStart", "Queued", "Reservation")
 
 
-class Asked(NamedTuple):
+class Questions(NamedTuple):
     """What a role of a replica asks of a pool: its workers, and those that the plan keeps room for.
 
     `spare` come once for each placement, and `sets` is how often everything is counted.
@@ -79,7 +79,7 @@ class Rules:
             return spec
         return spec["prefill"] if role == "prefill" else spec["roles"][role]
 
-    def asked(self, deployment: str, role: str, pool: PoolKey) -> Asked:
+    def asked(self, deployment: str, role: str, pool: PoolKey) -> Questions:
         """Return what a role asks of a pool."""
         spec = self.deployments[deployment]["spec"]
         workers = self._of_role(deployment, role)["workers"]
@@ -98,7 +98,7 @@ class Rules:
         entry = workers.get("template") or workers["entry"]["template"]
         follower = workers.get("template") or workers["follower"]["template"]
         surge, apart = spec.get("rollout") == "Surge", "prefill" in spec
-        return Asked(
+        return Questions(
             (_size(entry, gpus), *[_size(follower, gpus)] * (pods - 1)),
             workers.get("count", 1),
             1 if surge and not apart else 0,

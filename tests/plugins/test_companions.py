@@ -35,7 +35,7 @@ def test_companions_get_the_namespace_of_their_workload(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
     registry = only(_beside(_ranks(name="web-decode-h100-mine", labels={"a": "b"})))
-    # Asked for twice, they are the same object.
+    # Questions for twice, they are the same object.
     outcome = outcome_of(generated, pod_request, [link("mine"), link("mine")], registry)
     added = (Companion(_ranks(name="web-decode-h100-mine", namespace="ml", labels={"a": "b"})),)
     assert outcome.companions == added

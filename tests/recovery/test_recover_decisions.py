@@ -3,8 +3,18 @@
 from small_state import GOOGLE, IN, POOL, Values, config_map, exported, pool, resource, state, urn
 
 from inferfleet.documents.problems import Problem
-from inferfleet.recovery.decide import Absent, Action, Decision, Present, decide, edited, refreshes, restored
-from inferfleet.recovery.state import StackResource, State
+from inferfleet.recovery.state import (
+    Absent,
+    Action,
+    Decision,
+    Present,
+    StackResource,
+    State,
+    decide,
+    edited,
+    refreshes,
+    restored,
+)
 
 A, B = config_map("a"), config_map("b")
 ON_A = urn("kubernetes:core/v1:ConfigMap", "east/ml/a")

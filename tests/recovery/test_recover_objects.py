@@ -11,9 +11,8 @@ from small_state import Values, config_map, resource, urn
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
-from inferfleet.recovery.decide import Absent, Presence, Present
-from inferfleet.recovery.objects import presence
-from inferfleet.recovery.state import StackResource
+from inferfleet.recovery.state import Absent, Presence, Present, StackResource
+from inferfleet.recovery.survey import presence
 
 Start = Callable[..., FakeCluster]
 ON_A = urn("kubernetes:core/v1:ConfigMap", "east/ml/a")

@@ -6,8 +6,8 @@ from own_cluster import GKE, desired_on
 from small_state import POOL, Values, resource, state, urn
 
 from inferfleet.documents.problems import Problem
-from inferfleet.recovery.pools import BrokenPool, broken_pools
 from inferfleet.recovery.state import State
+from inferfleet.recovery.survey import BrokenPool, broken_pools
 
 OWN = "projects/acme/locations/us-east5/clusters/east-1a2b3c/nodePools/l4-0a1b2c"
 DELETE = "gcloud container node-pools delete l4-0a1b2c --cluster east-1a2b3c --region us-east5 --project acme"

@@ -15,7 +15,7 @@ from sandbox.toolchain.parts import Part
 from sandbox.toolchain.progress import Progress
 
 
-class Asked(Exception):  # noqa: N818 (it ends the command once it has asked for its tools)
+class Questions(Exception):  # noqa: N818 (it ends the command once it has asked for its tools)
     """What `up` asked of the toolchain."""
 
 
@@ -50,11 +50,11 @@ def test_istio_is_made_for_clusters_with_a_network_alone(
     places: StackPlaces, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], istio: bool
 ) -> None:
     def make_tools(_: Progress, extra: list[Part]) -> None:
-        raise Asked([part.name for part in extra])
+        raise Questions([part.name for part in extra])
 
     monkeypatch.setattr(clusters, "make_tools", make_tools)
     monkeypatch.setattr(clusters, "cluster_plans", lambda *_: tuple(_plan(name) for name in names))
-    with pytest.raises(Asked) as asked:
+    with pytest.raises(Questions) as asked:
         clusters.up(places.root, places.stack, Documents(Settings(stack="local")), progress=Said())
     assert asked.value.args == (["istio"] if istio else [],)
 

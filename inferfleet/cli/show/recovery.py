@@ -7,8 +7,8 @@ from typing import Any
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.documents.problems import Problem
-from inferfleet.recovery.decide import Action
 from inferfleet.recovery.locks import Holder
+from inferfleet.recovery.state import Action
 from inferfleet.recovery.survey import Survey
 
 _HOLDERS = {

@@ -10,12 +10,12 @@ from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.report import as_values as problem_values
 from inferfleet.cli.show.tables import print_table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
+from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
-from inferfleet.clusters.connections.repository import Repository
-from inferfleet.clusters.doctor.leftovers import leftovers as leftovers_of
-from inferfleet.clusters.doctor.look import Subject, look
-from inferfleet.clusters.doctor.values import Check, problems
+from inferfleet.clusters.preflight.check import Check, problems
+from inferfleet.clusters.preflight.doctor import Subject, look
+from inferfleet.clusters.preflight.projects import leftovers as leftovers_of
 from inferfleet.documents.problems import Problem
 
 # Seconds for all that is asked. Nobody waits for an update meanwhile, and clusters may be far away.

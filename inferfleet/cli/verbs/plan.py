@@ -180,7 +180,7 @@ def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -
     if source.files is None:
         return
     # It imports a client for clusters, which a plan that writes nothing does without.
-    from inferfleet.clusters.connections.repository import Repository
+    from inferfleet.clusters.connections.git import Repository
     from inferfleet.run import with_reachable_uids
 
     trusted = source.documents.settings.trust_repository_kubeconfigs

@@ -82,6 +82,6 @@ def report(
 def _look(side: Side, root: Path) -> Status:
     """Return what clusters say now; only this needs the libraries that ask them."""
     from inferfleet.cli.verbs.status import look
-    from inferfleet.clusters.connections.repository import Repository
+    from inferfleet.clusters.connections.git import Repository
 
     return look(side.desired, Repository(root, side.documents.settings.trust_repository_kubeconfigs))

@@ -16,10 +16,10 @@ from inferfleet.cli.report import reporting
 from inferfleet.cli.show.status import as_values, show, tables
 from inferfleet.cli.show.tables import table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
-from inferfleet.clusters.connections.asked import Asked
+from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
-from inferfleet.clusters.connections.repository import Repository
-from inferfleet.clusters.status.read import Seen, read, read_cloud
+from inferfleet.clusters.connections.questions import Questions
+from inferfleet.clusters.status.read import LiveCluster, read, read_cloud
 from inferfleet.clusters.status.status import status as status_of
 from inferfleet.clusters.status.values import Phase, Status
 from inferfleet.desired.values import Desired
@@ -61,14 +61,14 @@ def look(desired: Desired, repository: Repository) -> Status:
     # Values of configuration keys may be encrypted: only Pulumi can read them.
     by_path = [known for known in connections if known.kubeconfig]
     kubeconfigs = read_kubeconfigs(by_path, {}, repository)
-    seen: dict[str, Seen | Problem] = dict(kubeconfigs.problems)
+    seen: dict[str, LiveCluster | Problem] = dict(kubeconfigs.problems)
     for connection in connections:
         if key := connection.config_key:
             what = f"its kubeconfig is the configuration key {key!r}, which only Pulumi reads"
             step = "Name a file, to see its status"
             seen[connection.cluster] = cluster_problem(connection.cluster, what, step)
     until = time.monotonic() + SECONDS
-    cloud = Asked({"cloud": partial(read_cloud, desired, google=google(), seconds=SECONDS)})
+    cloud = Questions({"cloud": partial(read_cloud, desired, google=google(), seconds=SECONDS)})
     seen |= read(desired, kubeconfigs.texts, container_api=google().container, seconds=SECONDS)
     in_cloud = cloud.answers(until=until).get("cloud", {})
     return status_of(desired, seen, datetime.now(UTC), in_cloud=in_cloud)

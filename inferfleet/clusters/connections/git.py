@@ -1,4 +1,7 @@
-"""Git, asked of a clone of which a pull request may have written every file but those of `.git`.
+"""The repository that a project lies in, of which a pull request can have written all but `.git`.
+
+A kubeconfig there may name a program to run, files to send, and where to send them. So it is used only where
+the stack says so, in its setting `trustRepositoryKubeconfigs`.
 
 Git obeys settings of whatever repository it finds from where it starts, and a branch can commit a whole one.
 So it starts at the top of the work tree, which is found here, and of the settings of the machine it takes
@@ -14,10 +17,10 @@ from pathlib import Path
 from typing import Literal
 
 from inferfleet.clusters.connections.exec_command import program
-from inferfleet.clusters.connections.repository import top_of
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import shown
 
+SETTING = "inferfleet:trustRepositoryKubeconfigs"
 Done = subprocess.CompletedProcess[bytes]
 # Seconds for one question to git.
 _SECONDS = 120
@@ -41,9 +44,53 @@ _SETTINGS = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
 )
-
-
 _LINK, _EXECUTABLE, _SUBMODULE, _NOTHING = "120000", "100755", "160000", "000000"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The project at `root`, and the Git repository that it is in.
+
+    `trusted` says that kubeconfigs of the repository may be used; `keys` are keys of the configuration whose
+    values are written in its files, so that they are part of it.
+    """
+
+    root: Path
+    trusted: bool
+    keys: frozenset[str] = frozenset()
+
+    def holds(self, path: Path) -> bool:
+        """Return whether the path, as it is named or with all links followed, is inside of the repository."""
+        top = _identity(top_of(self.root))
+        named = Path(os.path.normpath(path.absolute()))
+        return any(
+            _identity(folder) == top
+            for place in (named, Path(os.path.realpath(path)))
+            for folder in place.parents
+        )
+
+
+def top_of(project: Path) -> Path:
+    """Return the top of the Git repository that the project is in, without links; without one the project.
+
+    No commit has a file or folder named `.git`: git checks none out.
+    """
+    root = Path(os.path.realpath(project))
+    return next((folder for folder in _upwards(root) if os.path.lexists(folder / ".git")), root)
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    yield folder
+    yield from folder.parents
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what is the same under every name of a folder: names differ by links, mounts and letter case."""
+    try:
+        status = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 @dataclass(frozen=True)
@@ -96,8 +143,8 @@ class Clone:
         options = ("--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
         done = self.ask("diff", *options, "--ignore-submodules=dirty", commit, "--", *paths)
         if done.returncode:
-            what = f"git cannot compare with commit {commit[:12]} ({said(done)})"
-            raise refused(what, "Check the repository: git fsck")
+            what = f"git cannot compare with commit {commit[:12]} ({error_line(done)})"
+            raise git_error(what, "Check the repository: git fsck")
         words = done.stdout.split(b"\0")
         return tuple(sorted(map(_difference, words[:-1:2], words[1::2]), key=lambda found: found.path))
 
@@ -107,29 +154,29 @@ def clone_of(project: Path) -> Clone:
     clone = Clone(top_of(project), _safe())
     done = clone.ask("rev-parse", "--show-toplevel")
     if done.returncode:
-        why = said(done)
+        why = error_line(done)
         step = "Run it in a clone of the repository that holds the project"
         if b"safe.directory" in done.stderr:
             # An older git takes the setting from files alone, which are not read.
             name = shown(str(clone.top), 200)
             step = f"If you trust it: git config --global --add safe.directory {name}, with git 2.38 or newer"
-        raise refused(f"{shown(str(project), 200)} is in no git repository that can be read ({why})", step)
+        raise git_error(f"{shown(str(project), 200)} is in no git repository that can be read ({why})", step)
     tree = os.fsdecode(done.stdout).removesuffix("\n")
     if tree != str(clone.top):
         what = f"the git repository of {shown(str(clone.top), 200)} has its work tree elsewhere"
-        raise refused(f"{what}, in {shown(tree, 200)}", "Run it in that work tree, or in a clone")
+        raise git_error(f"{what}, in {shown(tree, 200)}", "Run it in that work tree, or in a clone")
     names = clone.ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.").stdout
     parts = (os.fsdecode(name).rpartition(".")[0] for name in names.split(b"\0") if name)
     return Clone(clone.top, clone.safe, tuple(dict.fromkeys(parts)))
 
 
-def said(done: Done) -> str:
+def error_line(done: Done) -> str:
     """Return the first line of what git said on standard error, for a message."""
     text = done.stderr.decode(errors="replace").strip().partition("\n")[0]
     return shown(text.removeprefix("fatal: "), 200)
 
 
-def refused(what: str, next_step: str) -> InvalidDocuments:
+def git_error(what: str, next_step: str) -> InvalidDocuments:
     """Return the error for a question that git cannot answer."""
     return InvalidDocuments([Problem(what, next_step)])
 
@@ -177,7 +224,7 @@ def _run(words: list[str], *, cwd: Path, environment: dict[str, str] | None, giv
             timeout=_SECONDS,
         )
     except FileNotFoundError:
-        raise refused("git is not installed, and the base is a commit", "Install git") from None
+        raise git_error("git is not installed, and the base is a commit", "Install git") from None
     except subprocess.TimeoutExpired:
         what = f"git gave no answer within {_SECONDS} s"
-        raise refused(what, "See whether another git holds the repository, and try again") from None
+        raise git_error(what, "See whether another git holds the repository, and try again") from None

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 from inferfleet.cloud.gke.kubeconfig import kubeconfig
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.clusters.connections.google_apis import ContainerApi, ControlPlane
-from inferfleet.clusters.connections.kubeconfig_text import KUBECONFIG
-from inferfleet.clusters.connections.refusals import CloudError
+from inferfleet.clusters.connections.google import CloudError, ContainerApi, ControlPlane
+from inferfleet.clusters.connections.kubeconfig import KUBECONFIG
 from inferfleet.desired.values import Connection
 from inferfleet.documents.problems import Problem, cluster_problem
 

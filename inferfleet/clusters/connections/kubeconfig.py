@@ -1,28 +1,65 @@
-"""Read the kubeconfigs of existing clusters, each once, and hand on what was checked.
+"""Kubeconfigs of existing clusters: each is read once, checked, and handed on.
 
 What leaves this module is text that names no certificate file any more: who gets it (our own client, the
 engine's provider, the state) uses what was read and checked here, wherever it runs. Two things stay names,
 because they are made anew while an update runs: the file of a token, and the credential command.
+
+The text holds credentials, so no message here shows more of it than names and the address of a server.
 """
 
 import base64
 import json
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 import yaml
 from pydantic import SecretStr
 
-from inferfleet.clusters.connections.kubeconfig_text import FORM, KUBECONFIG, Access, KubeconfigError, access
-from inferfleet.clusters.connections.repository import SETTING, Repository
+from inferfleet.clusters.connections.git import SETTING, Repository
 from inferfleet.desired.values import Connection
 from inferfleet.documents.loading.border import Refused, read_regular
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import shown
+from inferfleet.documents.yaml import Text, Unreadable, texts
 
+KUBECONFIG = "spec.cluster.existing.kubeconfig"
+CONTEXT = "spec.cluster.existing.context"
+FORM = (
+    "A kubeconfig has the form {apiVersion: v1, kind: Config, clusters: [{name: C, cluster: {server: "
+    "https://HOST, certificate-authority-data: CA}}], users: [{name: U, user: {token: TOKEN}}], contexts: "
+    "[{name: X, context: {cluster: C, user: U}}], current-context: X}; `kubectl config view --raw --minify "
+    "--flatten --context X` prints one"
+)
+# Fields of a user that prove who it is. Each may be sent, or what it leads to.
+_CREDENTIALS = (
+    "token",
+    "tokenFile",
+    "client-certificate",
+    "client-certificate-data",
+    "client-key",
+    "client-key-data",
+    "username",
+    "password",
+    "exec",
+    "auth-provider",
+)
+_TEXTS = {
+    *_CREDENTIALS[:8],
+    "certificate-authority",
+    "certificate-authority-data",
+    "proxy-url",
+    "tls-server-name",
+}
+# Helpers in the code of client-go that Kubernetes removed in 1.26, and with it the engine's provider.
+_REMOVED = ("gcp", "azure")
+_PROXIES = ("http", "https", "socks5")
+_MANY_NAMES = 10
+_ENTRY = re.compile(r"(clusters|contexts|users)\[\d+\]")
 _NEXT = "Give the cluster a kubeconfig that works, or write `state: lost` or `abandoned` into its document"
 _TRUST = (
     f"or set {SETTING} to true in the stack, where nobody runs what was not reviewed "
@@ -32,10 +69,61 @@ _TRUST = (
 GIVEN_UP = ("lost", "abandoned")
 # A kubeconfig with a hundred clusters and all their certificates has some 600 KiB.
 MAX_BYTES = 1024 * 1024
-
 # Fields that name files; kubectl reads them relative to the kubeconfig's own folder.
 _CLUSTER_FILES = ("certificate-authority",)
 _USER_FILES = ("client-certificate", "client-key")
+
+
+class KubeconfigError(Exception):
+    """A kubeconfig cannot be used; the text says why.
+
+    `path` is the field of the document to look at, `line` that of the kubeconfig where there is one, and
+    `next_step` is "" where fixing or changing the file is all there is to say. Of a kubeconfig as a `whole`,
+    the text completes a sentence that begins with its name.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        path: str = KUBECONFIG,
+        *,
+        next_step: str = "",
+        line: int | None = None,
+        whole: bool = False,
+    ) -> None:
+        self.path, self.next_step, self.line, self.whole = path, next_step, line, whole
+        super().__init__(what)
+
+
+@dataclass(frozen=True)
+class Access:
+    """The parts of a kubeconfig that one context uses; `server` is the address, which may be shown."""
+
+    server: str
+    context: str
+    names: Mapping[str, Any]  # of the context: cluster, user, namespace
+    cluster: Mapping[str, Any] = field(repr=False)
+    user: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """Return the fields of the user that hold credentials, or say where they are."""
+        return tuple(name for name in _CREDENTIALS if self.user.get(name))
+
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the protection of credentials, and what to do; kubectl takes all of it."""
+        if self.cluster.get("insecure-skip-tls-verify") and self.credentials:
+            yield (
+                f"whoever answers at {self.server} gets its credentials, because insecure-skip-tls-verify "
+                "keeps the server's certificate from being checked",
+                "Write the server's certificate authority into it (certificate-authority-data)",
+            )
+        proxy = urlsplit(str(self.cluster.get("proxy-url") or ""))
+        if proxy.scheme == "http" and proxy.password:
+            yield (
+                f"the password for its proxy {_address(proxy)} is sent without TLS",
+                "Name the proxy with https://, or without a password",
+            )
 
 
 @dataclass(frozen=True)
@@ -96,11 +184,6 @@ def problem(connection: Connection, error: KubeconfigError, source: str = "") ->
     return cluster_problem(connection.cluster, what, error.next_step or _NEXT, error.path)
 
 
-def read_token(path: str) -> SecretStr:
-    """Return the token in a file, without the spaces and newlines around it. Raises KubeconfigError."""
-    return SecretStr(_file(Path(path), "its tokenFile").decode("utf-8", "replace").strip())
-
-
 def _source(connection: Connection) -> str:
     if connection.cloud:
         return "kubeconfig from Google Cloud"
@@ -141,21 +224,6 @@ def _trusted(path: Path, repository: Repository, called: str = "") -> None:
     what = f"{called} is in the repository, where a pull request can change it, so it is not used".lstrip()
     step = f"Keep it outside of the repository, {_TRUST}"
     raise KubeconfigError(what, next_step=step, whole=not called)
-
-
-def _file(path: Path, called: str = "") -> bytes:
-    """Return the content of a regular file of the machine, which is opened once. Raises KubeconfigError.
-
-    Messages call it `called`; without that it is the kubeconfig itself.
-    """
-    try:
-        real = Path(os.path.realpath(path))
-        return read_regular(real, Path(real.anchor), limit=MAX_BYTES)
-    except Refused as refused:
-        why = refused.why
-    except ValueError:  # such as for a NUL in its name
-        why = "has a name that no file can have"
-    raise KubeconfigError(f"{called} {why}".lstrip(), whole=not called)
 
 
 def _independent(text: str, chosen: Access, folder: Path | None, repository: Repository) -> str:
@@ -205,3 +273,195 @@ def _alone(chosen: Access, cluster: dict[str, Any], user: dict[str, Any]) -> dic
     if chosen.names.get("user"):
         config["users"] = [{"name": chosen.names["user"], "user": user}]
     return config
+
+
+def read_token(path: str) -> SecretStr:
+    """Return the token in a file, without the spaces and newlines around it. Raises KubeconfigError."""
+    return SecretStr(_file(Path(path), "its tokenFile").decode("utf-8", "replace").strip())
+
+
+def _file(path: Path, called: str = "") -> bytes:
+    """Return the content of a regular file of the machine, which is opened once. Raises KubeconfigError.
+
+    Messages call it `called`; without that it is the kubeconfig itself.
+    """
+    try:
+        real = Path(os.path.realpath(path))
+        return read_regular(real, Path(real.anchor), limit=MAX_BYTES)
+    except Refused as refused:
+        why = refused.why
+    except ValueError:  # such as for a NUL in its name
+        why = "has a name that no file can have"
+    raise KubeconfigError(f"{called} {why}".lstrip(), whole=not called)
+
+
+def access(text: str, context: str | None) -> Access:
+    """Return what `context` uses (None: the current context).
+
+    Raises KubeconfigError also where credentials would be sent without TLS.
+    """
+    written = _written(text)
+    path = CONTEXT if context else KUBECONFIG
+    name = context or written.data.get("current-context")
+    if not name:
+        raise KubeconfigError(
+            "it has no current-context, and the document names no context",
+            CONTEXT,
+            next_step=_form_of(written),
+        )
+    of_context, names = _named(written, "contexts", "context", name, path)
+    of_cluster, cluster = _named(written, "clusters", "cluster", names.get("cluster"), KUBECONFIG)
+    of_user: str = "users[-1]"
+    user: dict[str, Any] = {}
+    if names.get("user"):
+        of_user, user = _named(written, "users", "user", names["user"], KUBECONFIG)
+    for mistake in written.mistakes:
+        entry = _ENTRY.match(mistake.path)
+        if entry is None or entry[0] in (of_context, of_cluster, of_user):
+            raise KubeconfigError(
+                "a key or value here is not plain text, or is written twice", line=mistake.line
+            )
+    for place, values in ((f"{of_cluster}.cluster", cluster), (f"{of_user}.user", user)):
+        for what, key in _mistyped(values):
+            raise KubeconfigError(what, line=written.lines.get(f"{place}.{key}") or written.lines.get(place))
+    server = _server(cluster, names["cluster"], written.lines.get(f"{of_cluster}.cluster.server"))
+    chosen = Access(server, str(name), names, cluster, user)
+    if server.startswith("http:") and chosen.credentials:
+        raise KubeconfigError(
+            f"its server {server} is asked without TLS, and credentials ({', '.join(chosen.credentials)}) "
+            "are never sent so",
+            line=written.lines.get(f"{of_cluster}.cluster.server"),
+            next_step="Write an https:// address, or a user without credentials as for `kubectl proxy`",
+        )
+    return chosen
+
+
+def _written(text: str) -> Text:
+    """Return the one document of the text, which is a map. Raises KubeconfigError."""
+    try:
+        found = list(texts(text))
+    except Unreadable as error:
+        # The parser's own words would quote the file.
+        raise KubeconfigError("it is not valid YAML", line=error.line, next_step=FORM) from None
+    if not found:
+        raise KubeconfigError("it is empty", next_step=FORM)
+    if len(found) > 1:
+        raise KubeconfigError("it holds several YAML documents", next_step="Keep the one with clusters")
+    written = found[0]
+    if not isinstance(written.data, dict):
+        what = "it is not a kubeconfig (a mapping with clusters, contexts and users)"
+        raise KubeconfigError(what, next_step=FORM)
+    other = _other(written.data)
+    if other:
+        raise KubeconfigError(f"it is {other}, not a kubeconfig", next_step=FORM)
+    return written
+
+
+def _other(data: Mapping[str, Any]) -> str:
+    """Return what else than a kubeconfig this is, "" where that is unknown."""
+    if "clusters" in data or "contexts" in data:
+        return ""
+    kind, group = data.get("kind"), str(data.get("apiVersion"))
+    if group.startswith("inferfleet.dev/"):
+        return "a document of inferfleet"
+    if kind in ("Secret", "ConfigMap"):
+        return f"a Kubernetes {kind}, which may hold one in its data"
+    if kind == "ExecCredential":
+        return "what a credential command prints"
+    if "private_key" in data or data.get("type") == "service_account":
+        return "a key of a Google service account"
+    if kind not in (None, "Config"):
+        return "a Kubernetes object of another kind"
+    return ""
+
+
+def _form_of(written: Text) -> str:
+    return "" if written.data.get("contexts") else FORM
+
+
+def _named(written: Text, section: str, part: str, name: Any, path: str) -> tuple[str, dict[str, Any]]:
+    """Return the place and the part of the entry with this name."""
+    entries = written.data.get(section)
+    known: dict[str, tuple[str, dict[str, Any]]] = {}
+    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            continue
+        if entry["name"] in known and entry["name"] == name:
+            line = written.lines.get(f"{section}[{number}]")
+            raise KubeconfigError(f"it has two {section} of the name {shown(name)!r}", line=line)
+        if isinstance(entry.get(part), dict):
+            known[entry["name"]] = f"{section}[{number}]", entry[part]
+    if not isinstance(name, str) or name not in known:
+        names = [shown(each) for each in sorted(known)]
+        more = ", ..." if len(names) > _MANY_NAMES else ""
+        told = ", ".join(names[:_MANY_NAMES]) + more or "none"
+        asked = repr(shown(name)) if isinstance(name, str) else "of that name"
+        raise KubeconfigError(f"it has no {part} {asked} (it has: {told})", path, next_step=_form_of(written))
+    return known[name]
+
+
+def _mistyped(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is of another form than client-go takes, with its key. No value is shown."""
+    for key in sorted(_TEXTS):
+        if values.get(key) is not None and not isinstance(values[key], str):
+            yield f"its {key} is not text; put it in quotes", key
+    if not isinstance(values.get("insecure-skip-tls-verify") or False, bool):
+        yield "its insecure-skip-tls-verify is neither true nor false", "insecure-skip-tls-verify"
+    proxy = values.get("proxy-url")
+    if isinstance(proxy, str) and proxy and urlsplit_or_none(proxy, _PROXIES) is None:
+        yield "its proxy-url is no address with http://, https:// or socks5://", "proxy-url"
+    command = values.get("exec")
+    if command is not None and not _is_command(command):
+        yield (
+            "its exec is not a mapping with command, args (a list) and env (a list of name and value)",
+            "exec",
+        )
+    provider = values.get("auth-provider")
+    if provider is not None and not isinstance(provider, dict):
+        yield "its auth-provider is not a mapping", "auth-provider"
+    elif provider and provider.get("name") in _REMOVED:
+        what = f"its auth-provider {provider['name']} was removed from Kubernetes in 1.26; use exec"
+        yield what, "auth-provider"
+    elif provider and not isinstance((provider.get("config") or {}), dict):
+        yield "the config of its auth-provider is not a mapping", "auth-provider"
+
+
+def _is_command(command: Any) -> bool:
+    if not isinstance(command, dict) or not isinstance(command.get("command"), str):
+        return False
+    args, variables = command.get("args") or [], command.get("env") or []
+    return (
+        bool(command["command"])
+        and isinstance(args, list)
+        and isinstance(variables, list)
+        and all(isinstance(entry, dict) and {"name", "value"} <= entry.keys() for entry in variables)
+    )
+
+
+def _server(cluster: Mapping[str, Any], name: Any, line: int | None) -> str:
+    url = urlsplit_or_none(cluster.get("server"), ("https", "http"))
+    if url is None:
+        raise KubeconfigError(f"its cluster {shown(str(name))!r} has no server address", line=line)
+    if "@" in url.netloc:
+        what = f"the server address of its cluster {shown(str(name))!r} has a user name or password in it"
+        raise KubeconfigError(what, line=line, next_step="Write credentials below users")
+    if url.query or url.fragment:
+        what = f"the server address of its cluster {shown(str(name))!r} has more than a host and a path"
+        raise KubeconfigError(what, line=line)
+    return str(cluster["server"])
+
+
+def urlsplit_or_none(address: Any, schemes: tuple[str, ...]) -> SplitResult | None:
+    """Return the parts of an address that has one of the schemes and a host, None for anything else."""
+    if not isinstance(address, str) or not address.isprintable() or " " in address:
+        return None
+    try:
+        url = urlsplit(address)
+        usable = url.hostname and (url.port is None or url.port) and address.startswith(f"{url.scheme}://")
+    except ValueError:
+        return None
+    return url if usable and url.scheme in schemes else None
+
+
+def _address(url: SplitResult) -> str:
+    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"

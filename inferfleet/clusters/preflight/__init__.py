@@ -1,4 +1,3 @@
-"""May this run go on: clusters answer, are the right ones, nothing there is somebody else's, quotas hold.
-
-Reads clusters and Google Cloud through `reach`; never writes.
+"""What this run or this machine lacks, asked before an update writes: `observe` for previews, `doctor` for
+people. Where both ask the same, it is one function.
 """

@@ -5,27 +5,24 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
-from inferfleet.clusters.connections.api import Api, RefusedError
-from inferfleet.clusters.connections.at_once import ask
+from inferfleet.clusters.connections.api import Api, ApiKind, RefusedError, served_kinds
+from inferfleet.clusters.connections.ask import ask, refusal
 from inferfleet.clusters.connections.gke import NotThere
-from inferfleet.clusters.connections.google_login import GOOGLE
-from inferfleet.clusters.connections.resources import ApiKind, known
-from inferfleet.clusters.connections.unreachable import refusal
-from inferfleet.clusters.preflight import checks, ownership, schedulers
-from inferfleet.clusters.preflight.devices import device_classes, unlabelled_nodes
-from inferfleet.clusters.preflight.dry_run.answers import refused_writes
-from inferfleet.clusters.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
-from inferfleet.clusters.preflight.kinds.monitoring import (
-    kinds_to_come,
-    left_out,
-    unknown_kinds,
-    without_metrics,
-)
-from inferfleet.clusters.preflight.kinds.objectives import passed_over
-from inferfleet.clusters.preflight.kinds.worker_sets import worker_set_problems
-from inferfleet.clusters.preflight.leaving import leaving, running, scaled, scaled_otherwise
+from inferfleet.clusters.connections.google import GOOGLE
+from inferfleet.clusters.preflight import ownership, prerequisites
+from inferfleet.clusters.preflight.dry_run import refused_writes
 from inferfleet.clusters.preflight.nodes import node_problems
-from inferfleet.clusters.preflight.pickers import picker_problems
+from inferfleet.clusters.preflight.workloads import (
+    changed_in_place,
+    leaving,
+    picker_problems,
+    ports_ahead,
+    remade,
+    replaced_alone,
+    running,
+    scaled,
+    scaled_otherwise,
+)
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
@@ -102,7 +99,7 @@ def identify(
     answers = ask(
         desired,
         kubeconfigs,
-        lambda _, api: checks.identity(api),
+        lambda _, api: ownership.identity(api),
         container_api=container_api,
         seconds=seconds,
     )
@@ -117,9 +114,13 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
         return Observation(problems=(answer,))
     if isinstance(answer, NotThere):
         notices = (answer.notice,) if answer.notice else ()
-        unknown = kinds_to_come(cluster)
+        unknown = prerequisites.kinds_to_come(cluster)
         return Observation(
-            problems=(*notices, *schedulers.to_come(cluster), *left_out(cluster, unknown)),
+            problems=(
+                *notices,
+                *prerequisites.schedulers_to_come(cluster),
+                *prerequisites.monitors_left_out(cluster, unknown),
+            ),
             absent=() if answer.made else (name,),
             unknown={name: unknown} if unknown else {},
         )
@@ -131,31 +132,34 @@ def _check(
 ) -> Observation:
     """Run all checks on one cluster. Where another cluster answers than the one meant, ask nothing else."""
     connection = cluster.connection
-    uid = checks.identity(api)
-    swapped = tuple(checks.same_cluster(cluster, uid))
+    uid = ownership.identity(api)
+    swapped = tuple(ownership.same_cluster(cluster, uid))
     if swapped:
         return Observation(problems=swapped, uids={connection.cluster: uid})
-    resources = known(api, checks.kinds_needed(cluster))
-    problems = [*checks.missing_kinds(api, cluster, resources), *checks.misplaced(cluster, resources)]
+    resources = served_kinds(api, prerequisites.kinds_needed(cluster))
+    problems = [
+        *prerequisites.missing_kinds(api, cluster, resources),
+        *prerequisites.misplaced(cluster, resources),
+    ]
     for check in (
-        checks.gateway_class(api, cluster, resources),
-        checks.gateway_ref(api, cluster, resources),
-        device_classes(api, cluster, resources),
-        unlabelled_nodes(api, cluster),
+        prerequisites.gateway_class(api, cluster, resources),
+        prerequisites.gateway_ref(api, cluster, resources),
+        prerequisites.device_classes(api, cluster, resources),
+        prerequisites.unlabelled_nodes(api, cluster),
         node_problems(api, cluster),
-        checks.secrets(api, cluster),
-        passed_over(api, cluster),
-        worker_set_problems(api, cluster, resources),
-        schedulers.needs(api, cluster),
-        schedulers.pod_groups(api, cluster, resources),
-        without_metrics(api, cluster),
+        prerequisites.secrets(api, cluster),
+        prerequisites.ignored_objectives(api, cluster),
+        prerequisites.worker_set_problems(api, cluster, resources),
+        prerequisites.scheduler_problems(api, cluster),
+        prerequisites.pod_groups(api, cluster, resources),
+        prerequisites.without_metrics(api, cluster),
     ):
         problems += _permitted(connection, check, problems)
-    addresses = _permitted(connection, checks.their_address(api, cluster, resources), problems)
+    addresses = _permitted(connection, prerequisites.their_address(api, cluster, resources), problems)
     existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
     workloads = _permitted(connection, running(api, stack), problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
-    unknown = unknown_kinds(cluster, resources)
+    unknown = prerequisites.unknown_kinds(cluster, resources)
     foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)
     refused = refused_writes(api, cluster, stack, existing, resources, deployments)
     return Observation(
@@ -169,7 +173,7 @@ def _check(
             *replaced_alone(cluster, workloads),
             *ports_ahead(cluster, workloads),
             *picker_problems(cluster, workloads),
-            *left_out(cluster, unknown),
+            *prerequisites.monitors_left_out(cluster, unknown),
             *scaled_otherwise(cluster, workloads),
         ),
         leaving=tuple(

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from inferfleet.clusters.connections.api import Api
-from inferfleet.clusters.connections.resources import ApiKind, ApiResource, lists
+from inferfleet.clusters.connections.api import Api, ApiKind, ApiResource, lists
+from inferfleet.clusters.connections.gke import path_of
 from inferfleet.desired.values import DesiredCluster, titled
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
@@ -15,6 +15,33 @@ from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 EXEMPT = frozenset({"Namespace", "CustomResourceDefinition"})
 # So many objects are named in one problem; the rest are counted.
 _NAMED = 10
+
+
+def identity(api: Api) -> str:
+    """Return the UID of kube-system, which stays as long as the cluster lives and is no other cluster's."""
+    return str(api.get("/api/v1/namespaces/kube-system", metadata_only=True)["metadata"]["uid"])
+
+
+def same_cluster(cluster: DesiredCluster, uid: str) -> Iterator[Problem]:
+    """Check that the cluster is the one that the lock remembers."""
+    connection = cluster.connection
+    if connection.uid and connection.uid != uid:
+        # On GKE no kubeconfigs were swapped: project, region and name are the same. The state still holds
+        # the objects of the old cluster.
+        step = (
+            "If it was deleted and created again, run `pulumi refresh`, so that the state forgets the "
+            "objects of the old one, and remove the uid from its line in placement.lock"
+            if connection.cloud
+            else "Fix the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
+            "(`state: abandoned`, then `pulumi up`, then remove its document) and add it again"
+        )
+        yield cluster_problem(
+            connection.cluster,
+            f"another cluster answers under the name {connection.cluster!r}: its kube-system has UID {uid}, "
+            f"the lock remembers {connection.uid}",
+            step,
+            path_of(connection),
+        )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from inferfleet.cloud.gke.drift import Drift, cloud_drift, shown
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
-from inferfleet.clusters.status.read import METADATA_ONLY, InCloud, Seen
+from inferfleet.clusters.status.read import METADATA_ONLY, LiveCloudCluster, LiveCluster
 from inferfleet.clusters.status.routing import titled
 from inferfleet.desired.values import Desired
 from inferfleet.documents.problems import Problem
@@ -19,7 +19,7 @@ _ENGINE = "pulumi-kubernetes"
 
 
 def drift(
-    desired: Desired, seen: Mapping[str, Seen | Problem], in_cloud: Mapping[str, InCloud]
+    desired: Desired, seen: Mapping[str, LiveCluster | Problem], in_cloud: Mapping[str, LiveCloudCluster]
 ) -> Iterator[Drift]:
     """Yield the drift of every cluster, that of the cloud first. An object that is missing on a cluster is no
     drift; the status of the cluster names it.
@@ -31,7 +31,7 @@ def drift(
         if plan and name in in_cloud:
             yield from cloud_drift(plan, in_cloud[name].cluster, in_cloud[name].sizes)
         live = seen.get(name)
-        if not isinstance(live, Seen):
+        if not isinstance(live, LiveCluster):
             continue
         for wanted in cluster.objects:
             key = (wanted.kind, wanted.namespace or "", wanted.kubernetes_name)

@@ -8,18 +8,23 @@ from typing import Any
 
 from inferfleet.cloud.gke.facts.schema import NODE_POOL
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.clusters.connections.api import Api, RefusedError
-from inferfleet.clusters.connections.asked import Asked
-from inferfleet.clusters.connections.at_once import ask
+from inferfleet.clusters.connections.api import Api, ApiKind, ApiResource, RefusedError, newest, served_kinds
+from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.gke import GKE, NotThere
-from inferfleet.clusters.connections.google_apis import ComputeApi, ContainerApi
-from inferfleet.clusters.connections.google_login import GOOGLE, Addresses, GoogleLogin, preload
+from inferfleet.clusters.connections.google import (
+    GOOGLE,
+    Addresses,
+    CloudError,
+    ComputeApi,
+    ContainerApi,
+    GoogleLogin,
+    preload,
+)
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
-from inferfleet.clusters.connections.refusals import CloudError
-from inferfleet.clusters.connections.resources import ApiKind, ApiResource, known, newest
-from inferfleet.clusters.preflight import checks
-from inferfleet.clusters.preflight.kinds.monitoring import unknown_kinds
-from inferfleet.clusters.status.admission import admissions
+from inferfleet.clusters.connections.questions import Questions
+from inferfleet.clusters.preflight import ownership, prerequisites
+from inferfleet.clusters.preflight.prerequisites import unknown_kinds
+from inferfleet.clusters.status.pods import admissions
 from inferfleet.desired.values import Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
@@ -39,7 +44,7 @@ def key_of(wanted: KubeObject) -> Key:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LiveCluster:
     """What one cluster has: objects with this stack's label, the Gateway that is somebody else's, pods.
 
     `unknown` are kinds of monitoring that it does not know. `admissions` is why Kueue has not admitted pods,
@@ -53,7 +58,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class InCloud:
+class LiveCloudCluster:
     """One cluster in Google Cloud: the answer of clusters.get, and the number of nodes of pools of fixed size
     by their name in the cloud.
     """
@@ -68,7 +73,7 @@ def read(
     *,
     container_api: str = GOOGLE.container,
     seconds: float,
-) -> dict[str, Seen | Problem]:
+) -> dict[str, LiveCluster | Problem]:
     """Return by cluster what it has, or why that is unknown, within `seconds`. All are asked at once.
 
     `kubeconfigs` holds texts by cluster; existing clusters without one are left out. The Container API at the
@@ -76,29 +81,29 @@ def read(
     """
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
-    def look(connection: Connection, api: Api) -> Seen | Problem:
+    def look(connection: Connection, api: Api) -> LiveCluster | Problem:
         return _look(api, clusters[connection.cluster], desired.stack)
 
     answers = ask(desired, kubeconfigs, look, container_api=container_api, seconds=seconds)
     return {name: _seen(name, answer) for name, answer in answers.items()}
 
 
-def _seen(cluster: str, answer: Seen | Problem | NotThere) -> Seen | Problem:
+def _seen(cluster: str, answer: LiveCluster | Problem | NotThere) -> LiveCluster | Problem:
     if isinstance(answer, NotThere):
         return cluster_problem(cluster, f"not there yet: {answer.why}", "`pulumi up` creates it", GKE)
     return answer
 
 
-def _look(api: Api, cluster: DesiredCluster, stack: str) -> Seen | Problem:
-    for swapped in checks.same_cluster(cluster, checks.identity(api)):
+def _look(api: Api, cluster: DesiredCluster, stack: str) -> LiveCluster | Problem:
+    for swapped in ownership.same_cluster(cluster, ownership.identity(api)):
         return swapped
     pods = {
         (item["metadata"]["namespace"], item["metadata"]["name"]): item
         for selector in _PODS
         for item in api.items("/api/v1/pods", query={"labelSelector": selector})
     }
-    resources = known(api, checks.kinds_needed(cluster))
-    return Seen(
+    resources = served_kinds(api, prerequisites.kinds_needed(cluster))
+    return LiveCluster(
         dict(_objects(api, cluster, stack, resources)),
         tuple(pods[name] for name in sorted(pods)),
         dict(admissions(_workloads_of_kueue(api, cluster))),
@@ -135,7 +140,7 @@ def _objects(
                     raise
 
 
-def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[str, InCloud]:
+def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[str, LiveCloudCluster]:
     """Return by name the clusters that the stack creates, as far as Google answered within `seconds`.
 
     Why it did not answer is part of what `read` returns; sizes that may not be read are left out.
@@ -153,14 +158,14 @@ def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[s
     container = ContainerApi(google.container, login)
     compute = ComputeApi(google, login, seconds=seconds)
 
-    def look(plan: CloudCluster) -> InCloud | None:
+    def look(plan: CloudCluster) -> LiveCloudCluster | None:
         try:
             cluster = container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
         except CloudError:
             return None
-        return InCloud(cluster, _sizes(plan, cluster, compute)) if cluster else None
+        return LiveCloudCluster(cluster, _sizes(plan, cluster, compute)) if cluster else None
 
-    answers = Asked({name: partial(look, plan) for name, plan in plans.items()}).answers(until=until)
+    answers = Questions({name: partial(look, plan) for name, plan in plans.items()}).answers(until=until)
     return {name: in_cloud for name, in_cloud in sorted(answers.items()) if in_cloud}
 
 

@@ -4,9 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inferfleet.clusters.status.pods import one_line
-from inferfleet.clusters.status.read import Key, Seen
+from inferfleet.clusters.status.read import Key, LiveCluster
 from inferfleet.clusters.status.values import PartStatus, Phase
 from inferfleet.desired import values
+from inferfleet.desired.values import KubeObject
+from inferfleet.serving.metadata import SKIP_AWAIT
+from inferfleet.serving.workload import bounds
 
 Verdict = tuple[Phase, str]  # the phase and why, "" for Ready
 ABSENT = "does not exist, or lacks this stack's label"
@@ -23,7 +26,7 @@ def titled(key: Key) -> str:
     return values.titled(*key)
 
 
-def gateway(seen: Seen, key: Key) -> Verdict:
+def gateway(seen: LiveCluster, key: Key) -> Verdict:
     """Return Ready for a Gateway that is programmed: it has an address and takes requests there."""
     actual = seen.objects.get(key)
     if actual is None:
@@ -32,7 +35,7 @@ def gateway(seen: Seen, key: Key) -> Verdict:
     return _judged(conditions, ("Accepted", "Programmed"), "no controller has programmed it yet")
 
 
-def route(seen: Seen, key: Key, parent: Key) -> Verdict:
+def route(seen: LiveCluster, key: Key, parent: Key) -> Verdict:
     """Return Ready for a route that the controller of its gateway accepted, with all that it refers to."""
     actual = seen.objects.get(key)
     if actual is None:
@@ -44,7 +47,7 @@ def route(seen: Seen, key: Key, parent: Key) -> Verdict:
     return _judged(parents[0].get("conditions"), ("Accepted", "ResolvedRefs"), "not accepted yet")
 
 
-def pool(seen: Seen, key: Key, picker: Mapping[str, Any]) -> Verdict:
+def pool(seen: LiveCluster, key: Key, picker: Mapping[str, Any]) -> Verdict:
     """Return Ready for a pool whose selector matches pods with its ports and whose picker is reached where it
     says. Its own status may be empty.
 
@@ -136,7 +139,7 @@ def _names(entry: Mapping[str, Any], parent: Key, own_namespace: str) -> bool:
     return (reference.get("namespace") or own_namespace, reference.get("name")) == (namespace, name)
 
 
-def _targets(seen: Seen, key: Key, actual: Mapping[str, Any]) -> Iterator[str]:
+def _targets(seen: LiveCluster, key: Key, actual: Mapping[str, Any]) -> Iterator[str]:
     spec = actual.get("spec") or {}
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
     pods = [pod for pod in seen.pods if selected(pod, key[1], labels)]
@@ -152,7 +155,9 @@ def _targets(seen: Seen, key: Key, actual: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def _picker(seen: Seen, key: Key, actual: Mapping[str, Any], picker: Mapping[str, Any]) -> Iterator[str]:
+def _picker(
+    seen: LiveCluster, key: Key, actual: Mapping[str, Any], picker: Mapping[str, Any]
+) -> Iterator[str]:
     why = _unreachable(seen.objects, key, actual)
     if why:
         yield why
@@ -196,7 +201,7 @@ def _ports(service: Mapping[str, Any]) -> dict[Any, Any]:
     return {port.get("port"): port.get("targetPort", port.get("port")) for port in ports}
 
 
-def _actual_picker(seen: Seen, key: Key, picker: Mapping[str, Any]) -> Mapping[str, Any]:
+def _actual_picker(seen: LiveCluster, key: Key, picker: Mapping[str, Any]) -> Mapping[str, Any]:
     return seen.objects.get(("Deployment", key[1], picker["metadata"]["name"]), picker)
 
 
@@ -234,3 +239,48 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 def _numbers(ports: Mapping[Any, Any]) -> str:
     return ", ".join(str(port) for port in sorted(ports, key=str)) or "none"
+
+
+# Whether what an update made is still there and not at zero. Whether pods are ready is another matter.
+#
+# An update that changes nothing waits for nothing: Pulumi compares with its state, and that knows of nothing
+# that somebody deleted or scaled since.
+#
+
+
+def workload_verdict(actual: Mapping[str, Any] | None, wanted: KubeObject) -> Verdict:
+    """Return Ready for an object that is there; a workload with another number than 0 where more is desired.
+
+    The number of a workload is its scaler's where it has one. One that no update waits for may have none.
+    """
+    if actual is None:
+        return Phase.MISSING, ABSENT
+    number = _number(wanted.manifest)
+    annotations = wanted.manifest["metadata"].get("annotations") or {}
+    if not number or SKIP_AWAIT in annotations or bounds(wanted.manifest):
+        return Phase.READY, ""
+    if _number(actual) == 0:
+        return Phase.FAILED, f"was scaled to spec.replicas 0, where {number} is desired"
+    return Phase.READY, ""
+
+
+def picker_verdict(actual: Mapping[str, Any] | None, wanted: KubeObject) -> Verdict:
+    """Return Ready for the Deployment of an endpoint picker with an available replica.
+
+    Of several replicas only the elected leader is ready, so one is enough.
+    """
+    verdict = workload_verdict(actual, wanted)
+    if actual is None or verdict[0] != Phase.READY:
+        return verdict
+    if not (actual.get("status") or {}).get("availableReplicas"):
+        return Phase.FAILED, "is an endpoint picker without an available replica"
+    return verdict
+
+
+def _number(workload: Mapping[str, Any]) -> int | None:
+    """Return `spec.replicas`, which the API server sets to 1 where it is not written; None without a spec of
+    that kind.
+    """
+    if workload["kind"] not in ("Deployment", "LeaderWorkerSet"):
+        return None
+    return int((workload.get("spec") or {}).get("replicas", 1))

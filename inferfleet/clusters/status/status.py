@@ -2,21 +2,33 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from inferfleet.clusters.status import routing
 from inferfleet.clusters.status.drift import drift
-from inferfleet.clusters.status.groups import Member
-from inferfleet.clusters.status.placement import placement_status
-from inferfleet.clusters.status.pods import pod_status
-from inferfleet.clusters.status.read import InCloud, Key, Seen, key_of
-from inferfleet.clusters.status.rolling import unfinished
+from inferfleet.clusters.status.pods import (
+    Member,
+    group_waits,
+    groups,
+    held_back,
+    one_line,
+    paused_by_hand,
+    pod_status,
+    unfinished,
+    waits_for_nodes,
+)
+from inferfleet.clusters.status.read import Key, LiveCloudCluster, LiveCluster, key_of
+from inferfleet.clusters.status.routing import ABSENT, selected, titled
 from inferfleet.clusters.status.values import (
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,
+    GroupStatus,
     PartStatus,
     Phase,
     PlacementStatus,
+    PluginStatus,
+    PodStatus,
     ServiceStatus,
     Status,
     worst,
@@ -27,7 +39,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
 from inferfleet.serving.gateway import address_of
 from inferfleet.serving.picker import CONTAINER as PICKER
-from inferfleet.serving.workload import WORKER_SET
+from inferfleet.serving.workload import WORKER_SET, bounds, pods_of
 
 _OURS = ("Gateway", names.SYSTEM_NAMESPACE, names.GATEWAY)
 _UNKNOWN: routing.Verdict = (Phase.UNKNOWN, "")
@@ -35,10 +47,10 @@ _UNKNOWN: routing.Verdict = (Phase.UNKNOWN, "")
 
 def status(
     desired: Desired,
-    seen: Mapping[str, Seen | Problem],
+    seen: Mapping[str, LiveCluster | Problem],
     now: datetime,
     *,
-    in_cloud: Mapping[str, InCloud] | None = None,
+    in_cloud: Mapping[str, LiveCloudCluster] | None = None,
 ) -> Status:
     """Return the status of the whole stack. Pure.
 
@@ -49,9 +61,9 @@ def status(
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
     plan = desired.plan
 
-    def known(name: str) -> tuple[DesiredCluster, Seen | None]:
+    def known(name: str) -> tuple[DesiredCluster, LiveCluster | None]:
         live = seen.get(name)
-        return clusters[name], live if isinstance(live, Seen) else None
+        return clusters[name], live if isinstance(live, LiveCluster) else None
 
     placements: dict[str, list[PlacementStatus]] = {}
     for placement in plan.placements:
@@ -85,9 +97,9 @@ def status(
     )
 
 
-def _cluster(cluster: DesiredCluster, seen: Seen | Problem | None) -> ClusterStatus:
+def _cluster(cluster: DesiredCluster, seen: LiveCluster | Problem | None) -> ClusterStatus:
     name = cluster.connection.cluster
-    if not isinstance(seen, Seen):
+    if not isinstance(seen, LiveCluster):
         lost = cluster.connection.state == "lost"
         why = "its document says `state: lost`, so it is not asked" if lost else "it was not asked"
         return ClusterStatus(name, silent=seen.what if seen else why)
@@ -107,7 +119,7 @@ def _cluster(cluster: DesiredCluster, seen: Seen | Problem | None) -> ClusterSta
 
 
 def _placement(
-    placement: Placement, cluster: DesiredCluster, seen: Seen | None, now: datetime
+    placement: Placement, cluster: DesiredCluster, seen: LiveCluster | None, now: datetime
 ) -> PlacementStatus:
     component = _component(cluster, "ModelReplicas", names.replicas_component(placement.spot))
     workloads = [wanted.manifest for wanted in component.objects if wanted.kind in ("Deployment", WORKER_SET)]
@@ -116,7 +128,7 @@ def _placement(
 
 
 def _endpoint(
-    endpoint: Endpoint, cluster: DesiredCluster, seen: Seen | None, now: datetime
+    endpoint: Endpoint, cluster: DesiredCluster, seen: LiveCluster | None, now: datetime
 ) -> EndpointStatus:
     whole = names.endpoint_component(cluster.connection.cluster, endpoint.deployment)
     parts = (whole, names.route_component(whole))
@@ -140,14 +152,14 @@ def _endpoint(
     )
 
 
-def _picker_pods(picker: KubeObject, seen: Seen, now: datetime) -> Iterator[Member]:
+def _picker_pods(picker: KubeObject, seen: LiveCluster, now: datetime) -> Iterator[Member]:
     labels = picker.manifest["spec"]["selector"]["matchLabels"]
     for pod in seen.pods:
         if routing.selected(pod, picker.namespace or "", labels):
             yield pod, pod_status(pod, main=PICKER, deadline=picker.timeout, now=now)
 
 
-def _picker(picker: KubeObject, members: Sequence[Member], seen: Seen) -> routing.Verdict:
+def _picker(picker: KubeObject, members: Sequence[Member], seen: LiveCluster) -> routing.Verdict:
     """Return Ready when one pod is ready: of several, only the elected leader becomes ready. A picker with
     one replica keeps its Deployment, which rolls.
     """
@@ -164,12 +176,12 @@ def _picker(picker: KubeObject, members: Sequence[Member], seen: Seen) -> routin
     return phase, next(told.message for told in alive if told.phase == phase)
 
 
-def _service(route: ServiceRoute, cluster: DesiredCluster, seen: Seen | None) -> PartStatus:
+def _service(route: ServiceRoute, cluster: DesiredCluster, seen: LiveCluster | None) -> PartStatus:
     name = names.service_component(route.cluster, route.service)
     return _route(_component(cluster, "ModelService", name).objects[0], cluster, seen)
 
 
-def _route(route: KubeObject, cluster: DesiredCluster, seen: Seen | None) -> PartStatus:
+def _route(route: KubeObject, cluster: DesiredCluster, seen: LiveCluster | None) -> PartStatus:
     verdict = routing.route(seen, key_of(route), _gateway(cluster)) if seen else _UNKNOWN
     return routing.part(cluster.connection.cluster, key_of(route), verdict)
 
@@ -182,3 +194,116 @@ def _component(cluster: DesiredCluster, kind: str, name: str) -> Component:
     return next(
         component for component in cluster.components if (component.kind, component.name) == (kind, name)
     )
+
+
+# The phase of a placement, from its workloads and their pods.
+
+
+def placement_status(
+    cluster: str, pools: str, workloads: Sequence[dict[str, Any]], seen: LiveCluster | None, now: datetime
+) -> PlacementStatus:
+    """Return the status of a placement. `workloads` are the desired Deployments and LeaderWorkerSets, one per
+    role; `seen` is None where the cluster did not answer.
+    """
+    workloads = [_as_scaled(workload, seen) for workload in workloads]
+    wanted = sum(map(pods_of, workloads))
+    if seen is None:
+        return PlacementStatus(cluster, pools, Phase.UNKNOWN, wanted, 0)
+    pods: list[PodStatus] = []
+    phases: list[Phase] = []
+    messages: list[str] = []
+    of_workloads: dict[str, tuple[GroupStatus, ...]] = {}
+    for workload in workloads:
+        members = list(_pods(workload, seen, now))
+        pods += [told for _, told in members]
+        if workload["kind"] == WORKER_SET:
+            spec = workload["spec"]
+            of_workload = groups(members, number=spec["replicas"], size=spec["leaderWorkerTemplate"]["size"])
+            of_workloads[workload["metadata"]["name"]] = tuple(of_workload)
+        phase, message = _workload(workload, members, seen)
+        phases.append(phase)
+        messages += [message] if message else []
+    return PlacementStatus(
+        cluster,
+        pools,
+        worst(phases),
+        wanted,
+        sum(pod.phase == Phase.READY for pod in pods),
+        "; ".join(messages),
+        tuple(pods),
+        tuple(_plugins(workloads, seen)),
+        of_workloads,
+    )
+
+
+def _as_scaled(workload: dict[str, Any], seen: LiveCluster | None) -> dict[str, Any]:
+    """Return the workload with the number of replicas that its scaler says, as far as the plan has room."""
+    scaled, actual = bounds(workload), seen.objects.get(_key(workload)) if seen else None
+    if scaled is None or actual is None:
+        return workload
+    least, most = scaled
+    replicas = min(max(int(actual["spec"].get("replicas", 1)), least), most)
+    return {**workload, "spec": {**workload["spec"], "replicas": replicas}}
+
+
+def _plugins(workloads: Sequence[dict[str, Any]], seen: LiveCluster) -> Iterator[PluginStatus]:
+    for workload in workloads:
+        actual = seen.objects.get(_key(workload))
+        if actual is None:
+            continue
+        made_with, wanted = _made_with(actual), _made_with(workload)
+        if made_with or wanted:
+            name = workload["metadata"]["name"]
+            yield PluginStatus(name, made_with, wanted, made_with != wanted)
+
+
+def _made_with(workload: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the annotation of a workload says of plugins."""
+    text = (workload["metadata"].get("annotations") or {}).get(names.PLUGINS)
+    return tuple(one_line(entry.strip()) for entry in text.split(",")) if text else ()
+
+
+def _pods(workload: dict[str, Any], seen: LiveCluster, now: datetime) -> Iterator[Member]:
+    metadata, spec = workload["metadata"], workload["spec"]
+    if workload["kind"] == WORKER_SET:
+        labels = names.group_selector(metadata["name"])
+    else:
+        labels = spec["selector"]["matchLabels"]
+    for pod in seen.pods:
+        # The selector of a Deployment would take the pods of the groups that it replaces, or that replace it.
+        of_groups = names.LWS_NAME in (pod["metadata"].get("labels") or {})
+        if selected(pod, metadata["namespace"], labels) and of_groups == (workload["kind"] == WORKER_SET):
+            deadline = spec.get("progressDeadlineSeconds")
+            held = held_back(pod, seen.admissions) or waits_for_nodes(pod, seen.objects)
+            yield pod, pod_status(pod, main="engine", deadline=deadline, now=now, held=held)
+
+
+def _workload(workload: dict[str, Any], members: list[Member], seen: LiveCluster) -> tuple[Phase, str]:
+    key = _key(workload)
+    actual = seen.objects.get(key)
+    if actual is None:
+        return Phase.MISSING, f"{titled(key)} {ABSENT}"
+    status, wanted = actual.get("status") or {}, pods_of(workload)
+    alive = [told for _, told in members if told.phase != Phase.LEAVING]
+    unready = [told.phase for told in alive if told.phase != Phase.READY]
+    ready = len(alive) - len(unready)
+    failure = "; ".join(_failures(status))
+    if ready < wanted:
+        # The pods say more than their Deployment, as long as there are any.
+        phase = worst(unready) if unready else Phase.FAILED if failure else Phase.PENDING
+        missing = f"{len(alive)} of {wanted} pods exist" if len(alive) < wanted else ""
+        paused = paused_by_hand(actual) if status.get("updatedReplicas", 0) < wanted else ""
+        return phase, "; ".join(
+            part for part in (missing, group_waits(workload, seen.objects), failure, paused) if part
+        )
+    return unfinished(workload, actual, members, failure) or (Phase.READY, "")
+
+
+def _key(workload: Mapping[str, Any]) -> Key:
+    return workload["kind"], workload["metadata"]["namespace"], workload["metadata"]["name"]
+
+
+def _failures(status: dict[str, Any]) -> Iterator[str]:
+    for condition in status.get("conditions") or []:
+        if (condition["type"], condition["status"]) in (("ReplicaFailure", "True"), ("Progressing", "False")):
+            yield one_line(condition.get("message") or condition.get("reason") or condition["type"])

@@ -10,9 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from inferfleet.clusters.preflight.in_place import REMADE, meanwhile, pods_of_group, stops_serving
-from inferfleet.clusters.preflight.leaving import gpus_of_pod
-from inferfleet.clusters.preflight.pickers import replaced_pickers
+from inferfleet.clusters.preflight.workloads import (
+    REMADE,
+    gpus_of_pod,
+    meanwhile,
+    pods_of_group,
+    replaced_pickers,
+    stops_serving,
+)
 from inferfleet.desired.values import Desired, DesiredCluster, KubeObject
 from inferfleet.documents.pods.diff import compared
 from inferfleet.fleet import names

@@ -12,9 +12,14 @@ from typing import Any
 
 from inferfleet.cloud.gke.changes.clusters import cloud_changes
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.clusters.preflight.in_place import changed_in_place, ports_ahead, remade
-from inferfleet.clusters.preflight.leaving import leaving, scaled_otherwise
-from inferfleet.clusters.preflight.pickers import picker_problems
+from inferfleet.clusters.preflight.workloads import (
+    changed_in_place,
+    leaving,
+    picker_problems,
+    ports_ahead,
+    remade,
+    scaled_otherwise,
+)
 from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired, DesiredCluster

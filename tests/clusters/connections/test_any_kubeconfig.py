@@ -10,11 +10,10 @@ from fake_cluster import kubeconfig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inferfleet.clusters.connections.connect import connect
+from inferfleet.clusters.connections.ask import connect
 from inferfleet.clusters.connections.exec_command import CommandError
-from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
-from inferfleet.clusters.connections.kubeconfig_text import KubeconfigError
-from inferfleet.clusters.connections.repository import Repository
+from inferfleet.clusters.connections.git import Repository
+from inferfleet.clusters.connections.kubeconfig import KubeconfigError, read_kubeconfigs
 from inferfleet.desired.values import Connection
 
 SECRET = "hunter2hunter2"

@@ -13,9 +13,8 @@ from fake_cluster import FakeCluster, kubeconfig
 from listener import Listener
 
 from inferfleet.clusters.connections.api import Api, NoAnswerError, RefusedError
-from inferfleet.clusters.connections.connect import connect
-from inferfleet.clusters.connections.kubeconfig_text import KubeconfigError, access
-from inferfleet.clusters.connections.unreachable import refusal
+from inferfleet.clusters.connections.ask import connect, refusal
+from inferfleet.clusters.connections.kubeconfig import KubeconfigError, access
 from inferfleet.desired.values import Connection
 
 EAST = Connection("east", "existing/east", "active")

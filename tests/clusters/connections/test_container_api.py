@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from fake_google import PATH, PLAN, FakeGoogle, error, running
 
-from inferfleet.clusters.connections.google_apis import ContainerApi, ControlPlane, NodePool
-from inferfleet.clusters.connections.refusals import CloudError
+from inferfleet.clusters.connections.google import CloudError, ContainerApi, ControlPlane, NodePool
 
 LOGIN = (
     "Run `gcloud auth application-default login`, or name a service account's file in "

@@ -12,7 +12,7 @@ from own_cluster import GKE, NAME, connection, desired_on, east_problem, gives, 
 
 from inferfleet.cloud.gke.kubeconfig import kubeconfig
 from inferfleet.clusters.connections.gke import NotThere, Reached, judged
-from inferfleet.clusters.connections.google_apis import ControlPlane
+from inferfleet.clusters.connections.google import ControlPlane
 from inferfleet.clusters.preflight.observe import Observation
 from inferfleet.documents.problems import Problem
 

@@ -1,6 +1,6 @@
 """Where Google's APIs are."""
 
-from inferfleet.clusters.connections.google_login import GOOGLE, Addresses, addresses
+from inferfleet.clusters.connections.google import GOOGLE, Addresses, addresses
 
 
 def test_they_are_googles_own_unless_the_environment_says_otherwise() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from fake_google import PATH, FakeGoogle
 
-from inferfleet.clusters.connections.google_login import GoogleLogin, preload
-from inferfleet.clusters.connections.refusals import CloudError
+from inferfleet.clusters.connections.google import CloudError, GoogleLogin, preload
 
 
 def test_a_thread_asks_over_the_connection_that_it_has(

@@ -9,9 +9,8 @@ import pytest
 import yaml
 from fake_cluster import kubeconfig
 
-from inferfleet.clusters.connections.kubeconfig import Kubeconfigs, read_kubeconfigs
-from inferfleet.clusters.connections.kubeconfig_text import FORM
-from inferfleet.clusters.connections.repository import Repository
+from inferfleet.clusters.connections.git import Repository
+from inferfleet.clusters.connections.kubeconfig import FORM, Kubeconfigs, read_kubeconfigs
 from inferfleet.desired.values import Connection
 
 KUBECONFIG, CONTEXT = "spec.cluster.existing.kubeconfig", "spec.cluster.existing.context"

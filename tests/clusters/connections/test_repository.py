@@ -6,8 +6,8 @@ import pytest
 import yaml
 from fake_cluster import kubeconfig
 
+from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
-from inferfleet.clusters.connections.repository import Repository
 from inferfleet.desired.values import Connection
 
 

@@ -14,8 +14,8 @@ from small_gke import at, limits
 
 from inferfleet.clusters.connections.kubeconfig import Kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
-from inferfleet.clusters.doctor.look import Subject, look
-from inferfleet.clusters.doctor.values import Check
+from inferfleet.clusters.preflight.check import Check
+from inferfleet.clusters.preflight.doctor import Subject, look
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents

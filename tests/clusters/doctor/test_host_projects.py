@@ -5,10 +5,9 @@ from pathlib import Path
 from fake_google import FakeGoogle
 from small_gke import at, decided, written
 
-from inferfleet.clusters.connections.google.project import ProjectApi
-from inferfleet.clusters.connections.google_login import GoogleLogin
-from inferfleet.clusters.doctor.project import project_checks, project_needs
-from inferfleet.clusters.doctor.values import Check
+from inferfleet.clusters.connections.google import GoogleLogin, ProjectApi
+from inferfleet.clusters.preflight.check import Check
+from inferfleet.clusters.preflight.projects import project_checks, project_needs
 
 SHARED = (
     "network: {existing: {name: shared, subnetwork: nodes, podsRange: pods, servicesRange: services, "

@@ -4,9 +4,9 @@ import pytest
 from fake_google import PATH, PLAN, FakeGoogle
 
 from inferfleet.cloud.gke.pool import GkeCluster
-from inferfleet.clusters.connections.google_apis import ContainerApi
-from inferfleet.clusters.doctor.values import Check, problems
-from inferfleet.clusters.doctor.versions import version_check
+from inferfleet.clusters.connections.google import ContainerApi
+from inferfleet.clusters.preflight.check import Check, problems
+from inferfleet.clusters.preflight.projects import version_check
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 
 CONFIG = "/v1/projects/acme/locations/us-east5/serverConfig"

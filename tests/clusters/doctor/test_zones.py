@@ -7,10 +7,9 @@ from fake_google import FakeGoogle
 from small_clouds import clouds, cluster, made, pool
 from small_gke import at
 
-from inferfleet.clusters.connections.google_apis import ComputeApi
-from inferfleet.clusters.connections.google_login import GoogleLogin
-from inferfleet.clusters.doctor.values import Check
-from inferfleet.clusters.doctor.zones import ZONES, zone_checks
+from inferfleet.clusters.connections.google import ComputeApi, GoogleLogin
+from inferfleet.clusters.preflight.check import Check
+from inferfleet.clusters.preflight.projects import ZONES, zone_checks
 
 PROJECT = "/compute/v1/projects/acme-ml"
 

@@ -6,7 +6,7 @@ import pytest
 from fake_google import FakeGoogle, error
 from small_gke import COMPUTE, PROJECT, REGION, RESERVATION, at, decided, limits, path_of, written
 
-from inferfleet.clusters.preflight.capacity import capacity_warnings
+from inferfleet.clusters.preflight.quotas import capacity_warnings
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.clusters.preflight.leaving import leaving
+from inferfleet.clusters.preflight.workloads import leaving
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.shapes import Pod

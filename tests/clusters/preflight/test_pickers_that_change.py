@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from own_cluster import east_problem
 
-from inferfleet.clusters.preflight.pickers import picker_problems
+from inferfleet.clusters.preflight.workloads import picker_problems
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 

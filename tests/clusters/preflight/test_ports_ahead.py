@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.clusters.preflight.in_place import ports_ahead
+from inferfleet.clusters.preflight.workloads import ports_ahead
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 

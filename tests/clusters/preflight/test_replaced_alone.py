@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from test_remade import grouped, single
 
-from inferfleet.clusters.preflight.in_place import replaced_alone
+from inferfleet.clusters.preflight.workloads import replaced_alone
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.spot import Spot

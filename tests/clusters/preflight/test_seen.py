@@ -14,9 +14,9 @@ from small_fleet import cluster as documented
 from small_gke import REGION, RESERVATION, at, decided, limits, written
 from test_observe import OURS, desired_on, east
 
-from inferfleet.clusters.connections.google_login import GOOGLE
-from inferfleet.clusters.preflight.capacity import allowed
-from inferfleet.clusters.preflight.seen import look
+from inferfleet.clusters.connections.google import GOOGLE
+from inferfleet.clusters.preflight.nodes import capacity_of_pools
+from inferfleet.clusters.preflight.quotas import allowed
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.capacity import Beside, Seen
 
@@ -60,7 +60,7 @@ def _ours(app: str) -> dict[str, Any]:
 
 def _look(fake: FakeCluster, **spec: Any) -> tuple[dict[Any, Seen], tuple[Problem, ...]]:
     documents = fleet(class_("l4", 4, **spec), documented("east", {"l4": ("l4", 2)}))
-    return look(
+    return capacity_of_pools(
         desired_on(east()), documents, {"east": fake.kubeconfig}, google=GOOGLE, today=TODAY, seconds=5
     )
 

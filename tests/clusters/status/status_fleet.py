@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, SERVICE, together
 
-from inferfleet.clusters.status.read import Key, Seen
+from inferfleet.clusters.status.read import Key, LiveCluster
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.documents import load
@@ -41,7 +41,7 @@ def condition(kind: str, status: str = "True", **more: str) -> dict[str, str]:
     return {"type": kind, "status": status, **more}
 
 
-def all_serving(fleet: Desired) -> Seen:
+def all_serving(fleet: Desired) -> LiveCluster:
     """Everything desired stands; controllers and kubelets have nothing left to do."""
     manifests = [copy.deepcopy(wanted.manifest) for cluster in fleet.clusters for wanted in cluster.objects]
     objects = {
@@ -62,7 +62,7 @@ def all_serving(fleet: Desired) -> Seen:
             one["metadata"]["generation"] = 2
             one["status"] = {"observedGeneration": 2, "updatedReplicas": one["spec"]["replicas"]}
     engine, picker = objects[WORKLOAD], objects["Deployment", "ml", "qwen-epp"]
-    return Seen(objects, (pod(engine, POD, "engine"), pod(picker, EPP_POD, "epp")))
+    return LiveCluster(objects, (pod(engine, POD, "engine"), pod(picker, EPP_POD, "epp")))
 
 
 def pod(workload: dict[str, Any], name: str, container: str) -> dict[str, Any]:

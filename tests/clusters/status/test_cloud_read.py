@@ -7,7 +7,7 @@ from fake_google import FakeGoogle, error
 from small_gke import at, decided, path_of, written
 
 from inferfleet.cloud.gke.values import CloudCluster
-from inferfleet.clusters.status.read import InCloud, read_cloud
+from inferfleet.clusters.status.read import LiveCloudCluster, read_cloud
 
 GROUPS = "/compute/v1/projects/acme-ml/zones"
 ZONES = ("us-east5-a", "us-east5-b")
@@ -29,7 +29,7 @@ def test_fixed_pools_have_the_size_of_their_groups_in_all_zones(google: FakeGoog
         f"{GROUPS}/{zone}/instanceGroupManagers/g": (200, {"targetSize": 2}) for zone in ZONES
     }
     assert read_cloud(desired, google=at(google), seconds=300) == {
-        "east": InCloud(answer(cloud), {cloud.pools["l4"]: 4})
+        "east": LiveCloudCluster(answer(cloud), {cloud.pools["l4"]: 4})
     }
 
 
@@ -38,7 +38,7 @@ def test_sizes_that_may_not_be_read_are_left_out(google: FakeGoogle, tmp_path: P
     google.clusters[path_of(cloud)] = 200, answer(cloud)
     refused = error(403, "PERMISSION_DENIED", "no.")
     google.clusters[f"{GROUPS}/us-east5-a/instanceGroupManagers/g"] = 403, refused
-    assert read_cloud(desired, google=at(google), seconds=300) == {"east": InCloud(answer(cloud))}
+    assert read_cloud(desired, google=at(google), seconds=300) == {"east": LiveCloudCluster(answer(cloud))}
 
 
 def test_a_cluster_that_is_not_there_or_not_told_is_left_out(google: FakeGoogle, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from status_fleet import (
     desired_in,
 )
 
-from inferfleet.clusters.status.read import Key, Seen
+from inferfleet.clusters.status.read import Key, LiveCluster
 from inferfleet.clusters.status.status import status
 from inferfleet.clusters.status.values import (
     ClusterStatus,
@@ -66,7 +66,9 @@ def seen(tmp_path: Path) -> Callable[..., Status]:
         healthy = all_serving(fleet)
         objects = copy.deepcopy(dict(healthy.objects))
         change(objects)
-        return status(fleet, {"east": Seen(objects, pods(healthy.pods) if pods else healthy.pods)}, NOW)
+        return status(
+            fleet, {"east": LiveCluster(objects, pods(healthy.pods) if pods else healthy.pods)}, NOW
+        )
 
     return look
 

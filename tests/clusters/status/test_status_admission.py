@@ -9,8 +9,8 @@ from fake_cluster import KINDS, FakeCluster, thing
 from status_fleet import NOW, POD, WORKLOAD, ago, all_serving, condition, desired_in
 from test_status_read import Start, look
 
-from inferfleet.clusters.status.admission import admissions, group_waits, held_back, waits_for_nodes
-from inferfleet.clusters.status.read import Seen
+from inferfleet.clusters.status.pods import admissions, group_waits, held_back, waits_for_nodes
+from inferfleet.clusters.status.read import LiveCluster
 from inferfleet.clusters.status.status import status
 from inferfleet.clusters.status.values import Phase, PodStatus
 from inferfleet.serving.schedulers import SchedulerNeed
@@ -156,7 +156,7 @@ def test_an_engine_that_waits_in_a_queue_is_pending_and_not_broken(tmp_path: Pat
     waiting["spec"] = {"schedulingGates": [{"name": GATE}]}
     waiting["metadata"]["creationTimestamp"] = ago(100)
     waiting["status"] = {"phase": "Pending"}
-    told = status(fleet, {"east": Seen(objects, tuple(pods), {("Pod", "ml", POD): QUOTA})}, NOW)
+    told = status(fleet, {"east": LiveCluster(objects, tuple(pods), {("Pod", "ml", POD): QUOTA})}, NOW)
     (placement,) = told.deployments[0].placements
     assert (placement.phase, placement.pods) == (
         Phase.PENDING,
@@ -181,8 +181,10 @@ SERVED = {**KINDS, "kueue.x-k8s.io/v1beta2": {"Workload": ("workloads", True)}}
 def test_what_kueue_says_is_read_where_pods_wait_in_its_queues(cluster: Start) -> None:
     told = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", **workload("Pod", "a-1", WAITS)}
     fake = cluster(kinds=SERVED, objects=[told])
-    assert look(fake, scheduler_needs=(NEED,)) == {"east": Seen(admissions={("Pod", "ml", "a-1"): QUOTA})}
-    assert look(fake) == {"east": Seen()}
+    assert look(fake, scheduler_needs=(NEED,)) == {
+        "east": LiveCluster(admissions={("Pod", "ml", "a-1"): QUOTA})
+    }
+    assert look(fake) == {"east": LiveCluster()}
 
 
 @pytest.mark.parametrize(
@@ -190,4 +192,4 @@ def test_what_kueue_says_is_read_where_pods_wait_in_its_queues(cluster: Start) -
 )
 def test_a_cluster_that_does_not_tell_has_said_nothing(cluster: Start, fake: dict[str, Any]) -> None:
     made: FakeCluster = cluster(objects=[thing("Namespace", "ml")], **fake)
-    assert look(made, scheduler_needs=(NEED,)) == {"east": Seen()}
+    assert look(made, scheduler_needs=(NEED,)) == {"east": LiveCluster()}

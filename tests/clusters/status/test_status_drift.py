@@ -7,7 +7,7 @@ from typing import Any
 from small_gke import decided, written
 from status_fleet import NOW, ROUTE, SERVICE, all_serving, desired_in
 
-from inferfleet.clusters.status.read import InCloud, Seen
+from inferfleet.clusters.status.read import LiveCloudCluster, LiveCluster
 from inferfleet.clusters.status.status import status
 from inferfleet.clusters.status.values import Phase
 
@@ -18,7 +18,7 @@ def test_what_was_changed_on_a_cluster_is_told_and_still_serves(tmp_path: Path) 
     objects: dict[Any, Any] = copy.deepcopy(dict(healthy.objects))
     objects[ROUTE]["spec"]["rules"][0]["backendRefs"][0]["kind"] = "Service"
     objects[SERVICE]["metadata"]["labels"]["inferfleet.dev/stack"] = "theirs"
-    actual = status(fleet, {"east": Seen(objects, healthy.pods)}, NOW)
+    actual = status(fleet, {"east": LiveCluster(objects, healthy.pods)}, NOW)
     assert (actual.phase, [(drift.thing, drift.field, drift.found) for drift in actual.drift]) == (
         Phase.READY,
         [
@@ -31,6 +31,6 @@ def test_what_was_changed_on_a_cluster_is_told_and_still_serves(tmp_path: Path) 
 def test_a_pool_that_was_changed_in_the_cloud_is_told(tmp_path: Path) -> None:
     desired, cloud = decided(written(tmp_path))
     answer = {"nodePools": [{"name": cloud.pools["l4"]}]}
-    drift = status(desired, {}, NOW, in_cloud={"east": InCloud(answer)}).drift
+    drift = status(desired, {}, NOW, in_cloud={"east": LiveCloudCluster(answer)}).drift
     assert "pool east/h100: node pool is not there, documents say " + cloud.pools["h100"] in map(str, drift)
     assert status(desired, {}, NOW).drift == ()

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from inferfleet.cli.show.status import tables
-from inferfleet.clusters.status.groups import groups, held_up, last_end
-from inferfleet.clusters.status.placement import placement_status
-from inferfleet.clusters.status.pods import pod_status
-from inferfleet.clusters.status.read import Seen
+from inferfleet.clusters.status.pods import groups, held_up, last_end, pod_status
+from inferfleet.clusters.status.read import LiveCluster
+from inferfleet.clusters.status.status import placement_status
 from inferfleet.clusters.status.values import DeploymentStatus, GroupStatus, Phase, Status
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
@@ -111,7 +110,7 @@ def _workload() -> dict[str, Any]:
 
 
 def _placement(live: dict[str, Any], *pods: dict[str, Any]) -> Any:
-    seen = Seen({("LeaderWorkerSet", "ml", "kimi"): live}, pods)
+    seen = LiveCluster({("LeaderWorkerSet", "ml", "kimi"): live}, pods)
     return placement_status("east", "decode=l4", [_workload()], seen, NOW)
 
 

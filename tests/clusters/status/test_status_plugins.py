@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from inferfleet.cli.show.status import as_values, tables
-from inferfleet.clusters.status.placement import placement_status
-from inferfleet.clusters.status.read import Seen
+from inferfleet.clusters.status.read import LiveCluster
+from inferfleet.clusters.status.status import placement_status
 from inferfleet.clusters.status.values import DeploymentStatus, PluginStatus, Status
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -31,7 +31,7 @@ def _workload(plugins: str = "") -> dict[str, Any]:
 
 
 def _plugins(wanted: dict[str, Any], live: dict[str, Any] | None) -> tuple[PluginStatus, ...]:
-    seen = Seen({KEY: live} if live else {})
+    seen = LiveCluster({KEY: live} if live else {})
     return placement_status("east", "decode=l4", [wanted], seen, NOW).plugins
 
 
@@ -60,7 +60,9 @@ def test_a_workload_without_plugins_and_one_that_is_missing_have_no_entry() -> N
 
 
 def test_the_table_and_the_values_name_them() -> None:
-    placement = placement_status("east", "decode=l4", [_workload(NEW)], Seen({KEY: _workload(OLD)}), NOW)
+    placement = placement_status(
+        "east", "decode=l4", [_workload(NEW)], LiveCluster({KEY: _workload(OLD)}), NOW
+    )
     status = Status("prod", (), (DeploymentStatus("ml/x", (placement,), ()),), ())
     rows = [row for title, _, rows in tables(status) if title == "deployments" for row in rows]
     assert rows[-1] == (

@@ -5,7 +5,7 @@ from typing import Any
 
 from fake_cluster import FakeCluster, thing
 
-from inferfleet.clusters.status.read import Seen, read
+from inferfleet.clusters.status.read import LiveCluster, read
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.decisions import Plan
@@ -16,7 +16,7 @@ Start = Callable[..., FakeCluster]
 
 def look(
     fake: FakeCluster, *objects: dict[str, Any], state: Any = "active", **more: Any
-) -> dict[str, Seen | Problem]:
+) -> dict[str, LiveCluster | Problem]:
     connection = Connection("east", "existing/east", state, config_key="east", uid=more.pop("uid", None))
     components = (Component("ServingStack", "east", tuple(KubeObject("n", wanted) for wanted in objects)),)
     desired = Desired("prod", (DesiredCluster(connection, components, **more),), Plan(), frozenset(), ())
@@ -39,7 +39,7 @@ def test_objects_of_this_stack_and_pods_of_engines_and_pickers_are_read(cluster:
         ]
     )
     seen = look(fake, thing("HTTPRoute", "qwen", "ml"), gateway_ref=("infra", "shared"))
-    wanted = Seen(
+    wanted = LiveCluster(
         {("HTTPRoute", "ml", "qwen"): route, ("Gateway", "infra", "shared"): theirs}, (engine, picker)
     )
     assert seen == {"east": wanted}
@@ -55,7 +55,7 @@ def test_values_of_secrets_are_never_asked_for(cluster: Start) -> None:
 
 def test_a_kind_the_cluster_does_not_know_leaves_its_objects_unseen(cluster: Start) -> None:
     fake = cluster(kinds={"v1": {"Pod": ("pods", True)}})
-    assert look(fake, thing("HTTPRoute", "qwen", "ml")) == {"east": Seen()}
+    assert look(fake, thing("HTTPRoute", "qwen", "ml")) == {"east": LiveCluster()}
 
 
 def test_another_cluster_under_the_name_is_not_taken_for_ours(cluster: Start) -> None:

@@ -7,9 +7,8 @@ import pytest
 from status_fleet import NOW, ago, all_serving, broken_pod, condition, desired_in, pod
 
 from inferfleet.cli.show.status import tables
-from inferfleet.clusters.status.placement import placement_status
-from inferfleet.clusters.status.read import Seen
-from inferfleet.clusters.status.status import status
+from inferfleet.clusters.status.read import LiveCluster
+from inferfleet.clusters.status.status import placement_status, status
 from inferfleet.clusters.status.values import Phase
 
 Pod = dict[str, Any]
@@ -51,7 +50,9 @@ def _placement(*pods: Pod, wanted: int = 1, paused: bool = False, **counts: Any)
     live["spec"]["paused"] = paused
     # The API server leaves the kind of items out of lists.
     del live["kind"]
-    placement = placement_status("east", "decode=h100", [_workload(wanted)], Seen({WEB: live}, pods), NOW)
+    placement = placement_status(
+        "east", "decode=h100", [_workload(wanted)], LiveCluster({WEB: live}, pods), NOW
+    )
     return placement.phase, placement.ready, placement.message
 
 
@@ -161,10 +162,10 @@ def test_groups_beyond_their_number_are_the_new_ones() -> None:
     live = {**workload, "status": {"updatedReplicas": 1, "conditions": [condition("Available", "False")]}}
     pods = (of_group(0, "a"), of_group(1, "b", **CRASH))
     key = ("LeaderWorkerSet", "ml", "web")
-    placement = placement_status("east", "decode=h100", [workload], Seen({key: live}, pods), NOW)
+    placement = placement_status("east", "decode=h100", [workload], LiveCluster({key: live}, pods), NOW)
     assert (placement.phase, placement.message) == (Phase.FAILED, _rolls(f"web-1 is Failed: {SAID}"))
     done = {**live, "status": {"updatedReplicas": 1, "conditions": [condition("Available")]}}
-    assert placement_status("", "", [workload], Seen({key: done}, pods[:1]), NOW).phase == Phase.READY
+    assert placement_status("", "", [workload], LiveCluster({key: done}, pods[:1]), NOW).phase == Phase.READY
 
 
 def test_pods_of_groups_are_none_of_the_deployment_that_replaces_them() -> None:
@@ -183,7 +184,7 @@ def test_a_picker_whose_next_pod_crashes_is_not_ready(tmp_path: Path) -> None:
     picker["status"]["conditions"] = [condition("Progressing", message='ReplicaSet "qwen-epp-1" is here.')]
     next_one = broken_pod(pod(picker, "qwen-epp-1-b", "epp"), **CRASH)
     next_one["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "qwen-epp-1"}]
-    told = status(fleet, {"east": Seen(healthy.objects, (*healthy.pods, next_one))}, NOW)
+    told = status(fleet, {"east": LiveCluster(healthy.objects, (*healthy.pods, next_one))}, NOW)
     [part] = [endpoint.picker for each in told.deployments for endpoint in each.endpoints]
     words = "qwen-epp-1-b is Failed: epp CrashLoopBackOff: ended with exit code 2: no such flag: --fast"
     assert (part.phase, part.message, told.phase) == (Phase.FAILED, _rolls(words), Phase.FAILED)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from status_fleet import DOCUMENTS, NOW, POD, WORKLOAD, all_serving, desired_in
 
-from inferfleet.clusters.status.read import Seen
+from inferfleet.clusters.status.read import LiveCluster
 from inferfleet.clusters.status.status import status
 from inferfleet.clusters.status.values import Phase
 
@@ -29,7 +29,7 @@ def _with(folder: Path, replicas: int, pods: int, **annotations: str) -> Any:
     for number, pod in enumerate(more):
         pod["metadata"]["name"] = f"{POD}{number}"
     others = [pod for pod in healthy.pods if pod is not engine]
-    return status(fleet, {"east": Seen(objects, (*more, *others))}, NOW)
+    return status(fleet, {"east": LiveCluster(objects, (*more, *others))}, NOW)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

@@ -9,8 +9,7 @@ import pytest
 from aiohttp import web
 from fake_google import service_account
 
-from inferfleet.clusters.connections.google.project import ProjectApi
-from inferfleet.clusters.connections.google_login import GoogleLogin, addresses
+from inferfleet.clusters.connections.google import GoogleLogin, ProjectApi, addresses
 from sandbox.gcp import faults
 from sandbox.gcp.container_api import application
 from sandbox.gcp.store import Store

@@ -14,9 +14,9 @@ from fake_google import service_account
 from small_cloud import Resource, cluster, network, pool
 
 from inferfleet.cloud.gke.values import CloudCluster, CloudComponent, CloudResource
-from inferfleet.clusters.connections.google_login import addresses
-from inferfleet.clusters.doctor.leftovers import leftovers
-from inferfleet.clusters.doctor.values import Check
+from inferfleet.clusters.connections.google import addresses
+from inferfleet.clusters.preflight.check import Check
+from inferfleet.clusters.preflight.projects import leftovers
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
 from sandbox.gcp.container_api import application

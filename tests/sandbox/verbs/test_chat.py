@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from inferfleet.clusters.chat.answers import question
+from inferfleet.clusters.chat import question
 from sandbox.gateway.envoy import REASON
 from sandbox.problem import SandboxProblem
 from sandbox.verbs.chat import Answer, chat, curl, model_of

@@ -48,10 +48,10 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
         if files is None:
             return
         # They import clients for clusters and Google Cloud.
+        from inferfleet.clusters.connections.git import Repository
         from inferfleet.clusters.connections.gke import path_of
         from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
-        from inferfleet.clusters.connections.repository import Repository
-        from inferfleet.clusters.preflight.seen import look
+        from inferfleet.clusters.preflight.nodes import capacity_of_pools
 
         desired = source.desired()
         connections = [cluster.connection for cluster in desired.clusters]
@@ -66,7 +66,7 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
         repository = Repository(files.root, documents.settings.trust_repository_kubeconfigs)
         kubeconfigs = read_kubeconfigs(connections, {}, repository)
         today = date.today()
-        seen, problems = look(
+        seen, problems = capacity_of_pools(
             desired, documents, kubeconfigs.texts, google=google(), today=today, seconds=_SECONDS
         )
         report.problems += [*kubeconfigs.warnings, *kubeconfigs.problems.values(), *problems]

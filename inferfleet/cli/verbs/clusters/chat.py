@@ -10,15 +10,13 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.source import AsJson, StackName, api_key, container_api, read_source
-from inferfleet.clusters.chat.answers import TEXT, NotAnsweredError, Reply
-from inferfleet.clusters.chat.ask import Question, Via, ask
-from inferfleet.clusters.chat.targets import Target, target
+from inferfleet.clusters.chat import TEXT, NotAnsweredError, Question, Reply, Target, Via, ask, target
 from inferfleet.clusters.connections.api import Api
-from inferfleet.clusters.connections.at_once import ask as ask_clusters
+from inferfleet.clusters.connections.ask import ask as ask_clusters
+from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import NotThere
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
-from inferfleet.clusters.connections.repository import Repository
-from inferfleet.clusters.preflight.checks import identity, same_cluster
+from inferfleet.clusters.preflight.ownership import identity, same_cluster
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.problems import Problem
 

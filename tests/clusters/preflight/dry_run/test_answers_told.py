@@ -8,9 +8,9 @@ import pytest
 from fake_cluster import FakeCluster, thing
 from fake_google import PLAN
 
-from inferfleet.clusters.connections.connect import connect
-from inferfleet.clusters.connections.resources import known
-from inferfleet.clusters.preflight.dry_run.answers import refused_writes
+from inferfleet.clusters.connections.api import served_kinds
+from inferfleet.clusters.connections.ask import connect
+from inferfleet.clusters.preflight.dry_run import refused_writes
 from inferfleet.clusters.preflight.observe import observe
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -200,7 +200,7 @@ def test_on_a_cluster_of_the_stack_newer_definitions_may_come_with_the_update(
     for connection in (EAST, replace(EAST, cloud=PLAN)):
         made = DesiredCluster(connection, (Component("ModelEndpoint", "east", placed),))
         api = connect(EAST, fake.kubeconfig, seconds=300)
-        kinds = known(api, [(placed[0].api_version, "HTTPRoute")])
+        kinds = served_kinds(api, [(placed[0].api_version, "HTTPRoute")])
         [problem] = refused_writes(api, made, "prod", (), kinds, {})
         assert problem.severity == ("warning" if connection.cloud else "error")
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from fake_cluster import KINDS, FakeCluster, thing
 
-from inferfleet.clusters.preflight.kinds.monitoring import kinds_to_come
 from inferfleet.clusters.preflight.observe import Observation, observe
+from inferfleet.clusters.preflight.prerequisites import kinds_to_come
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from inferfleet.clusters.connections.api import RefusedError
-from inferfleet.clusters.connections.resources import ApiResource
-from inferfleet.clusters.preflight.kinds.worker_sets import INSTALL, worker_set_problems
+from inferfleet.clusters.connections.api import ApiResource, RefusedError
+from inferfleet.clusters.preflight.prerequisites import INSTALL_WORKER_SETS, worker_set_problems
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 
 KIND = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
@@ -41,7 +40,7 @@ def _told(definition: Any, webhooks: Any, *objects: KubeObject) -> list[str]:
     )
     api: Any = _Api(customresourcedefinitions=definition, mutatingwebhookconfigurations=webhooks)
     problems = list(worker_set_problems(api, wanted, SERVED))
-    assert {problem.next_step for problem in problems} <= {INSTALL}
+    assert {problem.next_step for problem in problems} <= {INSTALL_WORKER_SETS}
     return [problem.what for problem in problems]
 
 

@@ -1,0 +1,248 @@
+"""Before anything is created: whether quotas and reservations have room for the nodes that an update adds.
+
+A shortage is a warning, because nodes may be added later, and others may release theirs meanwhile.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import TypeVar
+
+from inferfleet.cloud.gke.quota.answers import Quota, family_quotas, quotas, shortages
+from inferfleet.cloud.gke.quota.metrics import FAMILY, gpu_metric
+from inferfleet.cloud.gke.quota.needs import Need, needs
+from inferfleet.cloud.gke.quota.proxies import Proxied, proxied, proxy_problems
+from inferfleet.cloud.gke.quota.reservations import Reserved, free_machines, reservation_problems, reserved
+from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.clusters.connections.google import (
+    Addresses,
+    Answer,
+    CloudError,
+    ComputeApi,
+    ContainerApi,
+    GoogleLogin,
+    preload,
+)
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
+from inferfleet.clusters.connections.questions import Questions
+from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.problems import Problem
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.shapes import PoolKey
+
+# A preview is not kept waiting for what is only a warning.
+SECONDS = 8.0
+T = TypeVar("T")
+
+
+def capacity_warnings(
+    desired: Desired, documents: Documents, lock: Lock, *, google: Addresses, seconds: float = SECONDS
+) -> tuple[Problem, ...]:
+    """Return a warning for each quota and reservation that is too small, or that Google did not answer about.
+
+    Google is asked only when an update adds nodes, and for at most `seconds`. Of networks that somebody else
+    keeps it is always asked whether they have what gateways need. Clusters that cannot be asked about are
+    reported by `observe`.
+    """
+    clusters = [
+        cluster.connection.cloud
+        for cluster in desired.clusters
+        if cluster.connection.cloud and cluster.connection.state not in GIVEN_UP
+    ]
+    if not clusters:
+        return ()
+    preload()
+    until = time.monotonic() + seconds
+    login = GoogleLogin()
+    existing = _existing_pools(clusters, ContainerApi(google.container, login), until)
+    known = [cluster for cluster in clusters if cluster.cluster in existing]
+    of_quotas = needs(documents, known, lock, desired.plan, existing)
+    compute = ComputeApi(google, login, seconds=max(until - time.monotonic(), 0.1))
+    sizes, sizeless = _sizes(known, existing, compute, until)
+    of_reservations = reserved(known, existing, sizes)
+    questions: dict[str, Callable[[], Answer | None]] = {
+        _quota_key(need): partial(_quota_question, compute, need) for need in of_quotas
+    }
+    questions |= {
+        _zone_key(need, zone): partial(compute.reservation, need.project, zone, need.name)
+        for need in of_reservations
+        for zone in need.pool.zones
+    }
+    of_proxies = proxied(documents, clusters)
+    questions |= {
+        _proxy_key(need): partial(compute.proxy_subnetworks, need.project, need.region) for need in of_proxies
+    }
+    answers, unanswered = _ask(questions, until)
+    return (
+        *shortages(_quotas(of_quotas, answers)),
+        *_reservations(of_reservations, answers),
+        *_proxies(of_proxies, answers),
+        *dict.fromkeys((*sizeless, *unanswered)),
+    )
+
+
+def allowed(
+    clusters: Iterable[CloudCluster], there: Mapping[PoolKey, int], *, google: Addresses, until: float
+) -> tuple[dict[PoolKey, int], tuple[Problem, ...]]:
+    """Return how many nodes each pool may have in all by its quota of GPUs or its named reservation.
+
+    `there` has the nodes that exist. Pools that share a quota are each told all of what is left. Where Google
+    does not say how much of a quota is in use, its limit counts.
+    """
+    pools = [
+        (pool, cluster)
+        for cluster in clusters
+        for pool in cluster.gpu_pools.values()
+        if (pool.pool.cluster, pool.pool.name) in there
+    ]
+    if not pools:
+        return {}, ()
+    preload()
+    compute = ComputeApi(google, GoogleLogin(), seconds=max(until - time.monotonic(), 0.1))
+    by_quota: dict[PoolKey, Need] = {}
+    by_name: dict[PoolKey, Reserved] = {}
+    questions: dict[str, Callable[[], Answer | None]] = {}
+    for pool, cluster in pools:
+        key, gpus, named = (
+            (pool.pool.cluster, pool.pool.name),
+            pool.pool.recipe.accelerator,
+            pool.pool.document.capacity,
+        )
+        if named.reservation:
+            need = Reserved(pool.pool, named.reservation.project or cluster.project, named.reservation.name)
+            by_name[key] = need
+            questions |= {
+                _zone_key(need, zone): partial(compute.reservation, need.project, zone, need.name)
+                for zone in pool.pool.zones
+            }
+        elif gpus and (metric := gpu_metric(gpus.type, pool.pool.capacity_model)):
+            quota = Need(cluster.project, cluster.region, metric, 0, 0, (pool.pool.key,), pool.pool.path())
+            by_quota[key] = quota
+            questions[_quota_key(quota)] = partial(_quota_question, compute, quota)
+    answers, unanswered = _ask(questions, until)
+    limits = _quotas(by_quota.values(), answers)
+    most: dict[PoolKey, int] = {}
+    for pool, _ in pools:
+        key, gpus = (pool.pool.cluster, pool.pool.name), pool.pool.recipe.accelerator
+        limit = limits.get(by_quota[key]) if key in by_quota else None
+        if limit is not None and gpus:
+            left = limit.limit if limit.used is None else limit.limit - limit.used
+            most[key] = max(0, left) // gpus.count + (0 if limit.used is None else there[key])
+        elif key in by_name:
+            zones = [answers.get(_zone_key(by_name[key], zone)) for zone in pool.pool.zones]
+            free = [free_machines(answer) for answer in zones if answer]
+            if len(free) == len(zones) and None not in free:
+                most[key] = there[key] + sum(number or 0 for number in free)
+    return most, unanswered
+
+
+def _existing_pools(
+    clusters: Iterable[CloudCluster], container: ContainerApi, until: float
+) -> dict[str, dict[str, Answer]]:
+    """Return the pools that Google Cloud has by name, by cluster.
+
+    A cluster that does not exist there has none; one that could not be asked about is left out. Pools in
+    status ERROR are left out too, because they may have no nodes.
+    """
+
+    def by_name(plan: CloudCluster) -> dict[str, Answer]:
+        body = container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
+        pools = (body or {}).get("nodePools") or ()
+        return {str(pool.get("name")): pool for pool in pools if pool.get("status") != "ERROR"}
+
+    tried = {cluster.cluster: partial(_tried, partial(by_name, cluster)) for cluster in clusters}
+    answers = Questions(tried).answers(until=until)
+    return {name: pools for name, pools in answers.items() if not isinstance(pools, CloudError)}
+
+
+def _sizes(
+    clusters: Iterable[CloudCluster],
+    existing: Mapping[str, Mapping[str, Answer]],
+    compute: ComputeApi,
+    until: float,
+) -> tuple[dict[str, int], tuple[Problem, ...]]:
+    """Return the nodes of pools that exist and have a named reservation, by `cluster/pool`."""
+    pools = {
+        f"{cluster.project}/nodes/{pool.pool.key}": (pool.pool.key, existing[cluster.cluster][pool.name])
+        for cluster in clusters
+        for pool in cluster.gpu_pools.values()
+        if pool.pool.document.capacity.reservation and pool.name in existing[cluster.cluster]
+    }
+    answers, unanswered = _ask(
+        {question: partial(compute.pool_size, pool) for question, (_, pool) in pools.items()}, until
+    )
+    sizes = {pools[question][0]: size for question, size in answers.items() if size is not None}
+    return sizes, unanswered
+
+
+def _ask(
+    questions: Mapping[str, Callable[[], T | None]], until: float
+) -> tuple[dict[str, T | None], tuple[Problem, ...]]:
+    """Return the answers to the questions, asked all at once, and a warning per project that lacks some.
+
+    Each key begins with the project; the warning says why the first answer is missing.
+    """
+    tried = {key: partial(_tried, question) for key, question in questions.items()}
+    answers = Questions(tried).answers(until=until)
+    silent = CloudError("no answer came in time", "Try again, or see what `pulumi up` says")
+    unanswered: dict[str, Problem] = {}
+    for key in sorted(questions):
+        answer, project = answers.get(key, silent), key.partition("/")[0]
+        if isinstance(answer, CloudError):
+            asked = "quotas, reservations and subnetworks"
+            what = f"{asked} of project {project} are not all known: {answer.what}"
+            unanswered.setdefault(project, Problem(what, answer.next_step, severity="warning"))
+    given = {key: answer for key, answer in answers.items() if not isinstance(answer, CloudError)}
+    return given, tuple(unanswered.values())
+
+
+def _quota_key(need: Need) -> str:
+    return f"{need.project}/{'families' if need.metric.startswith(FAMILY) else need.region}"
+
+
+def _zone_key(need: Reserved, zone: str) -> str:
+    return f"{need.project}/{zone}/{need.name}"
+
+
+def _proxy_key(need: Proxied) -> str:
+    return f"{need.project}/proxies/{need.region}"
+
+
+def _quota_question(compute: ComputeApi, need: Need) -> Answer:
+    if need.metric.startswith(FAMILY):
+        return compute.gpu_families(need.project)
+    return compute.region(need.project, need.region) if need.region else compute.project(need.project)
+
+
+def _tried(question: Callable[[], T]) -> T | CloudError:
+    try:
+        return question()
+    except CloudError as error:
+        return error
+
+
+def _quotas(wanted: Iterable[Need], answers: Mapping[str, Answer | None]) -> dict[Need, Quota | None]:
+    def quota(need: Need) -> Quota | None:
+        answer = answers.get(_quota_key(need)) or {}
+        if need.metric.startswith(FAMILY):
+            return family_quotas(answer, need.region).get(need.metric)
+        return quotas(answer).get(need.metric)
+
+    return {need: quota(need) for need in wanted}
+
+
+def _reservations(wanted: Iterable[Reserved], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
+    """Yield the problems of those reservations about which Google answered in every zone."""
+    for need in wanted:
+        by_zone = {
+            zone: answers[key] for zone in need.pool.zones if (key := _zone_key(need, zone)) in answers
+        }
+        if by_zone and len(by_zone) == len(need.pool.zones):
+            yield from reservation_problems(need, by_zone)
+
+
+def _proxies(wanted: Iterable[Proxied], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
+    for need in wanted:
+        if answer := answers.get(_proxy_key(need)):
+            yield from proxy_problems(need, answer)
