@@ -11,7 +11,7 @@ from fake_google import PLAN, FakeGoogle
 from own_cluster import GKE, NAME, desired_on, east_problem, look
 
 from inferfleet.clusters.preflight.observe import Observation, identify
-from inferfleet.clusters.status.read import Seen, read
+from inferfleet.clusters.status.read import LiveCluster, read
 from inferfleet.fleet.decisions import Leaving
 
 Start = Callable[..., FakeCluster]
@@ -105,4 +105,4 @@ def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_t
         )
     }
     standing()
-    assert read(desired_on(), {}, container_api=google.address, seconds=300) == {"east": Seen()}
+    assert read(desired_on(), {}, container_api=google.address, seconds=300) == {"east": LiveCluster()}
