@@ -26,7 +26,7 @@ from inferfleet.fleet.roles import (
 from inferfleet.fleet.shapes import Shape, has_accelerators, has_fabric, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving import picker_check, scaler
-from inferfleet.serving.engines import check as engines
+from inferfleet.serving.engines import check
 from inferfleet.serving.picker import Picker
 from inferfleet.serving.schedulers import block_problems, mark_problems
 from inferfleet.serving.workload import WORKER_SET
@@ -43,7 +43,7 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
     for key, deployment in sorted(documents.deployments.items()):
         pods = {role: [shape.pods for shape in shapes[key, role]] for role in roles_of(deployment)}
         placed = spots.get(key, ())
-        yield from engines.engine_problems(deployment, pods)
+        yield from check.engine_problems(deployment, pods)
         # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:

@@ -5,8 +5,7 @@ from typing import Any
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.fleet.roles import workers_of
-from inferfleet.serving.engines.worker import WorkerPod
-from inferfleet.serving.engines.written import command_line
+from inferfleet.serving.engines.command_line import WorkerPod, command_line
 
 MODEL = "Qwen/Qwen3-32B"
 NOTHING: dict[str, Any] = {}

@@ -10,8 +10,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.roles import engine_of, roles_of, workers_of
-from inferfleet.serving.engines.worker import WorkerPod
-from inferfleet.serving.engines.written import command_line
+from inferfleet.serving.engines.command_line import WorkerPod, command_line
 
 ROOT = Path(__file__).parent.parent.parent
 # What the controller of LeaderWorkerSets puts in for them in the second pod of a worker.

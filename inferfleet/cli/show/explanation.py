@@ -23,7 +23,7 @@ from inferfleet.fleet.shapes import RESOURCES, Pod, PoolKey, cores, gib
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import Step, in_amounts
 from inferfleet.review.digest.texts import command_text
-from inferfleet.serving.engines.worker import WorkerPod
+from inferfleet.serving.engines.command_line import WorkerPod
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from inferfleet.review.digest.values import (
     RouteChange,
     Scale,
 )
-from inferfleet.serving.engines.worker import WorkerPod
+from inferfleet.serving.engines.command_line import WorkerPod
 from inferfleet.serving.routes import KIND as HTTP_ROUTE
 from inferfleet.serving.workload import WORKER_SET, most_of, pods_of, templates_of
 

@@ -8,8 +8,7 @@ from typing import Any
 from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.values import FieldChange, Presence
 from inferfleet.serving.comparison import differing
-from inferfleet.serving.engines.worker import WorkerPod
-from inferfleet.serving.engines.written import command_line
+from inferfleet.serving.engines.command_line import WorkerPod, command_line
 from inferfleet.serving.pod.plain_secrets import in_arguments
 
 # Characters of a value, and of what stands before the first difference of two.

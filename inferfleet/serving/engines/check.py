@@ -1,4 +1,4 @@
-"""What is wrong with the engine that a document declares, for one deployment."""
+"""What is wrong with the engines that a document declares: fields, `args`, and a command of its own."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.documents.pods.template import engine_container
-from inferfleet.documents.problems import Problem, Severity
-from inferfleet.documents.wording import listing, shown
+from inferfleet.documents.problems import Mistake, Problem, Severity
+from inferfleet.documents.wording import listing, named, nearest, one_of, shown
 from inferfleet.documents.work import take
 from inferfleet.fleet.roles import (
     DECODE,
@@ -29,24 +29,35 @@ from inferfleet.fleet.roles import (
     version_of,
     workers_of,
 )
-from inferfleet.serving.engines import vllm
-from inferfleet.serving.engines.args import args_mistakes
-from inferfleet.serving.engines.drain import ending, lacking_grace
-from inferfleet.serving.engines.own import differences
-from inferfleet.serving.engines.worker import WorkerPod
-from inferfleet.serving.engines.written import (
+from inferfleet.serving.engines import command_line
+from inferfleet.serving.engines.command_line import (
     TOKEN,
+    WorkerPod,
     example,
-    fields,
+    fields_by_flag,
     has_own_command,
     is_written,
     unwritable,
 )
+from inferfleet.serving.engines.drain import ending, lacking_grace
+from inferfleet.serving.engines.own_command import differences
+from inferfleet.serving.engines.parser import Fault, faults, json_of
 from inferfleet.tables.engines import CONNECTORS, engine
+from inferfleet.tables.flags import Flag, FlagTable, flags
 from inferfleet.tables.flags import flags as table_of
 
 # Steps for one argument, against the table of all flags of an engine.
 _EACH_ARGUMENT = 300
+# What values of a flag are, in words.
+_TAKES = {
+    "int": "a whole number",
+    "float": "a number",
+    "size": "a whole number, such as 4096 or 4k",
+    "size or auto": "a whole number, such as 4096 or 4k, or auto",
+    "JSON": "JSON",
+    "object": "a JSON object",
+    "text or JSON": "JSON where it is in braces",
+}
 
 
 def engine_problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int]]) -> Iterator[Problem]:
@@ -89,10 +100,10 @@ def _prefill(deployment: ModelDeployment) -> Iterator[Problem]:
     elif chosen not in CONNECTORS[kind]:
         what = f"engines of type {kind} do not hand KV caches on by {chosen}"
         yield _problem(deployment, "spec.prefill.connector", what, f"Write {' or '.join(CONNECTORS[kind])}")
-    if prefill.options and chosen not in vllm.CONNECTORS:
+    if prefill.options and chosen not in command_line.CONNECTORS:
         what = f"options are for connectors whose configuration inferfleet writes, and {chosen} is none"
         yield _problem(deployment, "spec.prefill.options", what, "Write the engine's own flags in args")
-    for key in vllm.TRANSFER_KEYS:
+    for key in command_line.TRANSFER_KEYS:
         if key in prefill.options:
             what = f"{key} follows from connector and role"
             yield _problem(deployment, f"spec.prefill.options.{key}", what, "Remove it, or write connector")
@@ -248,7 +259,7 @@ def _args(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem
     version = version_of(deployment, role) or ""
     # Names of one flag are the same from version to version, as far as is known.
     table = table_of(declared.type, version) or table_of(declared.type, engine(declared.type).version or "")
-    ours = fields(WorkerPod(deployment, role, "Entry", pods))
+    ours = fields_by_flag(WorkerPod(deployment, role, "Entry", pods))
     for place, word in enumerate(given):
         options = (*(table.options_of(word) if table else ()), word.partition("=")[0])
         flag = next((option for option in options if option in ours), None)
@@ -282,7 +293,59 @@ def _own(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]
         container = template.engine if template else {}
         command, args = (container.get(part) or () for part in ("command", "args"))
         path = _path_of_container(deployment, role, position)
-        for found in differences(WorkerPod(deployment, role, position, pods), command, args):
-            if found.mistake.what not in seen:
-                seen.add(found.mistake.what)
-                yield _problem(deployment, path, found.mistake.what, found.mistake.next_step, found.severity)
+        for mistake, severity in differences(WorkerPod(deployment, role, position, pods), command, args):
+            if mistake.what not in seen:
+                seen.add(mistake.what)
+                yield _problem(deployment, path, mistake.what, mistake.next_step, severity)
+
+
+def args_mistakes(engine_type: str, version: str, args: Sequence[str]) -> tuple[Mistake, ...]:
+    """Return what this version of the engine refuses of `args`, in their order; `at` is the place of a word.
+
+    An engine says so itself, but only once a pod has nodes, and they are billed. Nothing is said of a version
+    without a table.
+    """
+    table = flags(engine_type, version)
+    if table is None:
+        return ()
+    return tuple(_mistake_of_word(table, fault, args[fault.at]) for fault in faults(table, args))
+
+
+def _mistake_of_word(table: FlagTable, fault: Fault, word: str) -> Mistake:
+    engine, at = f"{table.engine} {table.version}", (fault.at,)
+    if fault.flag is not None:
+        if (key := _unknown_key(fault.flag, fault.value)) is not None:
+            what = f"{named(key)} is no key of {fault.flag.options[0]} in {engine}, which ends with it"
+            return Mistake(what, one_of(key, fault.flag.keys, "Known keys"), at)
+        what = f"{named(fault.value)} is no value of {fault.flag.options[0]} in {engine}, which ends with it"
+        return Mistake(what, _right_value(fault.flag, fault.value), at)
+    name = (fault.unknown or word).partition("=")[0]
+    what = f"{named(name)} is no flag of {engine}, which ends with it"
+    if (last := table.removed.get(name)) is not None:
+        return Mistake(f"{what}; {last} had it", "Take it out, or write what has taken its place", at)
+    if not fault.unknown:
+        return Mistake(
+            f"{engine} ends with {named(word)}: {shown(fault.why, 200)}", "Correct it as it says", at
+        )
+    if not name.startswith("-"):
+        what = f"{named(word)} belongs to no flag, and {engine} ends with it"
+        return Mistake(what, "Write its flag before it, or take it out", at)
+    close = nearest(name, (option for flag in table.flags for option in flag.options))
+    return Mistake(what, f"Did you mean {close}?" if close else "Take it out", at)
+
+
+def _unknown_key(flag: Flag, value: str) -> str | None:
+    """Return the first key of an object that the flag does not know, None where something else is wrong."""
+    if not flag.keys:
+        return None
+    try:
+        found = json_of(value)
+    except ValueError:
+        return None
+    return next((key for key in found if key not in flag.keys), None) if isinstance(found, dict) else None
+
+
+def _right_value(flag: Flag, value: str) -> str:
+    if flag.choices:
+        return one_of(value, flag.choices, "Choose one of")
+    return f"It takes {_TAKES[flag.kind]}"

@@ -21,8 +21,7 @@ from inferfleet.fleet.roles import (
 )
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.engines.worker import WorkerPod
-from inferfleet.serving.engines.written import flags, is_written
+from inferfleet.serving.engines.command_line import WorkerPod, is_written, written_flags
 from inferfleet.serving.pod.hardware import Hardware
 
 
@@ -75,7 +74,7 @@ class Stand:
             return path_of_image(self.deployment, self.role)
         if rest[:1] == ("args",) and is_written(self.deployment, self.role, self.position):
             pod = WorkerPod(self.deployment, self.role, self.position, self.shape.pods)
-            own = int(rest[1]) - len(flags(pod)) if len(rest) > 1 else -1
+            own = int(rest[1]) - len(written_flags(pod)) if len(rest) > 1 else -1
             path = path_of_args(self.deployment, self.role)
             return f"{path}[{own}]" if own >= 0 else path_of_engine(self.deployment, self.role)
         if workers.template is None and workers.entry is None:

@@ -18,9 +18,8 @@ from inferfleet.fleet.roles import (
     startup_of,
     target_ports,
 )
+from inferfleet.serving.engines.command_line import WorkerPod, command_line, variables
 from inferfleet.serving.engines.drain import ending, grace_of_followers
-from inferfleet.serving.engines.worker import WorkerPod
-from inferfleet.serving.engines.written import command_line, variables
 from inferfleet.serving.pod.disaggregated.proxy import routing_proxy
 from inferfleet.serving.pod.disaggregated.transfer import hand_over
 from inferfleet.serving.pod.hardware import Hardware, ask_for_devices, claimed_gpus

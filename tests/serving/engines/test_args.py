@@ -3,7 +3,7 @@
 import pytest
 
 from inferfleet.documents.problems import Mistake
-from inferfleet.serving.engines.args import args_mistakes
+from inferfleet.serving.engines.check import args_mistakes
 
 
 def vllm(*args: str) -> tuple[Mistake, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from real_parsers import refusals, with_real_parsers
 
-from inferfleet.serving.engines.args import args_mistakes
+from inferfleet.serving.engines.check import args_mistakes
 from inferfleet.tables.flags import Flag, FlagTable, flags
 
 LINES = 200

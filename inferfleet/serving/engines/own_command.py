@@ -6,13 +6,12 @@ from it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from inferfleet.documents.pods.template import script_at
 from inferfleet.documents.problems import Mistake, Severity
 from inferfleet.documents.wording import listing, shown
-from inferfleet.serving.engines.worker import WorkerPod
+from inferfleet.serving.engines.command_line import WorkerPod
 from inferfleet.tables.engines import engine
 
 # What starts the engines of each type, and the flags that repeat what documents declare.
@@ -22,7 +21,7 @@ _STARTS: Mapping[str, tuple[str, ...]] = {
     "TensorRT-LLM": ("trtllm-serve",),
     "Triton": ("tritonserver",),
 }
-_FLAGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+_REPEATING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "vLLM": {
         "model": ("--model",),
         "served": ("--served-model-name",),
@@ -63,12 +62,8 @@ _FIELDS = {
 }
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A place where a command of one's own is not what its document declares."""
-
-    mistake: Mistake
-    severity: Severity
+# A place where a command of one's own is not what its document declares.
+Difference = tuple[Mistake, Severity]
 
 
 def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> Iterator[Difference]:
@@ -80,7 +75,7 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
     if script_at(words) is not None:
         return
     kind = pod.engine.type
-    known = _FLAGS.get(kind)
+    known = _REPEATING.get(kind)
     if known is None:
         return
     line = " ".join(words)
@@ -88,13 +83,13 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
         others = [name for name, starts in _STARTS.items() if any(start in line for start in starts)]
         if others:
             what = f"the command starts {others[0]}, and engine.type is {kind}"
-            yield _differs(what, f"Write type: {others[0]}, or another command", "error")
+            yield Mistake(what, f"Write type: {others[0]}, or another command"), "error"
         if others or command:
             return
         words = [*_STARTS[kind][0].split(), *args]
     lacking: list[str] = []
     added: list[str] = []
-    for name, wanted in _declared(pod).items():
+    for name, wanted in _values_by_field(pod).items():
         if name not in known:
             continue
         flag = known[name][0]
@@ -104,15 +99,15 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
             lacking.append(f"{flag} ({because})")
             added.append(f"{flag}{'=' if len(wanted) == 1 else ' '}{' '.join(wanted)}")
     if lacking:
-        yield _differs(
-            f"the words of the command lack {', '.join(lacking)}",
+        what = f"the words of the command lack {', '.join(lacking)}"
+        next_step = (
             f"Add {', '.join(added)}, or leave the command out: inferfleet writes it where engine.model is "
-            "declared",
-            "warning",
+            "declared"
         )
+        yield Mistake(what, next_step), "warning"
 
 
-def _declared(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
+def _values_by_field(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
     """Return what flags should say, by what it is of; () where the engine's default is as good."""
     engine, topology = pod.engine, pod.topology
     declared: dict[str, tuple[str, ...]] = {}
@@ -154,14 +149,13 @@ def _compared(name: str, wanted: tuple[str, ...], flag: str, given: tuple[str, .
     if name == "host":
         if given[0] in _LOOPBACK:
             what = f"{flag} is {given[0]}, where nothing outside of the pod reaches the engine"
-            yield _differs(what, f"Write {_OPEN}", "error")
+            yield Mistake(what, f"Write {_OPEN}"), "error"
     elif _plain(given) and set(given) != set(wanted):
-        yield _differs(
+        what = (
             f"{flag} is {shown(' '.join(given))}, and {_FIELDS[name]} of the document is "
-            f"{shown(listing(wanted))}",
-            "Change one of the two",
-            "error",
+            f"{shown(listing(wanted))}"
         )
+        yield Mistake(what, "Change one of the two"), "error"
 
 
 def _values(spellings: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...] | None:
@@ -199,7 +193,3 @@ def _plain(values: Sequence[str]) -> bool:
 
 def _default_port(pod: WorkerPod) -> int:
     return engine(pod.engine.type).port
-
-
-def _differs(what: str, next_step: str, severity: Severity) -> Difference:
-    return Difference(Mistake(what, next_step), severity)

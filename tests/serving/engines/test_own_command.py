@@ -7,7 +7,7 @@ from declared import MODEL, declared, pod_of
 
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.documents.pods.template import script_at
-from inferfleet.serving.engines.own import differences
+from inferfleet.serving.engines.own_command import differences
 
 ADD = "or leave the command out: inferfleet writes it where engine.model is declared"
 CHANGE = "Change one of the two"
@@ -20,8 +20,8 @@ def _said(
     fields["engine"] = {"model": None, **fields["engine"]}
     pod = pod_of(declared(container={"command": command}, **fields), position=position)
     return [
-        (found.severity, found.mistake.what, found.mistake.next_step)
-        for found in differences(pod, command, args or [])
+        (severity, mistake.what, mistake.next_step)
+        for mistake, severity in differences(pod, command, args or [])
     ]
 
 

@@ -7,14 +7,14 @@ from declared import MODEL, declared, pod_of
 
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.review.digest.texts import command_text
-from inferfleet.serving.engines.written import (
+from inferfleet.serving.engines.command_line import (
     CommandLine,
     command_line,
     example,
-    fields,
-    flags,
+    fields_by_flag,
     unwritable,
     variables,
+    written_flags,
 )
 from inferfleet.tables.flags import flags as table_of
 
@@ -169,6 +169,6 @@ def test_each_written_flag_is_one_that_args_may_not_have(
     both: tuple[Position, ...] = ("Entry", "Follower")
     for role in ("decode", "prefill"):
         pods = [pod_of(document, role, position) for position in both]
-        written = [word for pod in pods for word in flags(pod) if word.startswith("--")]
+        written = [word for pod in pods for word in written_flags(pod) if word.startswith("--")]
         names = {word: table.options_of(word) if table else (word.partition("=")[0],) for word in written}
-        assert [word for word in written if not {*names[word]} & {*fields(pods[0])}] == []
+        assert [word for word in written if not {*names[word]} & {*fields_by_flag(pods[0])}] == []
