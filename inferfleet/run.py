@@ -20,8 +20,9 @@ from inferfleet.desired.gate import announcements, queues, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.documents import InvalidDocuments, Problem
 from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.project import read_capacity, read_lock
+from inferfleet.documents.loading.settings import keys_in_repository
 from inferfleet.documents.loading.stack import load_stack
-from inferfleet.documents.loading.stack_files import keys_in_repository, read_capacity, read_lock
 from inferfleet.documents.problems import cluster_problem, joined, of_severity
 from inferfleet.documents.work import counted
 from inferfleet.fleet.lock.capacity import doubted, stale

@@ -5,10 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from inferfleet.documents import InvalidDocuments
-from inferfleet.documents.loading.border import is_inside
-from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.stack import read_settings
-from inferfleet.documents.loading.stack_files import StackFiles, read_lock
+from inferfleet.documents.loading.files import is_inside, write_text
+from inferfleet.documents.loading.project import StackFiles, read_lock
+from inferfleet.documents.loading.settings import read_settings
 from inferfleet.fleet.lock.lock import Lock, parse, text
 
 

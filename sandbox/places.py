@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from inferfleet.documents.loading.stack_files import StackFiles
+from inferfleet.documents.loading.project import StackFiles
 from sandbox.problem import SandboxProblem
 
 PROJECT_FILE = "Pulumi.yaml"

@@ -15,9 +15,17 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.files import files_of
 from inferfleet.documents.loading.load import load
+from inferfleet.documents.loading.project import (
+    CATALOGUE,
+    StackFiles,
+    catalogue_of,
+    find_root,
+    read_capacity,
+    read_lock,
+    stacks_of,
+)
 from inferfleet.documents.loading.settings import in_ci
-from inferfleet.documents.loading.stack import StackFiles, find_root, load_stack, stacks_of
-from inferfleet.documents.loading.stack_files import CATALOGUE, catalogue_of, read_capacity, read_lock
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_line
 from inferfleet.fleet.lock.capacity import doubted, stale

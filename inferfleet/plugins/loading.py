@@ -19,7 +19,7 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.settings import AllowedPlugin, Settings
-from inferfleet.documents.loading.border import Refused, read_regular
+from inferfleet.documents.loading.files import UnreadableFile, read_regular
 from inferfleet.documents.loading.schema import config_schema
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import one_of, shown
@@ -292,8 +292,8 @@ def _in_module(candidate: Candidate, root: Path | None) -> Any:
         raise PluginProblem("is in no file")
     try:
         source = read_regular(file, root)
-    except Refused as refused:
-        raise PluginProblem(f"cannot be read: the file {refused.why}", refused.next_step) from None
+    except UnreadableFile as unreadable:
+        raise PluginProblem(f"cannot be read: the file {unreadable.why}", unreadable.next_step) from None
     digest = hashlib.sha256(str(file).encode() + b"\0" + source).hexdigest()[:12]
     module = ModuleType(f"inferfleet_project_plugins_{digest}.{file.stem}")
     module.__file__ = str(file)

@@ -18,7 +18,8 @@ from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfig
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight import ownership
 from inferfleet.desired.values import Connection, Desired
-from inferfleet.documents.loading.stack_files import StackFiles, keys_in_repository
+from inferfleet.documents.loading.project import StackFiles
+from inferfleet.documents.loading.settings import keys_in_repository
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, PROJECT, STACK
 from inferfleet.recovery.locks import (

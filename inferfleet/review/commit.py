@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inferfleet.clusters.connections.git import Clone, clone_of, error_line, git_error
-from inferfleet.documents.loading.stack import stacks_of
-from inferfleet.documents.loading.stack_files import files_of_stack, read_config
+from inferfleet.documents.loading.project import files_of_stack, stacks_of
+from inferfleet.documents.loading.settings import read_config
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import shown
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from inferfleet.documents import Documents, InvalidDocuments, load
-from inferfleet.documents.loading.border import is_inside
-from inferfleet.documents.loading.stack_files import StackFiles, read_config, stacks_of
+from inferfleet.documents.loading.files import is_inside
+from inferfleet.documents.loading.project import StackFiles, stacks_of
+from inferfleet.documents.loading.settings import read_config
 from inferfleet.documents.wording import one_of
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem

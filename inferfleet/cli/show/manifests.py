@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import yaml
 
-from inferfleet.documents.loading.border import border_of
-from inferfleet.documents.loading.files import read_text, write_text
+from inferfleet.documents.loading.files import border_of, read_text, write_text
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import commands
 

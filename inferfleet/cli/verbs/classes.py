@@ -16,7 +16,7 @@ from inferfleet.cli.source import AsJson, StackName, catalogue, read_source
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.loading.load import load
-from inferfleet.documents.loading.stack import find_root, stacks_of
+from inferfleet.documents.loading.project import find_root, stacks_of
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import one_of, shown

@@ -16,8 +16,7 @@ from inferfleet.cli.source import AsJson, Source, locks_by_default, stack_source
 from inferfleet.desired.gate import lock_refusals, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.stack import find_root, stacks_of
-from inferfleet.documents.loading.stack_files import files_of_stack, map_in
+from inferfleet.documents.loading.project import files_of_stack, find_root, map_in, stacks_of
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where, of_severity
 from inferfleet.documents.wording import listing
 from inferfleet.review.commit import Revision, revision

@@ -14,7 +14,7 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.stack_files import shipped
+from inferfleet.documents.loading.project import shipped
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, shown
 

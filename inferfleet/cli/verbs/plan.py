@@ -18,8 +18,7 @@ from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, l
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.stack import find_root
-from inferfleet.documents.loading.stack_files import read_lock
+from inferfleet.documents.loading.project import find_root, read_lock
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.documents.wording import one_line, one_of, shown
 from inferfleet.fleet.advice.exposure import exposed, one_picker

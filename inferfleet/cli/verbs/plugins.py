@@ -7,7 +7,8 @@ from inferfleet.cli.show.plugins import as_values, show
 from inferfleet.cli.source import AsJson, StackName, outside_plugins
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.documents.loading.stack import find_root, load_stack, stacks_of
+from inferfleet.documents.loading.project import find_root, stacks_of
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.loading import found_plugins, stdout_to_stderr
 

@@ -15,8 +15,7 @@ from inferfleet.cli.show.recovery import as_values, notices, show
 from inferfleet.cli.source import AsJson, StackName, container_api, only_stack, read_source
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.desired.values import Desired
-from inferfleet.documents.loading.stack import find_root
-from inferfleet.documents.loading.stack_files import files_of_stack
+from inferfleet.documents.loading.project import files_of_stack, find_root
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.recovery.survey import Survey, survey
 from inferfleet.recovery.work import carry_out, commands

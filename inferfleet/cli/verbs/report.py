@@ -15,7 +15,7 @@ from inferfleet.cli.verbs.digest import compared
 from inferfleet.clusters.status.values import Status
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.stack import find_root
+from inferfleet.documents.loading.project import find_root
 from inferfleet.review.commit import Revision
 from inferfleet.review.digest.update import Side
 from inferfleet.review.digest.values import StackDigest

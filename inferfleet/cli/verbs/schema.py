@@ -10,8 +10,9 @@ from inferfleet.cli.report import reporting
 from inferfleet.cli.source import StackName, outside_plugins
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.project import find_root
 from inferfleet.documents.loading.schema import json_schema, value_schema
-from inferfleet.documents.loading.stack import find_root, load_stack
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.plugins.loading import found_plugins, stdout_to_stderr
 from inferfleet.plugins.registry import MODULES

@@ -12,7 +12,7 @@ from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, read_source, stack_source
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.loading.stack import find_root, stacks_of
+from inferfleet.documents.loading.project import find_root, stacks_of
 from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity
 
 Every = Annotated[bool, typer.Option("--all", help="Check all stacks of the project.")]

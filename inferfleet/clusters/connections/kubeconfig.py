@@ -22,7 +22,7 @@ from pydantic import SecretStr
 
 from inferfleet.clusters.connections.git import SETTING, Repository
 from inferfleet.desired.values import Connection
-from inferfleet.documents.loading.border import Refused, read_regular
+from inferfleet.documents.loading.files import UnreadableFile, read_regular
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import shown
 from inferfleet.documents.yaml import Text, Unreadable, texts
@@ -288,8 +288,8 @@ def _file(path: Path, called: str = "") -> bytes:
     try:
         real = Path(os.path.realpath(path))
         return read_regular(real, Path(real.anchor), limit=MAX_BYTES)
-    except Refused as refused:
-        why = refused.why
+    except UnreadableFile as unreadable:
+        why = unreadable.why
     except ValueError:  # such as for a NUL in its name
         why = "has a name that no file can have"
     raise KubeconfigError(f"{called} {why}".lstrip(), whole=not called)

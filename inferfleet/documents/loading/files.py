@@ -1,21 +1,123 @@
-"""Files: find and read those with documents; read and write a whole text file."""
+"""Files: which have documents, how they are read without leaving the project, and how a text is written.
+
+Only regular files inside of a project are read, and each is opened once. A pull request can hold any file
+that git can, also symbolic links. A link is followed where it leads to a regular file inside the project that
+could be read under its own name: with the same ending, and not hidden. So nothing of `.git`, of `.env`, or of
+another folder of the machine comes into a message.
+"""
 
 import contextlib
 import fcntl
 import glob
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from inferfleet.documents.loading.border import MAX_BYTES, Refused, border_of, is_inside, read_regular
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import nearest_parent
 from inferfleet.documents.yaml import Budget, Text, Unreadable, texts
+
+MAX_BYTES = 5 * 1024 * 1024
+# Links are resolved before these flags are used, so one that appears in between is refused by the kernel. The
+# last one keeps a pipe without a writer from waiting for ever.
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+# Folders on the way may be closed for reading and open for passing through: Linux alone can open those.
+_PASS = getattr(os, "O_PATH", 0) | os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
+PROJECT_FILE = "Pulumi.yaml"
+_STEP = "Put a regular file in its place, or remove it"
+_KINDS = {
+    stat.S_IFDIR: "folder",
+    stat.S_IFIFO: "pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
+
+
+class UnreadableFile(Exception):  # noqa: N818 (it says what happened to the file)
+    """Raised in place of reading a file; `why` completes a sentence that begins with the file."""
+
+    def __init__(self, why: str, next_step: str) -> None:
+        self.why, self.next_step = why, next_step
+        super().__init__(f"{why}. {next_step}")
+
+
+def border_of(path: Path) -> Path:
+    """Return the folder that everything read for a path must be inside of.
+
+    It is the project that the path is in, and outside of any project the folder itself, or that of the file.
+    """
+    here = Path(os.path.normpath(path.absolute()))
+    folder = here if here.is_dir() else here.parent
+    return next((above for above in (folder, *folder.parents) if (above / PROJECT_FILE).is_file()), folder)
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Return True when a path, with all links followed, is the folder `root` or below it."""
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    except ValueError:  # such as for a NUL in a name
+        return False
+
+
+def read_regular(file: Path, root: Path, *, limit: int = MAX_BYTES) -> bytes:
+    """Return the content of a regular file inside `root` of at most `limit` bytes. Raises UnreadableFile."""
+    place = _place(file, root)
+    try:
+        with ExitStack() as opened:
+            here = _opened(opened, os.path.realpath(root), _PASS)
+            for folder in place.parts[:-1]:
+                here = _opened(opened, folder, _PASS, here)
+            descriptor = _opened(opened, place.name or ".", _OPEN, here)
+            kind = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode))
+            if kind:
+                raise UnreadableFile(f"is a {kind}, not a regular file", _STEP)
+            with open(descriptor, "rb", closefd=False) as stream:
+                content = stream.read(limit + 1)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and file.is_symlink():
+            raise UnreadableFile("is a broken symbolic link", _STEP) from None
+        step = "Check its permissions" if isinstance(error, PermissionError) else _STEP
+        raise UnreadableFile(f"cannot be read ({error.strerror})", step) from None
+    if len(content) > limit:
+        raise UnreadableFile(f"is larger than {_size(limit)}", "Split it into several files")
+    return content
+
+
+def _opened(opened: ExitStack, name: str, flags: int, folder: int | None = None) -> int:
+    descriptor = os.open(name, flags, dir_fd=folder)
+    opened.callback(os.close, descriptor)
+    return descriptor
+
+
+def _place(file: Path, root: Path) -> Path:
+    """Return the path of the file below the root, without links. Raises UnreadableFile."""
+    real, top = Path(os.path.realpath(file)), os.path.realpath(root)
+    if not real.is_relative_to(top):
+        raise UnreadableFile(f"is outside of {root}, where a symbolic link leads", _STEP)
+    place = real.relative_to(top)
+    written = os.path.relpath(os.path.normpath(file.absolute()), os.path.normpath(root.absolute()))
+    if str(place) == written:
+        return place
+    if place.suffix != file.suffix:
+        raise UnreadableFile("is a symbolic link to a file whose name ends differently", _STEP)
+    if any(part.startswith(".") for part in place.parts):
+        raise UnreadableFile("is a symbolic link to a hidden file or into a hidden folder", _STEP)
+    return place
+
+
+def _size(limit: int) -> str:
+    return f"{limit // 1024 // 1024} MiB"
+
+
+# Files of documents, found and read.
 
 _ENDINGS = (".yaml", ".yml")
 # Before the name of a class whose file is in no project.
@@ -154,8 +256,8 @@ def read(
     name = _shown(file, base)
     try:
         raw = read_regular(file, root or border_of(file))
-    except Refused as refused:
-        return [], [_unread(name, 1, f"the file {refused.why}", refused.next_step)]
+    except UnreadableFile as unreadable:
+        return [], [_unread(name, 1, f"the file {unreadable.why}", unreadable.next_step)]
     try:
         content = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -189,6 +291,8 @@ def _unread(file: str, line: int, what: str, next_step: str) -> Problem:
     return Problem(what, next_step, where=Where(file, line))
 
 
+# Files that inferfleet writes.
+
 RESTORE = "Restore it from version control"
 
 
@@ -209,12 +313,12 @@ def read_text(
         return None
     try:
         if path.is_symlink():
-            raise Refused("is a symbolic link, which is neither read nor written", next_step)
+            raise UnreadableFile("is a symbolic link, which is neither read nor written", next_step)
         return read_regular(path, root or border_of(path), limit=limit).decode()
     except UnicodeDecodeError:
         why = "is not UTF-8 text"
-    except Refused as refused:
-        why = refused.why
+    except UnreadableFile as unreadable:
+        why = unreadable.why
     raise InvalidDocuments([Problem(f"{shown or path} {why}", next_step)])
 
 

@@ -1,31 +1,34 @@
-"""Loading: files and folders to Documents, or every problem in them at once."""
+"""From files to Documents, or every problem in them at once."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inferfleet.documents.documents import Documents
+from inferfleet.documents.documents import DocumentName, Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.documents.loading.collection import Collected, Collection, Document
 from inferfleet.documents.loading.edits import Edit, astray, edited
 from inferfleet.documents.loading.files import Source, files_of, of_program, read
+from inferfleet.documents.loading.project import CATALOGUE
 from inferfleet.documents.loading.recognition import kind_of, text_problems
-from inferfleet.documents.loading.references import dangling
-from inferfleet.documents.loading.stack_files import CATALOGUE
 from inferfleet.documents.loading.validation import MOST_PROBLEMS, validated_but_for_links
-from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity
+from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity, part_of
+from inferfleet.documents.wording import one_of, path_of, shown
 from inferfleet.documents.work import take
 from inferfleet.documents.yaml import Budget
+from inferfleet.tables.pickers import names
 
-# What a stack may have; what it takes together is counted (`api/work.py`).
+Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota | Policy | Waiver
+
+
+# What a stack may have; what it takes together is counted (`documents/work.py`).
 MAX_DEPLOYMENTS = 1_500
 MAX_REPLICAS = 20_000
 _CHAIN = ("spec", "plugins")
@@ -43,6 +46,75 @@ KINDS: dict[str, type[Document]] = {
     "Policy": Policy,
     "Waiver": Waiver,
 }
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A document of a file, valid or not: one of the catalogue of classes, of the folder with the policies of
+    all stacks (`shared`), or of the stack.
+    """
+
+    source: Source
+    document: Document | None  # None when it has problems
+    catalogued: bool
+    shared: bool = False
+
+
+@dataclass
+class Collection:
+    """All documents read so far.
+
+    `complete` is False when the name of something is not known, such as in a file with broken syntax.
+    """
+
+    complete: bool = True
+    by_name: dict[DocumentName, Collected] = field(default_factory=dict)
+    broken_links: dict[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
+
+    def add(self, kind: str, key: str, new: Collected) -> Problem | None:
+        """Add a document. Return an error if its name is taken, a notice if it hides a catalogue's class."""
+        there = self.by_name.get((kind, key))
+        if there is None or (there.catalogued and not new.catalogued):
+            self.by_name[(kind, key)] = new
+        if there is None:
+            return None
+        first = there.source.where("metadata.name")
+        if there.catalogued and not new.catalogued:
+            at = "" if there.source.packaged else f" at {first}"
+            what = f"class {key} replaces the one in the catalogue{at}"
+            return Problem(what, "Rename it if this is not intended", "metadata.name", severity="notice")
+        what = f"another {kind} is already named {key}, at {first}"
+        return Problem(what, "Rename or remove one of the two", "metadata.name")
+
+    def keys(self, kind: str) -> set[str]:
+        """Return the keys of all documents of a kind."""
+        return {key for other, key in self.by_name if other == kind}
+
+    def documents(self, settings: Settings) -> Documents:
+        """Return all documents by key, sorted. They must all be valid."""
+        by_name = dict(sorted(self.by_name.items()))
+        return Documents(
+            settings,
+            classes=_of(by_name, InferenceClass),
+            clusters=_of(by_name, InferenceCluster),
+            deployments=_of(by_name, ModelDeployment),
+            services=_of(by_name, ModelService),
+            quotas=_of(by_name, Quota),
+            policies=_of(by_name, Policy),
+            waivers=_of(by_name, Waiver),
+            positions={name: collected.source.positions() for name, collected in by_name.items()},
+            broken_links=self.broken_links,
+            sources={name: collected.source.file for name, collected in by_name.items()},
+            of_all_stacks=frozenset(name for name, collected in by_name.items() if collected.shared),
+        )
+
+
+def _of(by_name: dict[DocumentName, Collected], model: type[Any]) -> dict[str, Any]:
+    return {
+        key: collected.document
+        for (_, key), collected in by_name.items()
+        if isinstance(collected.document, model)
+    }
 
 
 def load(
@@ -181,3 +253,88 @@ def _oversize(documents: Documents) -> Iterator[Problem]:
     if replicas > MAX_REPLICAS:
         what = f"the deployments of the stack want {replicas:,} replicas together, more than {MAX_REPLICAS:,}"
         yield Problem(what, "Lower spec.replicas, or use several stacks")
+
+
+# References between documents: classes, profiles and policies exist, and may be named there.
+
+
+def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem]:
+    """Yield references to classes and profiles that do not exist, also of documents with other problems.
+
+    While something could not be read, no class is reported as missing: it may be there. `catalogue` is the
+    folder that the classes of all stacks should be in.
+    """
+    classes = frozenset(collection.keys("InferenceClass"))
+    policies = frozenset(collection.keys("Policy"))
+    for (kind, cluster), collected in collection.by_name.items():
+        if kind == "InferenceCluster":
+            data = collected.source.text.data
+            problems = [
+                *_profile(f"cluster {cluster}", data, "serving", "profile"),
+                *(_classes(cluster, data, classes, catalogue) if collection.complete else ()),
+            ]
+            yield from collected.source.located(problems, kind=kind, key=cluster)
+        elif kind == "ModelDeployment":
+            unknown = _profile(f"deployment {cluster!r}", collected.source.text.data, "profile")
+            yield from collected.source.located(unknown, kind=kind, key=cluster)
+        elif kind == "Quota" and collection.complete:
+            unknown = _limited(collected.source.text.data, classes, catalogue)
+            yield from collected.source.located(unknown, kind=kind, key=cluster)
+        elif kind == "Waiver" and collection.complete:
+            unknown = _waived(cluster, collected, collection, policies)
+            yield from collected.source.located(unknown, kind=kind, key=cluster)
+
+
+def _waived(
+    waiver: str, collected: Collected, collection: Collection, policies: frozenset[str]
+) -> Iterator[Problem]:
+    """Yield a problem for the policy of a waiver where there is none of that name, or where it is one of all
+    stacks and the waiver is of a single one: whoever edits a stack must not end what holds for all.
+    """
+    wanted = part_of(collected.source.text.data, ("spec", "policy"))
+    if not isinstance(wanted, str) or not wanted:
+        return
+    policy = collection.by_name.get(("Policy", wanted))
+    if policy is None:
+        what = f"waiver {waiver} is of policy {shown(wanted)!r}, which does not exist"
+        step = one_of(wanted, policies, "Known policies") if policies else "Remove the waiver"
+        yield Problem(what, step, "spec.policy")
+    elif policy.shared and not collected.shared:
+        there = policy.source.where("metadata.name")
+        what = f"waiver {waiver} is outside of the folder policies, where policy {shown(wanted)} is ({there})"
+        yield Problem(what, "Move the waiver there, where the owners of the policy review it", "spec.policy")
+
+
+def _profile(whose: str, data: Any, *path: str) -> Iterator[Problem]:
+    wanted = part_of(data, ("spec", *path))
+    if isinstance(wanted, str) and wanted not in names():
+        what = f"{whose} has profile {shown(wanted)!r}, which does not exist"
+        yield Problem(what, one_of(wanted, names(), "Known profiles"), path_of(("spec", *path)))
+
+
+def _classes(cluster: str, data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
+    pools = part_of(data, ("spec", "nodePools"))
+    for index, pool in enumerate(pools if isinstance(pools, list) else ()):
+        wanted, name = part_of(pool, ("className",)), part_of(pool, ("name",))
+        if isinstance(wanted, str) and wanted and wanted not in classes:
+            shown_name = shown(name) if isinstance(name, str) else f"number {index + 1}"
+            what = f"pool {shown_name} of cluster {cluster} has class {shown(wanted)!r}, which does not exist"
+            path = path_of(("spec", "nodePools", index, "className"))
+            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
+            yield Problem(what, next_step, path)
+
+
+def _limited(data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
+    """Yield a problem for each class that a quota limits and that does not exist."""
+    limits = part_of(data, ("spec", "gpusByClass"))
+    for wanted in limits if isinstance(limits, dict) else ():
+        if isinstance(wanted, str) and wanted not in classes:
+            what = f"a quota limits class {shown(wanted)!r}, which does not exist"
+            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
+            yield Problem(what, next_step, path_of(("spec", "gpusByClass", wanted)))
+
+
+def _no_classes(catalogue: Path | None) -> str:
+    if catalogue is not None and not os.path.isdir(catalogue):
+        return "The folder classes is missing: restore it, or write an InferenceClass beside the stack"
+    return "There is no class at all: write an InferenceClass into the folder classes"

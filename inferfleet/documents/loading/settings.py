@@ -1,17 +1,158 @@
-"""Settings of a stack from its configuration, whose values may arrive as text or encrypted."""
+"""Settings of a stack: Pulumi.<stack>.yaml with its lines, what Pulumi hands over, and what is wrong with
+both.
+"""
 
 import json
+import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.documents.loading.stack_files import NAMESPACE, Config, StackFiles, is_encrypted, read_config
+from inferfleet.documents.loading.files import PROJECT_FILE, Source, read
+from inferfleet.documents.loading.project import StackFiles, map_in
 from inferfleet.documents.loading.validation import fields_of, validated_but_for_links
 from inferfleet.documents.problems import InvalidDocuments, Mistake, Mistaken, Problem, Where, mistaken
-from inferfleet.documents.wording import nearest, one_of, path_of, shown
+from inferfleet.documents.wording import nearest, nearest_parent, one_of, path_of, shown
+
+NAMESPACE = "inferfleet:"
+
+
+@dataclass(frozen=True)
+class Config:
+    """The values below `inferfleet:`, by key without that prefix.
+
+    `lines` has the line of each field by path, `missing` the paths of values that could not be read.
+    `readable` has the warnings about secrets of other programs in the file.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    lines: Mapping[str, Where] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    readable: tuple[Problem, ...] = ()
+
+    def where(self, path: str) -> Where | None:
+        """Return the line of a field, or of its nearest parent in the file."""
+        return self.lines.get(nearest_parent(path, self.lines))
+
+    def located(self, problems: Iterable[Problem], stack: str) -> list[Problem]:
+        """Return problems of settings with their lines, and with paths as a person writes them."""
+        return [
+            replace(
+                problem,
+                kind="Settings",
+                key=stack,
+                path=problem.path if problem.path == "stack" else NAMESPACE + problem.path,
+                where=self.where(problem.path),
+            )
+            for problem in problems
+        ]
+
+
+def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
+    """Return the configuration in the file; an empty one when there is no such file.
+
+    The file must be inside of `root`, or without it inside the project of its path.
+    """
+    if not os.path.lexists(file):
+        return Config()
+    sources, unread = read(file, base, root)
+    unread = [_discreet(problem) for problem in unread]
+    if not sources:
+        return Config(problems=tuple(unread))
+    source = sources[0]
+    written = source.text.data.get("config") if isinstance(source.text.data, dict) else None
+    if not isinstance(source.text.data, dict) or not isinstance(written, dict | None):
+        problem = Problem(
+            "the settings of a stack must be a map with one field config",
+            "Write config: and the settings below it",
+            where=source.where(),
+        )
+        return Config(problems=(*unread, problem))
+    if written is None and any(str(key).startswith(NAMESPACE) for key in source.text.data):
+        what = "the settings stand beside config, so they are not read"
+        unread.append(Problem(what, "Write config: above them, and indent them", where=source.where()))
+    values = {short: value for key, value in (written or {}).items() if (short := _setting(key)) is not None}
+    lines = {"": source.where("config")}
+    for path, line in source.text.lines.items():
+        if (setting := _short(path)) is not None:
+            lines[setting] = Where(source.shown, line)
+    problems = [_discreet(problem) for problem in source.problems() if _short(problem.path) is not None]
+    missing = (_short(mistake.path) for mistake in source.text.mistakes if mistake.missing)
+    return Config(
+        values,
+        lines,
+        tuple(path for path in missing if path is not None),
+        (*unread, *problems),
+        tuple(readable_provider_secrets(source, written or {})),
+    )
+
+
+def keys_in_repository(files: StackFiles, keys: Iterable[str]) -> frozenset[str]:
+    """Return those keys of the configuration whose values a change of the stack's file or of `Pulumi.yaml`
+    can set. Encrypted values are not among them: who writes those has the stack's key.
+    """
+    stack, project = (map_in(file, files.root) for file in (files.config_file, files.root / PROJECT_FILE))
+    written = [(setting, is_encrypted(stack["config"][key])) for key, setting in settings_in(stack)]
+    encrypted = {setting for setting, secret in written if secret}
+    plain = {setting for setting, secret in written if not secret}
+    defaults = {setting for _, setting in settings_in(project)}
+    # An environment of Pulumi ESC may be written out in the stack's file, instead of named there.
+    inline = isinstance(stack.get("environment"), dict)
+    return frozenset(
+        key for key in keys if key in plain or (key not in encrypted and (inline or key in defaults))
+    )
+
+
+def is_encrypted(value: Any) -> bool:
+    """Return whether a value of the configuration is written encrypted."""
+    return isinstance(value, dict) and set(value) == {"secure"}
+
+
+def settings_in(data: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Return the keys of a configuration as they are written, each with the setting that it may be."""
+    config = data.get("config")
+    return [(str(key), _setting(str(key))) for key in config] if isinstance(config, dict) else []
+
+
+def _discreet(problem: Problem) -> Problem:
+    """Return the problem without what is written there, where that may be the value of a secret."""
+    if re.match(r"secrets($|[.\[])", _short(problem.path) or ""):
+        what = "this is not plain text, or the same key as another; it may be secret, so it is not shown"
+        return replace(problem, what=what, next_step="Write each key once, and every key and value in quotes")
+    if problem.what.startswith("alias *"):
+        # A value that begins with *, and is not in quotes; nothing is known of its place.
+        what = "an alias (*) has no anchor before it, or is inside of it"
+        return replace(problem, what=what, next_step="Put text that begins with * in quotes")
+    return problem
+
+
+def _setting(key: str) -> str | None:
+    """Return the key without our namespace, None for keys of others.
+
+    Pulumi reads a key without a namespace as one of the project, which has the name of ours.
+    """
+    return key.removeprefix(NAMESPACE) if key.startswith(NAMESPACE) or ":" not in key else None
+
+
+def _short(path: str) -> str | None:
+    """Return the path of a setting from its path in the file, None for what is no setting of ours."""
+    quoted = path.removeprefix('config["')
+    if quoted != path:
+        key, _, rest = quoted.partition('"]')
+    else:
+        plain = path.removeprefix("config.")
+        key = re.split(r"[.\[]", plain, maxsplit=1)[0] if plain != path else ":"
+        rest = plain.removeprefix(key)
+    setting = _setting(key)
+    return None if setting is None else setting + rest
+
+
+# Settings from a configuration, whose values may arrive as text or encrypted.
 
 KEYS = tuple(name for name in fields_of(Settings) if name != "stack")
 _SECRET = re.compile(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?/[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
@@ -40,7 +181,7 @@ def settings_of(
     places = {path: Where(file, line) for path, line in (lines or {}).items()} if file else {}
     given = Config(config, places)
     settings, problems = checked(given, stack=stack)
-    problems = given.located([*problems, *unknown(given, config_keys)], stack)
+    problems = given.located([*problems, *unknown_keys(given, config_keys)], stack)
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
@@ -52,7 +193,7 @@ def read_settings(
     """Return the settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
     given = read_config(files.config_file, (base or Path.cwd()).absolute(), files.root)
     settings, problems = checked(given, stack=files.stack)
-    problems = [*given.problems, *given.located([*problems, *unknown(given, config_keys)], files.stack)]
+    problems = [*given.problems, *given.located([*problems, *unknown_keys(given, config_keys)], files.stack)]
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
@@ -76,7 +217,7 @@ def checked_but_for_links(
         if key not in given.values or key in given.missing:
             continue
         try:
-            value = plain(key, given.values[key])
+            value = setting_value(key, given.values[key])
             values[key] = _names(value) if key == "secrets" else value
         except Mistaken as error:
             missing.append(key)
@@ -87,7 +228,7 @@ def checked_but_for_links(
     return (None if problems else settings), problems, links
 
 
-def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -> Iterator[Problem]:
+def unknown_keys(given: Config, config_keys: Collection[str], *, sure: bool = True) -> Iterator[Problem]:
     """Yield a problem for each key that is no setting, not encrypted, and not the `configKey` of a cluster.
 
     While the clusters are not known (not `sure`), only keys that look like a mistyped setting are reported.
@@ -115,7 +256,7 @@ def in_ci(environment: Mapping[str, str]) -> bool:
     return bool(environment.get("CI"))
 
 
-def plain(key: str, value: Any) -> Any:
+def setting_value(key: str, value: Any) -> Any:
     """Return the value of a setting as data, where Pulumi hands over text. Raises Mistaken."""
     if is_encrypted(value):
         what = f"setting {key} is encrypted as a whole, so a plan without Pulumi cannot read it"
@@ -157,10 +298,29 @@ def _names(secrets: Any) -> dict[str, list[str]]:
     return {name: sorted(values) for name, values in secrets.items()}
 
 
+def _secret(name: str, values: Any) -> Iterator[Mistake]:
+    if not _SECRET.fullmatch(name):
+        what = f"secret {shown(name)!r} must be named namespace/name, in lowercase"
+        yield Mistake(what, "Write it like ml/hf-token", (name,))
+    if not isinstance(values, dict) or not values or is_encrypted(values):
+        what = f"secret {shown(name)} must be a map from keys to values"
+        yield Mistake(what, "Write it like {token: VALUE}", (name,))
+        return
+    for key, value in values.items():
+        if not isinstance(value, str) and not is_encrypted(value):
+            what = f"value {shown(str(key))!r} of secret {shown(name)} must be text"
+            path = path_of(("secrets", name, str(key)))
+            next_step = f"Set it: pulumi config set --secret --path '{NAMESPACE}{path}'"
+            yield Mistake(what, next_step, (name, str(key)))
+
+
+# Secrets that are in plain text in the file of a stack: of the stack, and of other programs.
+
+
 def readable_secrets(given: Config) -> Iterator[Problem]:
     """Yield a warning for each value of a secret that is not encrypted in the stack's file."""
     try:
-        secrets = plain("secrets", given.values.get("secrets"))
+        secrets = setting_value("secrets", given.values.get("secrets"))
     except Mistaken:
         return
     written = list(secrets.items())[:_MOST_SECRETS] if isinstance(secrets, dict) else []
@@ -176,17 +336,126 @@ def readable_secrets(given: Config) -> Iterator[Problem]:
                 yield Problem(what, next_step, path, severity="warning")
 
 
-def _secret(name: str, values: Any) -> Iterator[Mistake]:
-    if not _SECRET.fullmatch(name):
-        what = f"secret {shown(name)!r} must be named namespace/name, in lowercase"
-        yield Mistake(what, "Write it like ml/hf-token", (name,))
-    if not isinstance(values, dict) or not values or is_encrypted(values):
-        what = f"secret {shown(name)} must be a map from keys to values"
-        yield Mistake(what, "Write it like {token: VALUE}", (name,))
-        return
-    for key, value in values.items():
-        if not isinstance(value, str) and not is_encrypted(value):
-            what = f"value {shown(str(key))!r} of secret {shown(name)} must be text"
-            path = path_of(("secrets", name, str(key)))
-            next_step = f"Set it: pulumi config set --secret --path '{NAMESPACE}{path}'"
-            yield Mistake(what, next_step, (name, str(key)))
+# Key to what the value of a secret looks like. Credentials and kubeconfigs may be the path of a file instead,
+# and a kubeconfig may name a program that fetches the token.
+# https://www.pulumi.com/registry/packages/gcp/installation-configuration/,
+# https://www.pulumi.com/registry/packages/kubernetes/api-docs/provider/ (2026-11)
+_SECRETS = {
+    "gcp:accessToken": re.compile(r"\S"),
+    "gcp:credentials": re.compile(r"\s*\{"),
+    "kubernetes:kubeconfig": re.compile(r"(?s).*[\s\"'{,](client-key-data|token|password)[\"']?\s*:"),
+}
+
+
+def readable_provider_secrets(source: Source, written: dict[Any, Any]) -> Iterator[Problem]:
+    """Yield a warning for each secret of another program that is not encrypted in the file of a stack."""
+    for key, secret in _SECRETS.items():
+        value = written.get(key)
+        if value is None or (isinstance(value, dict) and set(value) == {"secure"}):
+            continue
+        if secret.match(value if isinstance(value, str) else json.dumps(value, default=str)):
+            yield Problem(
+                f"{key} is a secret, and is in plain text in the file",
+                "Revoke it if others can read the repository, and encrypt its successor: "
+                f"pulumi config set --secret {key}",
+                key,
+                source.where(path_of(("config", key))),
+                "Settings",
+                severity="warning",
+            )
+
+
+# Settings cannot hide: what Pulumi hands to the program is what commands without Pulumi read.
+#
+# These read the stack's file alone. Pulumi adds environments of Pulumi ESC and the defaults in Pulumi.yaml,
+# so a plugin that comes from there would run without having been in any plan, digest or review. Secrets and
+# kubeconfigs may come from there: they are what such places are for, and no decision depends on their values.
+
+_COMPARED = tuple(key for key in KEYS if key != "secrets")
+# The project of which a key without a namespace is one of ours.
+_OURS = NAMESPACE.removesuffix(":")
+
+
+def names_environment(files: StackFiles) -> bool:
+    """Return whether the stack's file names environments of Pulumi ESC, which may hold kubeconfigs."""
+    return bool(map_in(files.config_file, files.root).get("environment"))
+
+
+def settings_elsewhere(files: StackFiles, base: Path) -> Iterator[Problem]:
+    """Yield a problem for each setting in the repository that only Pulumi reads as one of the stack.
+
+    Those of Pulumi.yaml come with their line, which is shown relative to `base`.
+    """
+    into = f"Write it into stacks/{files.config_file.name}"
+    name = None
+    for source in read(files.root / PROJECT_FILE, base, files.root)[0]:
+        data = source.text.data if isinstance(source.text.data, dict) else {}
+        name = data.get("name")
+        for key, setting in settings_in(data):
+            if setting in _COMPARED:
+                what = f"setting {setting} is in {PROJECT_FILE}, where commands without Pulumi do not read it"
+                where = source.where(path_of(("config", key)))
+                yield Problem(what, f"{into}, as {NAMESPACE}{setting}", where=where)
+    stack = map_in(files.config_file, files.root)
+    for key, setting in settings_in(stack):
+        if ":" not in key and setting in _COMPARED and isinstance(name, str) and name != _OURS:
+            what = f"key {setting} has no namespace, so Pulumi reads it as one of project {shown(name)}"
+            yield Problem(what, f"Write {NAMESPACE}{setting}", setting)
+    for _, setting in settings_in({"config": _inline(stack)}):
+        if setting in _COMPARED:
+            what = f"setting {setting} is in the environment of the stack, which only Pulumi reads"
+            yield Problem(what, f"{into} below config, as {NAMESPACE}{setting}", setting)
+
+
+def _inline(stack: Any) -> Any:
+    """Return the configuration of an environment that is written out in the stack's file."""
+    for step in ("environment", "values", "pulumiConfig"):
+        stack = stack.get(step) if isinstance(stack, dict) else None
+    return stack
+
+
+def hidden_settings(written: Config, given: Config) -> Iterator[Problem]:
+    """Yield a problem for each setting that Pulumi hands over (`given`) with another value than the file has.
+
+    No message shows a value: it may come from a place of secrets. Those in `given` must be valid.
+    """
+    for key in _COMPARED:
+        ours, theirs = written.values.get(key), given.values.get(key)
+        if theirs is None and ours is not None:
+            what = f"setting {key} of the file is not in the configuration that Pulumi hands over"
+            yield Problem(what, f"Write it as {NAMESPACE}{key} below config of the stack's file", key)
+        elif theirs is not None:
+            try:
+                same = _equal(setting_value(key, ours), setting_value(key, theirs))
+            except Mistaken as mistaken:  # such as one that is encrypted as a whole
+                yield from (Problem(one.what, one.next_step, key) for one in mistaken.mistakes)
+                continue
+            if not same:
+                has = (
+                    "is not in the stack's file" if ours is None else "has another value in the stack's file"
+                )
+                what = f"setting {key} as Pulumi hands it over {has}, so no plan and no review has seen it"
+                step = "Write it there, and remove it from environments of Pulumi ESC and from Pulumi.yaml"
+                yield Problem(what, step, key)
+
+
+def _equal(ours: Any, theirs: Any) -> bool:
+    """Return whether two values are the same to Pulumi, which hands numbers and flags over as text.
+
+    Encrypted values below a setting are taken for equal: only Pulumi can read them.
+    """
+    if is_encrypted(ours):
+        return True
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(_equal(ours[key], theirs[key]) for key in ours)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(_equal, ours, theirs))
+    return bool(_as_pulumi_text(ours) == _as_pulumi_text(theirs))
+
+
+def _as_pulumi_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) else value

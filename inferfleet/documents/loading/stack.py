@@ -9,30 +9,22 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.loading.border import is_inside
 from inferfleet.documents.loading.edits import Edit
-from inferfleet.documents.loading.hidden import elsewhere, hidden, names_environment
+from inferfleet.documents.loading.files import PROJECT_FILE, is_inside
 from inferfleet.documents.loading.load import load
+from inferfleet.documents.loading.project import StackFiles, files_of_stack
 from inferfleet.documents.loading.settings import (
-    checked_but_for_links,
-    read_settings,
-    readable_secrets,
-    settings_of,
-    unknown,
-)
-from inferfleet.documents.loading.stack_files import (
-    PROJECT_FILE,
     Config,
-    StackFiles,
-    files_of_stack,
-    find_root,
+    checked_but_for_links,
+    hidden_settings,
+    names_environment,
     read_config,
-    stacks_of,
+    readable_secrets,
+    settings_elsewhere,
+    unknown_keys,
 )
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import shown
-
-__all__ = ["StackFiles", "find_root", "load_files", "load_stack", "read_settings", "settings_of", "stacks_of"]
 
 
 def load_stack(
@@ -75,10 +67,10 @@ def load_files(
     problems = list(given.problems)
     # Where there is no project, no command reads its settings.
     if settings is None and (not of_fleet or (files.root / PROJECT_FILE).is_file()):
-        for problem in elsewhere(files, base):
+        for problem in settings_elsewhere(files, base):
             (problems if problem.where else of_settings).append(problem)
         if config is not None and not of_settings:
-            of_settings += hidden(in_file, given)
+            of_settings += hidden_settings(in_file, given)
     if not of_fleet:
         folder = given.values.get("documents")
         files = replace(files, folder=folder if isinstance(folder, str) else None)
@@ -106,7 +98,7 @@ def load_files(
             problems += documents.located(_without_kubeconfig(documents))
     # The configuration of a stack may be that of several Fleets.
     sure = documents is not None and not of_fleet
-    of_settings += unknown(given, _config_keys(documents), sure=sure)
+    of_settings += unknown_keys(given, _config_keys(documents), sure=sure)
     problems += given.located(of_settings, files.stack)
     broken = {
         ("Settings", files.stack, path): tuple(given.located(of, files.stack)) for path, of in links.items()

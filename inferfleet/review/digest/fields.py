@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from inferfleet.documents.kinds.base import StrictModel
-from inferfleet.documents.loading.settings import KEYS
-from inferfleet.documents.loading.stack_files import NAMESPACE, is_encrypted
+from inferfleet.documents.loading.settings import KEYS, NAMESPACE, is_encrypted
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.review.digest.texts import field_change, field_changes
 from inferfleet.review.digest.update import Update

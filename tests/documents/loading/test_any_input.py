@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inferfleet.documents import Documents, InvalidDocuments, Problem, load
-from inferfleet.documents.loading.border import MAX_BYTES
-from inferfleet.documents.loading.stack import settings_of
+from inferfleet.documents.loading.files import MAX_BYTES
+from inferfleet.documents.loading.settings import settings_of
 
 API = "inferfleet.dev/v1alpha1"
 KINDS = ("InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService")

@@ -9,9 +9,9 @@ import pytest
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT
 
 from inferfleet.documents import Documents, InvalidDocuments, Problem, Where, load
-from inferfleet.documents.loading.border import Refused, border_of, read_regular
-from inferfleet.documents.loading.stack import load_stack, stacks_of
-from inferfleet.documents.loading.stack_files import MAX_LOCK_BYTES, read_lock
+from inferfleet.documents.loading.files import UnreadableFile, border_of, read_regular
+from inferfleet.documents.loading.project import MAX_LOCK_BYTES, read_lock, stacks_of
+from inferfleet.documents.loading.stack import load_stack
 
 SECRET = "hunter2"
 STEP = "Put a regular file in its place, or remove it"
@@ -185,15 +185,15 @@ def test_a_file_that_becomes_a_link_after_it_was_looked_at_is_not_followed(
 ) -> None:
     document = project / "stacks/dev/clusters.yaml"
     place = document.relative_to(project)
-    monkeypatch.setattr("inferfleet.documents.loading.border._place", lambda file, root: place)
+    monkeypatch.setattr("inferfleet.documents.loading.files._place", lambda file, root: place)
     document.unlink()
     document.symlink_to(project.parent / "outside/secret.yaml")
-    with pytest.raises(Refused, match="Too many levels of symbolic links"):
+    with pytest.raises(UnreadableFile, match="Too many levels of symbolic links"):
         read_regular(document, project)
     document.unlink()
     (project / "stacks/dev").rmdir()
     (project / "stacks/dev").symlink_to(project.parent / "outside")
-    with pytest.raises(Refused, match="cannot be read"):
+    with pytest.raises(UnreadableFile, match="cannot be read"):
         read_regular(project / "stacks/dev/secret.yaml", project)
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inferfleet.documents.loading.stack_files import StackFiles, keys_in_repository
+from inferfleet.documents.loading.project import StackFiles
+from inferfleet.documents.loading.settings import keys_in_repository
 
 SECURE = "{secure: v1:abc}"
 

@@ -8,7 +8,9 @@ import pytest
 from inferfleet.documents import InvalidDocuments, Problem, Where
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.documents.loading.stack import StackFiles, find_root, load_stack, read_settings, settings_of
+from inferfleet.documents.loading.project import StackFiles, find_root
+from inferfleet.documents.loading.settings import read_settings, settings_of
+from inferfleet.documents.loading.stack import load_stack
 
 CLUSTER = (
     "apiVersion: inferfleet.dev/v1alpha1\nkind: InferenceCluster\nmetadata: {name: east}\nspec:\n"

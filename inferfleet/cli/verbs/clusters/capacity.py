@@ -11,7 +11,7 @@ from inferfleet.cli.show.tables import print_table
 from inferfleet.cli.source import AsJson, StackName, google, read_source, shown_path
 from inferfleet.desired.values import Connection
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.stack_files import read_capacity
+from inferfleet.documents.loading.project import read_capacity
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.lock.capacity import Beside, Seen, text
 from inferfleet.fleet.placement.space import amount, remarks
