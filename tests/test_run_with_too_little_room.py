@@ -9,7 +9,7 @@ from fleet_of_one import DEPLOYMENT, TODAY
 from recorded_project import EAST, LOCK, Project, recorded
 
 from inferfleet.documents.problems import Where
-from inferfleet.fleet.lock.capacity import Seen, text
+from inferfleet.fleet.lock.capacity import Observation, text
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_by_default_new_replicas_without_a_place_stop_nothing_and_lost_ones_do(p
 
 @pytest.mark.parametrize(("days", "told"), [(7, False), (8, True)])
 def test_previews_and_updates_say_that_what_was_seen_is_old(project: Project, days: int, told: bool) -> None:
-    seen = Seen(TODAY - timedelta(days=days), 1)
+    seen = Observation(TODAY - timedelta(days=days), 1)
     project.write("stacks/prod/capacity.lock", text("prod", {("east", "l4"): seen}))
     old = f"capacity.lock has pool east/l4 as of {seen.day}, {days} days ago"
     for preview in (True, False):
@@ -52,7 +52,7 @@ def test_previews_and_updates_say_that_what_was_seen_is_old(project: Project, da
 
 
 def test_previews_and_updates_say_that_what_was_seen_cannot_be(project: Project) -> None:
-    seen = {("east", "x"): Seen(TODAY, 1), ("east", "l4"): Seen(TODAY + timedelta(days=9), 1)}
+    seen = {("east", "x"): Observation(TODAY, 1), ("east", "l4"): Observation(TODAY + timedelta(days=9), 1)}
     project.write("stacks/prod/capacity.lock", text("prod", seen))
     for preview in (True, False):
         told = [str(one.where) for one in project.prepare(preview=preview).warnings if one.where]

@@ -112,9 +112,9 @@ def companion(workload_name: str, plugin: str, suffix: str = "") -> str:
     """
     end = f"-{suffix}" if suffix else ""
     whole = f"{workload_name}-{plugin}"
-    room = _LABEL - len(end)
-    if len(whole) > room:
-        whole = f"{whole[: room - 9].rstrip('-')}-{short_hash(8, workload_name, plugin)}"
+    space = _LABEL - len(end)
+    if len(whole) > space:
+        whole = f"{whole[: space - 9].rstrip('-')}-{short_hash(8, workload_name, plugin)}"
     return whole + end
 
 

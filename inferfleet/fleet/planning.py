@@ -70,7 +70,7 @@ from inferfleet.fleet.placement.prices import in_other_regions, unpriced
 from inferfleet.fleet.placement.reasons import Lacking, Reasons, RunnersUp, Why
 from inferfleet.fleet.placement.retention import Retained, retain
 from inferfleet.fleet.placement.soundness import check
-from inferfleet.fleet.placement.space import remarks
+from inferfleet.fleet.placement.space import shortage_problems
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.shapes import PoolKey
@@ -175,7 +175,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *path_problems(documents, reachable, services),
                 *unpriced(documents),
                 *in_other_regions(documents),
-                *remarks(documents, lock.seen),
+                *shortage_problems(documents, lock.seen),
                 *unplanned(documents),
                 *_exchange_ended(placing.exchange_ended),
             ]

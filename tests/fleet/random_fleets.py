@@ -16,7 +16,7 @@ from small_fleet import (
 )
 
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
 
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
@@ -160,7 +160,7 @@ def random_locks(draw: st.DrawFn) -> Lock:
 random_seen = st.dictionaries(
     st.tuples(st.sampled_from(["c0", "c1", "c2"]), st.sampled_from("pqr")),
     st.builds(
-        Seen,
+        Observation,
         st.just(date(2026, 11, 23)),
         st.integers(0, 4),
         st.lists(st.integers(0, 8), max_size=2).map(tuple),

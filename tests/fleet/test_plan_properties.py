@@ -16,7 +16,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.shapes import PoolKey, node
 
@@ -69,7 +69,7 @@ def test_the_order_of_documents_makes_no_difference(
 @settings(max_examples=100, deadline=None)
 @given(random_fleets, random_locks(), random_seen)
 def test_no_pool_is_oversubscribed_and_no_worker_is_twice_on_a_node(
-    documents: list[Document], locked: Lock, seen: dict[PoolKey, Seen]
+    documents: list[Document], locked: Lock, seen: dict[PoolKey, Observation]
 ) -> None:
     """Every pool is packed again, worker by worker, on nodes that are listed one by one. Only what the lock
     has may be too much, which is told, and then nothing new comes there.

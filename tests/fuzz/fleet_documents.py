@@ -13,7 +13,7 @@ from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.policy import Quota
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.validation import validated
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import PoolKey
 
@@ -74,7 +74,7 @@ class Fleet:
     documents: dict[tuple[str, str], Raw]
     objective: str = "balance"
     lock: Lock = field(default_factory=lambda: Lock(stack="test"))
-    seen: dict[PoolKey, Seen] = field(default_factory=dict)
+    seen: dict[PoolKey, Observation] = field(default_factory=dict)
 
     def put(self, kind: str, raw: Raw) -> None:
         """Add a document, or take it for the one of its name."""

@@ -17,7 +17,7 @@ from fleet_cases import (
 )
 from fleet_documents import CLASSES, Fleet
 
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
 
@@ -121,7 +121,7 @@ def _look(fleet: Fleet, random: Random) -> None:
             nodes = random.randint(0, size)
             held = tuple(random.randint(0, gpus) for _ in range(random.randint(0, size - nodes)))
             if random.random() < 0.6:
-                fleet.seen[cluster["metadata"]["name"], pool["name"]] = Seen(
+                fleet.seen[cluster["metadata"]["name"], pool["name"]] = Observation(
                     date(2026, 1, 1),
                     nodes,
                     held=held,

@@ -25,7 +25,7 @@ from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
-from inferfleet.fleet.lock.capacity import NOTHING, Beside, Seen
+from inferfleet.fleet.lock.capacity import NOTHING, Amounts, Observation
 from inferfleet.fleet.shapes import PoolKey, accelerator, requests
 from inferfleet.serving.picker import deployment_of
 from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER
@@ -185,18 +185,18 @@ def capacity_of_pools(
     google: Addresses,
     today: date,
     seconds: float,
-) -> tuple[dict[PoolKey, Seen], tuple[Problem, ...]]:
+) -> tuple[dict[PoolKey, Observation], tuple[Problem, ...]]:
     """Return what there is for each pool of the clusters that answer within `seconds`, and why others do not.
 
     Pools that nobody has created yet are left out.
     """
     until = time.monotonic() + seconds
 
-    def question(connection: Connection, api: Api) -> dict[PoolKey, Seen]:
+    def question(connection: Connection, api: Api) -> dict[PoolKey, Observation]:
         return _of_cluster(api, connection, documents, desired.stack, today)
 
     answers = ask(desired, kubeconfigs, question, container_api=google.container, seconds=seconds)
-    seen: dict[PoolKey, Seen] = {}
+    seen: dict[PoolKey, Observation] = {}
     problems: list[Problem] = []
     for _, answer in sorted(answers.items()):
         if isinstance(answer, Problem):
@@ -215,7 +215,7 @@ def capacity_of_pools(
 
 def _of_cluster(
     api: Api, connection: Connection, documents: Documents, stack: str, today: date
-) -> dict[PoolKey, Seen]:
+) -> dict[PoolKey, Observation]:
     pools = documents.clusters[connection.cluster].spec.node_pools
     nodes = list(api.items("/api/v1/nodes"))
     query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
@@ -226,7 +226,7 @@ def _of_cluster(
         _listed(api if claimed else None, "ResourceSlice"), _listed(api if claimed else None, "ResourceClaim")
     )
     named = connection.cloud.pools if connection.cloud else {}
-    seen: dict[PoolKey, Seen] = {}
+    seen: dict[PoolKey, Observation] = {}
     for pool in pools:
         label = named.get(pool.name, pool.name)
         selector = dict(pool.node_selector or {names.POOL: label}).items()
@@ -246,7 +246,7 @@ def _of_pool(
     devices: "Devices",
     own_pods: "_OwnPods",
     today: date,
-) -> Seen:
+) -> Observation:
     on = {node["metadata"]["name"] for node in nodes}
     here = [pod for pod in pods if pod["spec"].get("nodeName") in on]
     gpus = {node["metadata"]["name"]: _gpus_of_node(node, device, devices) for node in nodes}
@@ -267,7 +267,7 @@ def _of_pool(
     daemons = [_besides(pod for pod in there if _of_every_node(pod)) for there in by_node.values()]
     others = [_besides(pod for pod in there if not _of_every_node(pod)) for there in by_node.values()]
     offered = [node["status"].get("allocatable") or {} for node in usable]
-    return Seen(
+    return Observation(
         today,
         len(usable),
         tuple(sorted(gpus[name] - min(ours[name], gpus[name]) for name in on - usable_names)),
@@ -275,7 +275,7 @@ def _of_pool(
         min((int(parse_quantity(amounts.get("cpu", "0")) * 1000) for amounts in offered), default=None),
         min((_whole_mebibytes(amounts.get("memory", "0")) for amounts in offered), default=None),
         tuple(sorted(foreign)),
-        daemons=Beside(*(max(amounts) for amounts in zip(NOTHING, *daemons, strict=True))),
+        daemons=Amounts(*(max(amounts) for amounts in zip(NOTHING, *daemons, strict=True))),
         others=tuple(sorted(one for one in others if any(one))),
     )
 
@@ -291,13 +291,13 @@ def _of_every_node(pod: _Item) -> bool:
     return any(owner.get("kind") in ("DaemonSet", "Node") for owner in owners)
 
 
-def _besides(pods: Iterable[_Item]) -> Beside:
+def _besides(pods: Iterable[_Item]) -> Amounts:
     """Return what pods request besides GPUs, the memory in whole MiB."""
     cpu = memory = 0
     for pod in pods:
         cpu += requests(pod["spec"], "cpu")
         memory += requests(pod["spec"], "memory")
-    return Beside(cpu, -(-memory // 2**20) * 2**20)
+    return Amounts(cpu, -(-memory // 2**20) * 2**20)
 
 
 def _whole_mebibytes(written: str) -> int:

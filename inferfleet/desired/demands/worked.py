@@ -175,7 +175,7 @@ def _may_run(documents: Documents, spot: Spot, role: str, class_name: str, selec
         return False
     selector = selector_of(document, role)
     try:
-        return selector is None or not selectors.objection(selector.cel, documents.classes[class_name])
+        return selector is None or not selectors.mismatch(selector.cel, documents.classes[class_name])
     except InvalidSelector:
         return False  # a problem of the plan, which places nothing then
 

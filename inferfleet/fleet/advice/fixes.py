@@ -30,7 +30,7 @@ from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
 from inferfleet.fleet.placement.prices import foreign_region, of_node, prices
 from inferfleet.fleet.placement.retention import Retained
-from inferfleet.fleet.placement.space import Room
+from inferfleet.fleet.placement.space import Space
 from inferfleet.fleet.placement.suitability import Consequence
 from inferfleet.fleet.placement.terms import Wanted
 from inferfleet.fleet.shapes import PoolKey, fit
@@ -70,8 +70,8 @@ class Growing:
         self._known: dict[tuple[int, str, int], tuple[int, _Option | None]] = {}
         by_offer = prices(documents)
         self._price = {
-            name: by_offer[name] * (rooms[0].node.gpus or max(1, rooms[0].node.cpu // 1000))
-            for name, rooms in ledger.rooms.of_offer.items()
+            name: by_offer[name] * (spaces[0].node.gpus or max(1, spaces[0].node.cpu // 1000))
+            for name, spaces in ledger.spaces.of_offer.items()
         }
 
     def place(self, deployment: str, number: int, part: Part) -> bool:
@@ -90,8 +90,8 @@ class Growing:
                 placed += more
                 progress = progress or bool(more)
                 for pool in pools:
-                    room = self.ledger.rooms.by_key[pool]
-                    empty = room.free.get(room.node, 0)
+                    space = self.ledger.spaces.by_key[pool]
+                    empty = space.free.get(space.node, 0)
                     self._grow(pool, -min(empty, grown[pool]), grown)
                 if len(placed) == number:
                     break
@@ -108,7 +108,7 @@ class Growing:
     def _grow(self, pool: PoolKey, nodes: int, grown: Counter[PoolKey]) -> None:
         grown[pool] += nodes
         self._changes[pool[0]] += 1
-        self.ledger.rooms.grow(pool, nodes)
+        self.ledger.spaces.grow(pool, nodes)
 
     def add(self, spot: Spot, replicas: int) -> None:
         """Put more replicas on a spot, or take them away with a negative number."""
@@ -119,7 +119,7 @@ class Growing:
         """Place up to so many replicas as far as there is room. Return where."""
         placed: list[Spot] = []
         while len(placed) < number:
-            spot = self.candidates.room_for(deployment)
+            spot = self.candidates.spot_for(deployment)
             if spot is None:
                 break
             self.add(spot, 1)
@@ -148,20 +148,20 @@ class Growing:
 
     def _option(self, wanted: Wanted, cluster: str, replicas: int) -> _Option | None:
         """Return what nodes on a cluster would cost, with their number, and the most nodes by pool."""
-        rooms = self.ledger.rooms.on_cluster.get(cluster, ())
+        spaces = self.ledger.spaces.on_cluster.get(cluster, ())
         spots = self.ledger.on_cluster(wanted.deployment, cluster)
         cost, short, nodes = 0, 0, Counter[PoolKey]()
         for role in wanted.roles:
             own = {spot.pool(role) for spot in spots if len(spot.pools) == len(wanted.roles)}
             best = min(
                 (
-                    (more * self._price[room.offer], more, room.number, most)
-                    for room in rooms
-                    if room.offer in wanted.offers[role]
-                    and not self.candidates.spreading.closes(wanted, room)
-                    and (room.key[1] in own or not own or len(wanted.roles) == 1)
-                    and not self.candidates.refused(wanted.deployment, role, room)
-                    and (needs := self._nodes(wanted, role, room, replicas))
+                    (more * self._price[space.offer], more, space.number, most)
+                    for space in spaces
+                    if space.offer in wanted.offers[role]
+                    and not self.candidates.spreading.closes(wanted, space)
+                    and (space.key[1] in own or not own or len(wanted.roles) == 1)
+                    and not self.candidates.refused(wanted.deployment, role, space)
+                    and (needs := self._nodes(wanted, role, space, replicas))
                     for more, most in [needs]
                 ),
                 default=None,
@@ -169,31 +169,33 @@ class Growing:
             if best is None:
                 return None
             cost, short = cost + best[0], short + best[1]
-            nodes[self.ledger.rooms.all[best[2]].key] += best[3]
+            nodes[self.ledger.spaces.all[best[2]].key] += best[3]
         # Roles may share a pool, each with all that it may have.
-        capped = {pool: min(more, self._left(self.ledger.rooms.by_key[pool])) for pool, more in nodes.items()}
+        capped = {
+            pool: min(more, self._left(self.ledger.spaces.by_key[pool])) for pool, more in nodes.items()
+        }
         return (cost, short), capped
 
-    def _left(self, room: Room) -> int:
+    def _left(self, space: Space) -> int:
         """Return how many nodes more a pool may have."""
-        return min(_MOST_NODES, self._most.get(room.key, _MOST_NODES)) - room.size
+        return min(_MOST_NODES, self._most.get(space.key, _MOST_NODES)) - space.size
 
-    def _nodes(self, wanted: Wanted, role: str, room: Room, replicas: int) -> tuple[int, int] | None:
+    def _nodes(self, wanted: Wanted, role: str, space: Space, replicas: int) -> tuple[int, int] | None:
         """Return how many nodes more the replicas seem to need on a pool, and how many at most."""
-        demand = self.ledger.demands.of(wanted.deployment, role, room.key)
+        demand = self.ledger.demands.of(wanted.deployment, role, space.key)
         workers = replicas * demand.workers * demand.sets
         pods = workers * demand.gang + demand.spare
-        on_one = min(fit(room.node, pod) for pod in demand.shapes)
+        on_one = min(fit(space.node, pod) for pod in demand.shapes)
         if demand.gang > 1:
             on_one = min(on_one, workers)
         if not on_one:
             return None
         most = max(demand.gang, -(-pods // on_one)) + (demand.gang if demand.spare else 0)
-        if most > self._left(room):
+        if most > self._left(space):
             return None
         places = 0
         if demand.gang == 1:
-            places = sum(fit(state, demand.pod) * count for state, count in room.free.items())
+            places = sum(fit(state, demand.pod) * count for state, count in space.free.items())
         return max(1, -(-(pods - places) // on_one)), most
 
 
@@ -225,7 +227,7 @@ class Fixes(Mapping[str, Fix | None]):
     def __init__(self, task: Task, ledger: Ledger, retained: Retained) -> None:
         self._task = task
         self._finished = task.placed(ledger)
-        self._clusters = len(ledger.rooms.on_cluster)
+        self._clusters = len(ledger.spaces.on_cluster)
         self._retained = retained
         lacking = {name: task.targets[name] - ledger.total(name) for name in sorted(task.valid)}
         self._known: dict[tuple[frozenset[PoolKey], tuple[int, int]], _Served] = {}
@@ -377,8 +379,8 @@ class Fixes(Mapping[str, Fix | None]):
             (spot, replicas)
             for spot, replicas in sorted(self._finished.items())
             if spot.deployment in self._task.valid
-            and (objection := self._task.suitability.objection(spot))
-            and objection.consequence > Consequence.CORDON
+            and (obstacle := self._task.suitability.obstacle(spot))
+            and obstacle.consequence > Consequence.CORDON
         ]
 
     @cached_property
@@ -393,7 +395,7 @@ class Fixes(Mapping[str, Fix | None]):
 
     def _takers(self, pool: PoolKey) -> set[_Kind]:
         """Return the kinds of deployments that could come to a pool."""
-        offer = self._growing.ledger.rooms.by_key[pool].offer
+        offer = self._growing.ledger.spaces.by_key[pool].offer
         return {
             kind
             for kind in self._kinds

@@ -2,7 +2,7 @@
 lock.
 
 Clusters are counted by what keeps replicas from them, each once, with the pool that is nearest to taking one:
-`0 of 12 clusters have room: 7 have 4 GPUs per node (8 wanted), 3 full, 2 lack tier=prod`. A few reasons that
+`0 of 12 clusters have space: 7 have 4 GPUs per node (8 wanted), 3 full, 2 lack tier=prod`. A few reasons that
 fit into a line are told as they are.
 """
 
@@ -12,7 +12,8 @@ from itertools import groupby
 
 from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.decisions import Change, Fix, MoreNodes, Move, Reason, Roll, Unplaced, moves
-from inferfleet.fleet.placement.reasons import ROOM, listed
+from inferfleet.fleet.placement.reasons import listed
+from inferfleet.fleet.placement.suitability import FULL
 from inferfleet.fleet.shapes import counted
 from inferfleet.fleet.spot import Spot
 
@@ -107,7 +108,7 @@ def fix_step(fix: Fix | None, reasons: Iterable[Reason]) -> str:
         steps = [*free[:1], _added(fix), *([] if free else ends[:1])]
     elif free:
         steps = free[:_STEPS]
-    elif any(reason.near >= ROOM for reason in known):
+    elif any(reason.near >= FULL for reason in known):
         steps = ["raise its priority or its quota, or lower replicas of others: these take what is added"]
     else:
         steps = ["add a pool that suits it, or change what it asks for: no active pool does, however large"]
@@ -121,7 +122,7 @@ def _free(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
     """Yield what would place replicas and costs no nodes, what is nearest first."""
     known = sorted(reasons, key=lambda reason: (-reason.near, reason))
     # With a fix, nothing that is refused or cordoned elsewhere has to change.
-    steps = [reason.step for reason in known if reason.step and (fix is None or reason.near >= ROOM)]
+    steps = [reason.step for reason in known if reason.step and (fix is None or reason.near >= FULL)]
     yield from dict.fromkeys(steps)
 
 

@@ -17,7 +17,7 @@ from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
 from inferfleet.fleet.placement.reasons import Why, kept_free, listed
 from inferfleet.fleet.placement.soundness import Checked
-from inferfleet.fleet.placement.suitability import Consequence, Objection
+from inferfleet.fleet.placement.suitability import Consequence, Obstacle
 from inferfleet.fleet.placement.terms import prefers
 from inferfleet.fleet.roles import roles_of, template_path, workers_of
 from inferfleet.fleet.shapes import HUGE_PAGES, Node, Pod, PoolKey, amounts, counted, gib, gpus, requests
@@ -34,14 +34,14 @@ def placement_problems(task: Task, ledger: Ledger, *, checked: Checked, why: Why
         yield _overfull(documents, ledger, pool, shrunk=pool in task.shrunk)
     for deployment in sorted(set(documents.deployments) - checked.invalid):
         for spot, replicas in ledger.replicas(deployment).items():
-            objection = suitability.objection(spot)
-            if objection is None or objection.consequence == Consequence.CORDON:
+            obstacle = suitability.obstacle(spot)
+            if obstacle is None or obstacle.consequence == Consequence.CORDON:
                 continue
             elsewhere = why.not_there(deployment)
             whole = len(spot.pools) == len(roles_of(documents.deployments[deployment]))
             if whole:
                 elsewhere = _of_others(spot, elsewhere)
-            yield _cannot_leave(spot, replicas, objection=objection, elsewhere=elsewhere)
+            yield _cannot_leave(spot, replicas, obstacle=obstacle, elsewhere=elsewhere)
 
 
 def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
@@ -50,17 +50,15 @@ def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     return tuple(reason for reason in reasons if reason.cluster != spot.cluster or reason.pool not in own)
 
 
-def _cannot_leave(
-    spot: Spot, replicas: int, *, objection: Objection, elsewhere: tuple[Reason, ...]
-) -> Problem:
+def _cannot_leave(spot: Spot, replicas: int, *, obstacle: Obstacle, elsewhere: tuple[Reason, ...]) -> Problem:
     number = f"{replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
     return Problem(
-        f"{number} cannot leave {spot.place} ({objection.why}): "
+        f"{number} cannot leave {spot.place} ({obstacle.why}): "
         + (listed(elsewhere) or "there is no other pool"),
         "Make room on another cluster or pool, or lower replicas",
         kind="ModelDeployment",
         key=spot.deployment,
-        severity="error" if objection.consequence == Consequence.IMPOSSIBLE else "warning",
+        severity="error" if obstacle.consequence == Consequence.IMPOSSIBLE else "warning",
     )
 
 
@@ -73,7 +71,7 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
     pools = documents.clusters[cluster].spec.node_pools
     index, document = next((index, document) for index, document in enumerate(pools) if document.name == name)
     held = _held(ledger, pool)
-    offered = f"{counted(document.size, 'node')} of {_amounts(ledger.rooms.by_key[pool].node)}"
+    offered = f"{counted(document.size, 'node')} of {_amounts(ledger.spaces.by_key[pool].node)}"
     what = (
         f"pool {cluster}/{name} with {offered} is too small for the replicas that placement.lock has on it: "
         + ", ".join([f"{deployment} ({of})" for deployment, of in held.items()][:_MOST_NAMED])

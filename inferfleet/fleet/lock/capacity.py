@@ -30,7 +30,7 @@ _FIELDS = {
 }
 
 
-class Beside(NamedTuple):
+class Amounts(NamedTuple):
     """What pods request besides GPUs: thousandths of a core, and bytes of memory in whole MiB."""
 
     cpu: int
@@ -41,11 +41,11 @@ class Beside(NamedTuple):
         return f"{self.cpu}m {self.memory // _MI}Mi"
 
 
-NOTHING = Beside(0, 0)
+NOTHING = Amounts(0, 0)
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What was seen of a pool.
 
     `nodes` are those that take pods. `held` has for each other one, cordoned or not ready, its GPUs that no
@@ -67,19 +67,19 @@ class Seen:
     foreign: tuple[int, ...] = ()
     most: int | None = None
     missing: int = 0
-    daemons: Beside = NOTHING
-    others: tuple[Beside, ...] = ()
+    daemons: Amounts = NOTHING
+    others: tuple[Amounts, ...] = ()
     where: Where | None = field(default=None, compare=False)
 
 
-def text(stack: str, seen: Mapping[PoolKey, Seen]) -> str:
+def text(stack: str, seen: Mapping[PoolKey, Observation]) -> str:
     """Return the content of the file: YAML in exactly one form."""
     lines = [f"version: {VERSION}", f"stack: {scalar(stack)}", *(["pools:"] if seen else [])]
     lines += [f"  {cluster}/{pool}: {flow(_values(one))}" for (cluster, pool), one in sorted(seen.items())]
     return "\n".join(lines) + "\n"
 
 
-def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
+def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Observation]:
     """Return what the file says of each pool; None (no file) says nothing. Raises InvalidDocuments."""
     if written is None:
         return {}
@@ -93,7 +93,7 @@ def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
     if lacking and (listed or not problems):
         what = f"the file lacks {' and '.join(lacking)}, so it says nothing of pools"
         problems.append(Problem(what, _ANEW, where=Where(file, 1)))
-    seen: dict[PoolKey, Seen] = {}
+    seen: dict[PoolKey, Observation] = {}
     for entry in listed if len(problems) <= MOST_PROBLEMS else ():
         try:
             if entry.section == "pools":
@@ -113,7 +113,7 @@ def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
     return seen
 
 
-def _values(one: Seen) -> dict[str, Any]:
+def _values(one: Observation) -> dict[str, Any]:
     values: dict[str, Any] = {"seen": one.day.isoformat(), "nodes": one.nodes}
     values |= {"missing": one.missing} if one.missing else {}
     values |= {"held": sorted(one.held)} if one.held else {}
@@ -126,7 +126,7 @@ def _values(one: Seen) -> dict[str, Any]:
     return values | ({"most": one.most} if one.most is not None else {})
 
 
-def _pool(entry: Entry) -> tuple[PoolKey, Seen]:
+def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
     values = read_flow(entry.value)
     cluster, slash, pool = entry.key.partition("/")
     if unknown := values.keys() - _FIELDS:
@@ -142,7 +142,7 @@ def _pool(entry: Entry) -> tuple[PoolKey, Seen]:
     if not isinstance(others, list):
         raise ValueError(f"{shown(entry.key)} has others that are no list such as ['884m 626Mi']")
     cpu, memory = (_amount(values[name]) if name in values else None for name in ("cpu", "memory"))
-    return (cluster, pool), Seen(
+    return (cluster, pool), Observation(
         _day(values.get("seen")),
         values["nodes"],
         tuple(sorted(lists[0])),
@@ -158,12 +158,12 @@ def _pool(entry: Entry) -> tuple[PoolKey, Seen]:
     )
 
 
-def _beside(entry: Entry, written: Any) -> Beside:
+def _beside(entry: Entry, written: Any) -> Amounts:
     parts = written.split() if isinstance(written, str) else []
     if len(parts) != 2:
         raise ValueError(f"{shown(entry.key)} has {quoted(written)}, which is no pair such as '884m 626Mi'")
     cpu, memory = map(_amount, parts)
-    return Beside(int(cpu * 1000), int(memory))
+    return Amounts(int(cpu * 1000), int(memory))
 
 
 def _amount(written: Any) -> Any:
@@ -181,7 +181,7 @@ def _day(written: Any) -> date:
         raise ValueError(f"{what} on which it was seen, such as 2026-11-23") from None
 
 
-def doubted(documents: Documents, seen: Mapping[PoolKey, Seen], *, today: date) -> Iterator[Problem]:
+def doubted(documents: Documents, seen: Mapping[PoolKey, Observation], *, today: date) -> Iterator[Problem]:
     """Yield warnings about lines of capacity.lock: of pools that no document has, and of days to come."""
     pools = {
         name: {pool.name for pool in cluster.spec.node_pools} for name, cluster in documents.clusters.items()
@@ -204,7 +204,7 @@ def doubted(documents: Documents, seen: Mapping[PoolKey, Seen], *, today: date) 
         yield Problem(what, step, where=seen[key].where, severity="warning")
 
 
-def stale(seen: Mapping[PoolKey, Seen], *, today: date) -> Iterator[Problem]:
+def stale(seen: Mapping[PoolKey, Observation], *, today: date) -> Iterator[Problem]:
     """Yield a warning when what was seen is older than a week."""
     last = today - timedelta(days=FRESH)
     old = sorted((one.day, key) for key, one in seen.items() if one.day < last)

@@ -13,7 +13,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import shown
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.text import (
     MOST_ENTRIES,
     MOST_PROBLEMS,
@@ -92,7 +92,7 @@ class Lock:
     """
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
-    seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
+    seen: Mapping[PoolKey, Observation] = field(default_factory=dict, compare=False)
     """What capacity.lock says of pools; it is not written."""
     gone: Mapping[PoolKey, NodePool] = field(default_factory=dict, compare=False)
     """Pools that documents lack because somebody asks what if they were lost; it is not written."""

@@ -14,9 +14,8 @@ from inferfleet.documents.work import take
 from inferfleet.fleet import names
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.prices import prices
-from inferfleet.fleet.placement.quotas import Refusal
-from inferfleet.fleet.placement.space import More, Room
-from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.placement.space import RoleReplicas, Space
+from inferfleet.fleet.placement.suitability import Obstacle, Suitability
 from inferfleet.fleet.placement.terms import Spreading, Wanted, Wants
 from inferfleet.fleet.roles import revision
 from inferfleet.fleet.shapes import PoolKey, fit
@@ -39,10 +38,10 @@ class Order:
         self._ledger = ledger
         self._suitability = suitability
         self._spreading = spreading
-        self._rooms = ledger.rooms
+        self._spaces = ledger.spaces
         self._demands = ledger.demands
 
-    def groups(self, wanted: Wanted, replicas: int, *, thorough: bool) -> Iterator[Iterator[Room]]:
+    def groups(self, wanted: Wanted, replicas: int, *, thorough: bool) -> Iterator[Iterator[Space]]:
         """Yield pools for the first role, the best first, in groups."""
         if not wanted.ordered:
             yield from self._by_objective(wanted, thorough=thorough)
@@ -53,8 +52,8 @@ class Order:
                 yield self._spreading.on_level(wanted, level, group, replicas)
 
     def _by_objective(
-        self, wanted: Wanted, *, thorough: bool, among: Mapping[str, list[Room]] | None = None
-    ) -> Iterator[Iterator[Room]]:
+        self, wanted: Wanted, *, thorough: bool, among: Mapping[str, list[Space]] | None = None
+    ) -> Iterator[Iterator[Space]]:
         """Yield pools for the first role in the order of the stack's objective, in groups.
 
         With pools by their offers, it is no others than `among` these that matter.
@@ -71,35 +70,35 @@ class Order:
                     if level
                     else wanted.clusters
                 )
-                rooms = self._pools(wanted, at_level, thorough=thorough, among=among)
-                yield self._at(wanted, level, rooms)
+                spaces = self._pools(wanted, at_level, thorough=thorough, among=among)
+                yield self._at(wanted, level, spaces)
             return
         each: list[int | None] = [*sorted(levels)] if wanted.objective == "cost" else [None]
         for opens in (False, True) if wanted.objective == "pack" else (None,):
             for name in wanted.offers[wanted.roles[0]]:
                 for number in each:
-                    rooms = self._of_offer(wanted, name, thorough=thorough, among=among)
-                    yield self._at(wanted, number, rooms, opens=opens)
+                    spaces = self._of_offer(wanted, name, thorough=thorough, among=among)
+                    yield self._at(wanted, number, spaces, opens=opens)
 
     def _at(
-        self, wanted: Wanted, level: int | None, rooms: Iterator[Room], *, opens: bool | None = None
-    ) -> Iterator[Room]:
+        self, wanted: Wanted, level: int | None, spaces: Iterator[Space], *, opens: bool | None = None
+    ) -> Iterator[Space]:
         """Yield the pools on clusters that have so many replicas of the deployment, or any number. With
         `opens`, it is those alone where a pod takes a node that nothing runs on, or where it does not.
         """
         there, clusters = self._ledger.by_cluster(wanted.deployment), wanted.clusters
-        for room in rooms:
-            cluster = room.key[0]
+        for space in spaces:
+            cluster = space.key[0]
             if (
                 (level is None or there.get(cluster, 0) == level)
                 and cluster in clusters
-                and (opens is None or self._opens(wanted, room) == opens)
+                and (opens is None or self._opens(wanted, space) == opens)
             ):
-                yield room
+                yield space
 
-    def _opens(self, wanted: Wanted, room: Room) -> bool:
+    def _opens(self, wanted: Wanted, space: Space) -> bool:
         """Return whether a pod takes a node that nothing runs on."""
-        return self._preference(wanted, wanted.roles[0], room)[1] == room.node.level(room.node)
+        return self._preference(wanted, wanted.roles[0], space)[1] == space.node.level(space.node)
 
     def _pools(
         self,
@@ -107,73 +106,73 @@ class Order:
         clusters: frozenset[str] | list[str],
         *,
         thorough: bool,
-        among: Mapping[str, list[Room]] | None,
-    ) -> Iterator[Room]:
+        among: Mapping[str, list[Space]] | None,
+    ) -> Iterator[Space]:
         """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
         role = wanted.roles[0]
         if len(clusters) <= _FEW:
             near = [
-                (self._preference(wanted, role, room), room)
+                (self._preference(wanted, role, space), space)
                 for cluster in clusters
-                for room in self._rooms.on_cluster.get(cluster, ())
-                if room.offer in wanted.offers[role] and (thorough or self._has_free(wanted, role, room))
+                for space in self._spaces.on_cluster.get(cluster, ())
+                if space.offer in wanted.offers[role] and (thorough or self._has_free(wanted, role, space))
             ]
-            yield from (room for _, room in sorted(near, key=lambda pair: pair[0]))
+            yield from (space for _, space in sorted(near, key=lambda pair: pair[0]))
             return
         for offer in wanted.offers[role]:
             yield from self._of_offer(wanted, offer, thorough=thorough, among=among)
 
     def _of_offer(
-        self, wanted: Wanted, offer: str, *, thorough: bool, among: Mapping[str, list[Room]] | None
-    ) -> Iterator[Room]:
+        self, wanted: Wanted, offer: str, *, thorough: bool, among: Mapping[str, list[Space]] | None
+    ) -> Iterator[Space]:
         """Yield pools of an offer for the first role, those that it fills best first, some of them twice."""
-        rooms = among.get(offer, []) if among is not None else None
-        if rooms is not None and len(rooms) <= _FEW_POOLS:
+        spaces = among.get(offer, []) if among is not None else None
+        if spaces is not None and len(spaces) <= _FEW_POOLS:
             role = wanted.roles[0]
-            rooms = [room for room in rooms if thorough or self._has_free(wanted, role, room)]
-            yield from sorted(rooms, key=lambda room: self._preference(wanted, role, room))
+            spaces = [space for space in spaces if thorough or self._has_free(wanted, role, space)]
+            yield from sorted(spaces, key=lambda space: self._preference(wanted, role, space))
             return
         role = wanted.roles[0]
-        for room in self._rooms.with_free(offer, self._asked(wanted, role, offer)):
-            if thorough or self._has_free(wanted, role, room):
-                yield room
+        for space in self._spaces.with_free(offer, self._asked(wanted, role, offer)):
+            if thorough or self._has_free(wanted, role, space):
+                yield space
         if thorough:
-            yield from self._rooms.of_offer[offer]
+            yield from self._spaces.of_offer[offer]
 
-    def _has_free(self, wanted: Wanted, role: str, room: Room) -> bool:
+    def _has_free(self, wanted: Wanted, role: str, space: Space) -> bool:
         """Return whether a pod may have room on a node as they are filled, as far as a short look tells."""
-        return fit(room.most, self._demands.of(wanted.deployment, role, room.key).pod) > 0
+        return fit(space.most, self._demands.of(wanted.deployment, role, space.key).pod) > 0
 
-    def near(self, wanted: Wanted, role: str, cluster: str, replicas: int = 1) -> list[Room]:
+    def near(self, wanted: Wanted, role: str, cluster: str, replicas: int = 1) -> list[Space]:
         """Return the pools of a cluster that suit a role, the best first."""
-        rooms = sorted(
+        spaces = sorted(
             (
-                room
-                for room in self._rooms.on_cluster.get(cluster, ())
-                if room.offer in wanted.offers[role]
-                and not self._spreading.closes(wanted, room, replicas)
-                and self.suits(wanted, role, room)
+                space
+                for space in self._spaces.on_cluster.get(cluster, ())
+                if space.offer in wanted.offers[role]
+                and not self._spreading.closes(wanted, space, replicas)
+                and self.suits(wanted, role, space)
             ),
-            key=lambda room: self._preference(wanted, role, room),
+            key=lambda space: self._preference(wanted, role, space),
         )
-        return sorted(rooms, key=lambda room: wanted.tiers.get(room.key, 0)) if wanted.tiers else rooms
+        return sorted(spaces, key=lambda space: wanted.tiers.get(space.key, 0)) if wanted.tiers else spaces
 
-    def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
-        asked = self._asked(wanted, role, room.offer)
-        levels = (room.node.level(state) for state in room.free)
-        free = min((free for free in levels if free >= asked), default=room.node.level(room.node))
-        return wanted.offers[role][room.offer], free, room.number
+    def _preference(self, wanted: Wanted, role: str, space: Space) -> tuple[int, int, int]:
+        asked = self._asked(wanted, role, space.offer)
+        levels = (space.node.level(state) for state in space.free)
+        free = min((free for free in levels if free >= asked), default=space.node.level(space.node))
+        return wanted.offers[role][space.offer], free, space.number
 
     def _asked(self, wanted: Wanted, role: str, offer: str) -> int:
         """Return the GPUs of a pod on nodes of an offer; where such nodes have none, its cores."""
-        node_gpus = self._rooms.of_offer[offer][0].node.gpus
+        node_gpus = self._spaces.of_offer[offer][0].node.gpus
         gpus = self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
         return gpus if node_gpus else wanted.cpu[role]
 
-    def suits(self, wanted: Wanted, role: str, room: Room) -> bool:
+    def suits(self, wanted: Wanted, role: str, space: Space) -> bool:
         """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""
         edited = (wanted.deployment, role) in self._demands.edited
-        return not edited or not self._suitability.by_pool(wanted.deployment, role, room.key)
+        return not edited or not self._suitability.by_pool(wanted.deployment, role, space.key)
 
 
 class Candidates:
@@ -188,15 +187,15 @@ class Candidates:
     ) -> None:
         self._documents = documents
         self._ledger = ledger
-        self._rooms = ledger.rooms
+        self._spaces = ledger.spaces
         self._demands = ledger.demands
         self._prices = prices(documents)
         self._revisions: dict[tuple[object, ...], str] = {}
-        self._wants = Wants(documents, suitability, ledger.rooms, ledger.demands, targets or {})
+        self._wants = Wants(documents, suitability, ledger.spaces, ledger.demands, targets or {})
         self.spreading = Spreading(ledger)
         self._order = Order(ledger, suitability, self.spreading)
         self.objective = documents.settings.objective
-        self._without_room: dict[int, tuple[int, int]] = {}
+        self._without_space: dict[int, tuple[int, int]] = {}
         self._kind_of: dict[str, int] = {}
         self._kinds: dict[tuple[object, ...], int] = {}
 
@@ -225,17 +224,17 @@ class Candidates:
                 return spot
             most = max(replicas, most - max(1, most // 8))
 
-    def room_for(self, deployment: str) -> Spot | None:
+    def spot_for(self, deployment: str) -> Spot | None:
         """Return the best spot for one more replica by a thorough search, or None.
 
         Where one found none, only what left since, or grew, can have made room for any that asks the same.
         """
-        kind, state = self.kind(deployment), (self._ledger.removals, self._rooms.changes)
-        if self._without_room.get(kind) == state:
+        kind, state = self.kind(deployment), (self._ledger.removals, self._spaces.changes)
+        if self._without_space.get(kind) == state:
             return None
         spot = self.best(deployment) or self.best(deployment, thorough=True)
         if spot is None:
-            self._without_room[kind] = state
+            self._without_space[kind] = state
         return spot
 
     def kind(self, deployment: str) -> int:
@@ -261,30 +260,30 @@ class Candidates:
         self, wanted: Wanted, replicas: int, most: int, *, leaving: Spot | None, thorough: bool
     ) -> Spot | None:
         there = self._ledger.by_cluster(wanted.deployment)
-        for rooms in self._order.groups(wanted, replicas, thorough=thorough):
+        for spaces in self._order.groups(wanted, replicas, thorough=thorough):
             tried: set[int] = set()
-            for room in rooms:
-                if room.number in tried:
+            for space in spaces:
+                if space.number in tried:
                     continue
-                tried.add(room.number)
-                first = replicas if there.get(room.key[0], 0) else most
-                spot = self.on_pool(wanted, room, first, leaving=leaving)
+                tried.add(space.number)
+                first = replicas if there.get(space.key[0], 0) else most
+                spot = self.on_pool(wanted, space, first, leaving=leaving)
                 if spot is not None:
                     return spot
         return None
 
     def on_pool(
-        self, wanted: Wanted, room: Room, replicas: int = 1, *, leaving: Spot | None = None
+        self, wanted: Wanted, space: Space, replicas: int = 1, *, leaving: Spot | None = None
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
         take(_STEPS, f"placing {wanted.deployment}")
-        first, key = wanted.roles[0], room.key
-        if room.offer not in wanted.offers[first] or not self._order.suits(wanted, first, room):
+        first, key = wanted.roles[0], space.key
+        if space.offer not in wanted.offers[first] or not self._order.suits(wanted, first, space):
             return None
-        if room.key in wanted.closed or (wanted.limited and self.spreading.refuses(wanted, room, replicas)):
+        if space.key in wanted.closed or (wanted.limited and self.spreading.refuses(wanted, space, replicas)):
             return None
         more = self._more(wanted, first, key, replicas)
-        if not room.fits(more):
+        if not space.fits(more):
             return None
         if len(wanted.roles) == 1:
             spot = self._spot(wanted.deployment, key[0], {first: key[1]})
@@ -292,24 +291,24 @@ class Candidates:
         whole = self.completed(wanted, key[0], {first: key[1]}, replicas, leaving=leaving)
         if whole is None or not (wanted.closed or wanted.limited):
             return whole
-        pools = [self._rooms.by_key[key[0], pool] for _, pool in whole.pools]
+        pools = [self._spaces.by_key[key[0], pool] for _, pool in whole.pools]
         return None if any(self.spreading.closes(wanted, other, replicas) for other in pools) else whole
 
-    def refused(self, deployment: str, role: str, room: Room) -> Refusal | None:
+    def refused(self, deployment: str, role: str, space: Space) -> Obstacle | None:
         """Return why no replica goes to a pool that suits its role, whether there is room or not; or None."""
         wanted = self.wanted(deployment)
-        why = self.spreading.why(wanted, room) if role == wanted.roles[0] else None
+        why = self.spreading.why(wanted, space) if role == wanted.roles[0] else None
         if why or not self._ledger.quotas:
             return why
-        own = self._demands.of(deployment, role, room.key).gpus
-        return self._ledger.quotas.why(deployment, role, room.key, max(0, wanted.total - own))
+        own = self._demands.of(deployment, role, space.key).gpus
+        return self._ledger.quotas.why(deployment, role, space.key, max(0, wanted.total - own))
 
     def affordable(self, deployment: str) -> bool:
         """Return whether quotas leave enough for one more replica where it counts least."""
         quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
         if quotas is None or namespace not in quotas.limits.alike:
             return True
-        unedited, of_offer = self._demands.unedited, self._rooms.of_offer
+        unedited, of_offer = self._demands.unedited, self._spaces.of_offer
         roles = (
             {name: unedited(deployment, role, of_offer[name][0].node.gpus) for name in offers}
             for role, offers in self.wanted(deployment).offers.items()
@@ -352,7 +351,9 @@ class Candidates:
         tries = _TRIES
         open_roles = [role for role in wanted.roles if role not in fixed]
 
-        def chosen(index: int, pools: dict[str, str], added: dict[PoolKey, list[More]]) -> Spot | None:
+        def chosen(
+            index: int, pools: dict[str, str], added: dict[PoolKey, list[RoleReplicas]]
+        ) -> Spot | None:
             nonlocal tries
             if index == len(open_roles):
                 spot = self._spot(wanted.deployment, cluster, pools)
@@ -360,25 +361,25 @@ class Candidates:
                     return None
                 return spot if self._allowed(spot, replicas, leaving) else None
             role = open_roles[index]
-            for room in self._order.near(wanted, role, cluster, replicas):
+            for space in self._order.near(wanted, role, cluster, replicas):
                 tries -= 1
                 take(_STEPS, f"placing {wanted.deployment}")
                 if tries < 0:
                     return None
-                if any(spot.pool(role) == room.key[1] for spot in others):
+                if any(spot.pool(role) == space.key[1] for spot in others):
                     continue
-                together = [*added.get(room.key, ()), self._more(wanted, role, room.key, replicas)]
-                if room.fits(*together):
-                    spot_ = chosen(index + 1, pools | {role: room.key[1]}, added | {room.key: together})
+                together = [*added.get(space.key, ()), self._more(wanted, role, space.key, replicas)]
+                if space.fits(*together):
+                    spot_ = chosen(index + 1, pools | {role: space.key[1]}, added | {space.key: together})
                     if spot_ is not None:
                         return spot_
             return None
 
-        added: dict[PoolKey, list[More]] = {}
+        added: dict[PoolKey, list[RoleReplicas]] = {}
         for role, pool in fixed.items():
             key = cluster, pool
             added.setdefault(key, []).append(self._more(wanted, role, key, replicas))
-        if not all(self._rooms.by_key[key].fits(*more) for key, more in added.items()):
+        if not all(self._spaces.by_key[key].fits(*more) for key, more in added.items()):
             return None
         return chosen(0, dict(fixed), added)
 
@@ -397,12 +398,12 @@ class Candidates:
         """Return what a replica costs on a spot by its GPUs, or its cores where nodes have none, in a unit
         that is the same for all.
         """
-        offers = {role: self._rooms.by_key[spot.cluster, pool].offer for role, pool in spot.pools}
+        offers = {role: self._spaces.by_key[spot.cluster, pool].offer for role, pool in spot.pools}
         return sum(self.cost_on(spot.deployment, role, name) for role, name in offers.items())
 
     def cost_on(self, deployment: str, role: str, offer: str) -> int:
         """Return what a role of a replica costs on nodes of an offer."""
-        empty = self._rooms.of_offer[offer][0].node
+        empty = self._spaces.of_offer[offer][0].node
         cost = self._demands.unedited(deployment, role, empty.gpus).size(empty) * self._prices[offer]
         return cost if empty.gpus else cost // 1000
 
@@ -413,9 +414,11 @@ class Candidates:
             for role, of_role in self.wanted(deployment).offers.items()
         )
 
-    def size_on(self, deployment: str, role: str, room: Room) -> int:
+    def size_on(self, deployment: str, role: str, space: Space) -> int:
         """Return what a role of a replica takes of a pool: GPUs, or thousandths of a core."""
-        return self._demands.of(deployment, role, room.key).size(room.node)
+        return self._demands.of(deployment, role, space.key).size(space.node)
 
-    def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> More:
-        return More((wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas)
+    def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> RoleReplicas:
+        return RoleReplicas(
+            (wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas
+        )

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.packing import Filled
-from inferfleet.fleet.placement.space import Room
+from inferfleet.fleet.placement.space import Space
 from inferfleet.fleet.placement.terms import Wanted, Worth, first_pool
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -87,7 +87,7 @@ class Moves:
         """Keep the moves, and let losses on the pools that they changed be worked out anew."""
         for spot, _, _ in self._trail:
             for _, pool in spot.pools:
-                self._losses.pop(self._ledger.rooms.by_key[spot.cluster, pool].number, None)
+                self._losses.pop(self._ledger.spaces.by_key[spot.cluster, pool].number, None)
         self._trail.clear()
 
     def weigh_anew(self) -> None:
@@ -127,27 +127,29 @@ class Moves:
         }
         asked = wanted.clusters, *sorted(offers.items())
         if asked not in self._places:
-            of_offer = self._ledger.rooms.of_offer
+            of_offer = self._ledger.spaces.of_offer
             self._places[asked] = sorted(
-                (cost, room.number)
+                (cost, space.number)
                 for name, cost in offers.items()
-                for room in of_offer[name]
-                if room.key[0] in wanted.clusters
+                for space in of_offer[name]
+                if space.key[0] in wanted.clusters
             )
         return self._places[asked]
 
-    def losses(self, room: Room) -> Losses:
+    def losses(self, space: Space) -> Losses:
         """Return what each new replica on a pool would lose elsewhere, worked out once for many moves."""
-        if room.number not in self._losses:
-            known = [self._loss(spot) for spot in self._ledger.on_pool(room.key) if self.new[spot] > 0]
-            self._losses[room.number] = Losses(
+        if space.number not in self._losses:
+            known = [self._loss(spot) for spot in self._ledger.on_pool(space.key) if self.new[spot] > 0]
+            self._losses[space.number] = Losses(
                 sorted(known, key=lambda one: (not one.sure, one.loss, one.size, one.spot)),
                 sorted(known, key=lambda one: (not one.sure, one.loss / max(one.size, 1), one.spot)),
             )
-        return self._losses[room.number]
+        return self._losses[space.number]
 
     def _loss(self, spot: Spot) -> Loss:
-        size = sum(self._candidates.size_on(spot.deployment, role, room) for role, room in self._rooms(spot))
+        size = sum(
+            self._candidates.size_on(spot.deployment, role, space) for role, space in self._spaces(spot)
+        )
         # Its own pool is none of the others, so it need not be packed without it.
         apart = len(spot.pools) == 1
         before = self._ledger.filled(spot)
@@ -159,27 +161,27 @@ class Moves:
         loss = self._candidates.cost(other) - self._candidates.cost(spot) if other else 0
         return Loss(other is not None, loss, size, spot)
 
-    def _rooms(self, spot: Spot) -> list[tuple[str, Room]]:
-        return [(role, self._ledger.rooms.by_key[spot.cluster, pool]) for role, pool in spot.pools]
+    def _spaces(self, spot: Spot) -> list[tuple[str, Space]]:
+        return [(role, self._ledger.spaces.by_key[spot.cluster, pool]) for role, pool in spot.pools]
 
     def _note(self, spot: Spot, replicas: int) -> None:
         self.new[spot] += replicas
         if not self.new[spot]:
             del self.new[spot]
-        for _, room in self._rooms(spot):
-            self.on_pool[room.number] += replicas
-            if not self.on_pool[room.number]:
-                del self.on_pool[room.number]
+        for _, space in self._spaces(spot):
+            self.on_pool[space.number] += replicas
+            if not self.on_pool[space.number]:
+                del self.on_pool[space.number]
 
 
-def work(room: Room) -> int:
+def work(space: Space) -> int:
     """Return how many tries one on this pool counts: more where packing it takes longer."""
-    return 1 + room.kinds // _KINDS
+    return 1 + space.kinds // _KINDS
 
 
-def free_on(room: Room) -> int:
+def free_on(space: Space) -> int:
     """Return what all nodes of a pool have free: GPUs, or thousandths of a core where they have none."""
-    return sum(room.node.level(state) * number for state, number in room.free.items())
+    return sum(space.node.level(state) * number for state, number in space.free.items())
 
 
 # Long chains. Where each node has one replica, a chain is an augmenting path of a matching, which is found if
@@ -192,7 +194,7 @@ def free_on(room: Room) -> int:
 class _Link(NamedTuple):
     """A replica that would make room on a pool for the deployment that asks before it."""
 
-    room: Room
+    space: Space
     spot: Spot
     before: "_Link | None"
 
@@ -239,35 +241,35 @@ class Chains:
         the chain.
         """
         wanted = self._candidates.wanted(seeking)
-        passed = {link.room.number for link in _back(last)}
+        passed = {link.space.number for link in _back(last)}
         for _, number in self._moves.by_cost(wanted):
             if number in passed or number not in self._moves.on_pool:
                 continue
-            room = self._ledger.rooms.all[number]
-            size, free = self._candidates.size_on(seeking, wanted.roles[0], room), free_on(room)
-            for spot in self._ledger.on_pool(room.key):
+            space = self._ledger.spaces.all[number]
+            size, free = self._candidates.size_on(seeking, wanted.roles[0], space), free_on(space)
+            for spot in self._ledger.on_pool(space.key):
                 if spot.deployment in asked or len(spot.pools) > 1 or not self._moves.new[spot]:
                     continue
                 role = spot.pools[0][0]
-                if self._candidates.size_on(spot.deployment, role, room) + free < size:
+                if self._candidates.size_on(spot.deployment, role, space) + free < size:
                     continue
                 if self._steps <= 0:
                     return
-                self._steps -= work(room)
+                self._steps -= work(space)
                 before = self._ledger.filled(spot)
                 self._ledger.add(spot, -1)
-                fits = self._on(seeking, room) is not None
+                fits = self._on(seeking, space) is not None
                 self._ledger.add(spot, 1, before)
                 if fits:
-                    yield _Link(room, spot, last)
+                    yield _Link(space, spot, last)
 
     def _made(self, deployment: str, links: list[_Link]) -> bool:
         """Move the replicas of a chain and place the new one, or nothing where one of them has no place."""
         if self._best(links[0].spot) is None:
             return False
         mark = self._moves.mark()
-        freed: Room | None = None
-        for room, spot, _ in links:
+        freed: Space | None = None
+        for space, spot, _ in links:
             level = self._moves.leave(spot)
             place = self._on(spot.deployment, freed) if freed else self._best(spot)
             required = self._candidates.wanted(spot.deployment).required
@@ -275,7 +277,7 @@ class Chains:
                 self._moves.back_to(mark)
                 return False
             self._moves.add(place)
-            freed = room
+            freed = space
         place = self._on(deployment, freed) if freed else None
         if place is None:
             self._moves.back_to(mark)
@@ -286,8 +288,8 @@ class Chains:
     def _best(self, leaving: Spot) -> Spot | None:
         return self._candidates.best(leaving.deployment, leaving=leaving)
 
-    def _on(self, deployment: str, room: Room) -> Spot | None:
-        return self._candidates.on_pool(self._candidates.wanted(deployment), room)
+    def _on(self, deployment: str, space: Space) -> Spot | None:
+        return self._candidates.on_pool(self._candidates.wanted(deployment), space)
 
 
 # Short chains, for one more replica or for less cost.
@@ -321,7 +323,7 @@ class Exchange:
     def place(self, deployment: str) -> bool:
         """Place one more replica of a deployment, by moves of others if it must. Return False if none do."""
         if self._free_gpus is None:  # no move changes it
-            self._free_gpus = sum(free_on(room) for room in self._ledger.rooms.all if room.node.gpus)
+            self._free_gpus = sum(free_on(space) for space in self._ledger.spaces.all if space.node.gpus)
         if self._candidates.wanted(deployment).total > self._free_gpus:
             return False
         if not self._candidates.affordable(deployment):
@@ -373,7 +375,12 @@ class Exchange:
         return False
 
     def _placed(
-        self, deployment: str, limit: int | None, level: Worth | None, depth: int, taken: frozenset[int]
+        self,
+        deployment: str,
+        limit: int | None,
+        level: Worth | None,
+        depth: int,
+        taken: frozenset[int],
     ) -> int | None:
         """Place a replica, and elsewhere what makes room for it. Return what that adds to the cost, less than
         `limit`, or None where nothing was found.
@@ -388,13 +395,13 @@ class Exchange:
         if not depth:
             return None
         wanted = self._candidates.wanted(deployment)
-        for room, leaving in self._options(wanted, limit, level, depth, taken):
+        for space, leaving in self._options(wanted, limit, level, depth, taken):
             if self._left <= 0:
                 return None
-            self._left -= work(room)
+            self._left -= work(space)
             mark = self._moves.mark()
             levels = [self._moves.leave(spot) for spot in leaving]
-            own = self._candidates.on_pool(wanted, room)
+            own = self._candidates.on_pool(wanted, space)
             if own is not None and self._moves.allowed(own, None, level):
                 self._moves.add(own)
                 cost = self._candidates.cost(own) - sum(map(self._candidates.cost, leaving))
@@ -402,7 +409,7 @@ class Exchange:
                     rest = None if limit is None else limit - cost
                     required = self._candidates.wanted(spot.deployment).required
                     its_level = at_most if required or level is not None else None
-                    more = self._placed(spot.deployment, rest, its_level, depth - 1, taken | {room.number})
+                    more = self._placed(spot.deployment, rest, its_level, depth - 1, taken | {space.number})
                     if more is None:
                         break
                     cost += more
@@ -413,8 +420,13 @@ class Exchange:
         return None
 
     def _options(
-        self, wanted: Wanted, limit: int | None, level: Worth | None, depth: int, taken: frozenset[int]
-    ) -> Iterator[tuple[Room, list[Spot]]]:
+        self,
+        wanted: Wanted,
+        limit: int | None,
+        level: Worth | None,
+        depth: int,
+        taken: frozenset[int],
+    ) -> Iterator[tuple[Space, list[Spot]]]:
         """Yield pools for the first role with the new replicas that might leave them, the best first."""
         there, worth = self._ledger.by_cluster(wanted.deployment), self._candidates.spreading.worth
         most = level[2] if level is not None and wanted.over_clusters and not wanted.ordered else None
@@ -424,21 +436,21 @@ class Exchange:
                 return
             if number not in self._moves.on_pool or number in taken:
                 continue
-            room = self._ledger.rooms.all[number]
+            space = self._ledger.spaces.all[number]
             if (
                 level is None
-                or (most is not None and there.get(room.key[0], 0) <= most)
-                or (most is None and worth(wanted, room.key) <= level)
+                or (most is not None and there.get(space.key[0], 0) <= most)
+                or (most is None and worth(wanted, space.key) <= level)
             ):
                 left -= 1
-                for leaving in self._leaving(wanted, room, None if limit is None else limit - own, depth):
-                    yield room, leaving
+                for leaving in self._leaving(wanted, space, None if limit is None else limit - own, depth):
+                    yield space, leaving
 
-    def _leaving(self, wanted: Wanted, room: Room, limit: int | None, depth: int) -> Iterator[list[Spot]]:
+    def _leaving(self, wanted: Wanted, space: Space, limit: int | None, depth: int) -> Iterator[list[Spot]]:
         """Yield sets of new replicas that might leave a pool, those that lose least by it first."""
-        size = self._candidates.size_on(wanted.deployment, wanted.roles[0], room)
-        free = free_on(room)
-        known_losses = self._moves.losses(room)
+        size = self._candidates.size_on(wanted.deployment, wanted.roles[0], space)
+        free = free_on(space)
+        known_losses = self._moves.losses(space)
         for known in known_losses.each:
             if not known.sure and depth <= 1:
                 break  # of those that follow none has another place

@@ -66,14 +66,14 @@ def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], befo
         add(spot, already)
         if placement.replicas > already:
             growing.append((spot, placement.replicas - already))
-    without_room = set()
+    without_space = set()
     for spot, more in growing:
         add(spot, more)
         keys = {(spot.cluster, name) for _, name in spot.pools}
         if not all(holds(key) for key in keys & pools.keys()):
             add(spot, -more)
-            without_room.add(spot)
-    return frozenset(without_room)
+            without_space.add(spot)
+    return frozenset(without_space)
 
 
 def other_revisions(spot: Spot, leaving: Collection[Leaving]) -> bool:

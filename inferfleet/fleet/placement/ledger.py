@@ -8,7 +8,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.fleet.demands import Demands, RoleKey
 from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.quotas import Quotas
-from inferfleet.fleet.placement.space import HeldBack, More, Room, Rooms, Shortage
+from inferfleet.fleet.placement.space import Deductions, RoleReplicas, Shortage, Space, Spaces
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
@@ -21,14 +21,14 @@ class Ledger:
 
     def __init__(
         self,
-        rooms: Rooms,
+        spaces: Spaces,
         demands: Demands,
         quotas: Quotas | None = None,
-        held_back: HeldBack | None = None,
+        deductions: Deductions | None = None,
     ) -> None:
-        self._held_back = held_back
+        self._deductions = deductions
         self.quotas = quotas
-        self.rooms = rooms
+        self.spaces = spaces
         self.demands = demands
         self.removals = 0  # how often something was removed
         self._replicas: dict[str, dict[Spot, int]] = {}
@@ -37,18 +37,18 @@ class Ledger:
         self._by_pool: dict[PoolKey, dict[Spot, int]] = {}
         self._tallies: dict[str, list[tuple[Callable[[Spot], str | None], Counter[str]]]] = {}
 
-    def hold_back(self, left: Spot | None = None) -> None:
+    def deduct(self, left: Spot | None = None) -> None:
         """Keep new replicas from what was seen to be missing or taken, now that others may have left it: on
         all pools, or on those of the spot that they `left`.
         """
-        if self._held_back:
+        if self._deductions:
             pools = [(left.cluster, pool) for _, pool in left.pools] if left else None
-            self._held_back.put_onto(self.rooms, pools)
+            self._deductions.put_onto(self.spaces, pools)
 
     def filled(self, spot: Spot) -> dict[PoolKey, Filled]:
         """Return how the pools of a spot are filled now."""
         keys = ((spot.cluster, pool) for _, pool in spot.pools)
-        return {key: self.rooms.by_key[key].filled() for key in keys if key in self.rooms.by_key}
+        return {key: self.spaces.by_key[key].filled() for key in keys if key in self.spaces.by_key}
 
     def add(self, spot: Spot, replicas: int, back: Mapping[PoolKey, Filled] | None = None) -> None:
         """Add replicas to a spot, or remove them with a negative number, whether they fit or not.
@@ -69,10 +69,10 @@ class Ledger:
         for role, pool in spot.pools:
             key = spot.cluster, pool
             tables.append(self._by_pool.setdefault(key, {}))
-            if key in self.rooms.by_key and self.demands.has(spot.deployment, role):
+            if key in self.spaces.by_key and self.demands.has(spot.deployment, role):
                 demand = self.demands.of(spot.deployment, role, key)
-                more = More((spot.deployment, role), demand, replicas)
-                self.rooms.add(key, more, back[key] if back else None)
+                more = RoleReplicas((spot.deployment, role), demand, replicas)
+                self.spaces.add(key, more, back[key] if back else None)
         after = tables[0].get(spot, 0) + replicas
         for table in tables:
             if after:
@@ -120,8 +120,8 @@ class Ledger:
 
     def is_overfull(self, pool: PoolKey) -> bool:
         """Return whether the pool is sure not to hold the pods of the replicas on it."""
-        room = self.rooms.by_key.get(pool)
-        return room is not None and room.overfull
+        space = self.spaces.by_key.get(pool)
+        return space is not None and space.overfull
 
     def overfull(self) -> list[PoolKey]:
         """Return the pools that are sure not to hold the pods of the replicas on them."""
@@ -129,23 +129,23 @@ class Ledger:
 
     def fits(self, spot: Spot, replicas: int = 1) -> bool:
         """Return True when every pod has a node with more replicas on the spot."""
-        added: dict[PoolKey, list[More]] = {}
+        added: dict[PoolKey, list[RoleReplicas]] = {}
         for role, pool in spot.pools:
             key = spot.cluster, pool
-            if key not in self.rooms.by_key or not self.demands.has(spot.deployment, role):
+            if key not in self.spaces.by_key or not self.demands.has(spot.deployment, role):
                 return False
             demand = self.demands.of(spot.deployment, role, key)
-            added.setdefault(key, []).append(More((spot.deployment, role), demand, replicas))
-        return all(self.rooms.by_key[key].fits(*more) for key, more in added.items())
+            added.setdefault(key, []).append(RoleReplicas((spot.deployment, role), demand, replicas))
+        return all(self.spaces.by_key[key].fits(*more) for key, more in added.items())
 
     def holds_without(self, pool: PoolKey, spot: Spot) -> bool:
         """Return True when the pool would hold the rest if one replica of the spot were removed."""
         roles = [role for role, name in spot.pools if name == pool[1]]
         if len(roles) == 1 and self.demands.has(spot.deployment, roles[0]):
             demand = self.demands.of(spot.deployment, roles[0], pool)
-            return self.rooms.by_key[pool].without((spot.deployment, roles[0]), demand)
+            return self.spaces.by_key[pool].without((spot.deployment, roles[0]), demand)
         self.add(spot, -1)
-        holds = self.rooms.by_key[pool].holds
+        holds = self.spaces.by_key[pool].holds
         self.add(spot, 1)
         return holds
 
@@ -154,7 +154,7 @@ class Ledger:
         # Spots may share the workload of a role, which has such room once.
         spare: dict[RoleKey, int] = {}
         pods: Counter[str] = Counter()
-        for more in self._mores(pool):
+        for more in self._role_replicas(pool):
             if more.demand.spare:
                 spare[more.role] = more.demand.spare
             if more.demand.sets > 1:
@@ -165,31 +165,31 @@ class Ledger:
 
     def shortage(self, pool: PoolKey) -> Shortage | None:
         """Return what was seen to keep new replicas from a pool, or None."""
-        return self._held_back.shortage(pool, self.rooms.by_key[pool].node) if self._held_back else None
+        return self._deductions.shortage(pool, self.spaces.by_key[pool].node) if self._deductions else None
 
-    def fits_but_for_held_back(self, pool: PoolKey, more: More) -> bool:
+    def fits_without_deductions(self, pool: PoolKey, more: RoleReplicas) -> bool:
         """Return whether more replicas would fit on a pool if nothing were held back from it."""
-        known = self.rooms.by_key[pool]
-        room = Room(known.key, known.number, known.offer, known.node, known.size)
-        for there in self._mores(pool):
-            room.add(there)
-        return room.fits(more)
+        known = self.spaces.by_key[pool]
+        space = Space(known.key, known.number, known.offer, known.node, known.size)
+        for there in self._role_replicas(pool):
+            space.add(there)
+        return space.fits(more)
 
     def holds_without_kept_free(self, pool: PoolKey) -> bool:
         """Return True when the pool would hold the replicas on it if none kept room free for rollouts."""
-        known = self.rooms.by_key[pool]
-        room = Room(known.key, known.number, known.offer, known.node, known.size)
-        for more in self._mores(pool):
-            room.add(more._replace(demand=replace(more.demand, spare=0, sets=1)))
-        return room.holds
+        known = self.spaces.by_key[pool]
+        space = Space(known.key, known.number, known.offer, known.node, known.size)
+        for more in self._role_replicas(pool):
+            space.add(more._replace(demand=replace(more.demand, spare=0, sets=1)))
+        return space.holds
 
-    def _mores(self, pool: PoolKey) -> Iterator[More]:
+    def _role_replicas(self, pool: PoolKey) -> Iterator[RoleReplicas]:
         """Yield what is counted on a pool with a room, by spot and role."""
         for spot, replicas in self.on_pool(pool).items():
             for role, name in spot.pools:
                 if name == pool[1] and self.demands.has(spot.deployment, role):
                     demand = self.demands.of(spot.deployment, role, pool)
-                    yield More((spot.deployment, role), demand, replicas)
+                    yield RoleReplicas((spot.deployment, role), demand, replicas)
 
 
 def _count(tally: Counter[str], kind: str | None, replicas: int) -> None:
@@ -204,7 +204,7 @@ def nodes_used(documents: Documents, placements: Mapping[Spot, int], demands: De
 
     Replicas of deployments without a document need none.
     """
-    ledger = Ledger(Rooms(documents, documents.clusters), demands)
+    ledger = Ledger(Spaces(documents, documents.clusters), demands)
     for spot, replicas in placements.items():
         ledger.add(spot, replicas)
-    return {key: room.size - room.free.get(room.node, 0) for key, room in ledger.rooms.by_key.items()}
+    return {key: space.size - space.free.get(space.node, 0) for key, space in ledger.spaces.by_key.items()}

@@ -14,15 +14,15 @@ from itertools import groupby
 
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.demands import Demands
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.quotas import Limits, Quotas
 from inferfleet.fleet.placement.reasons import kept_free
-from inferfleet.fleet.placement.space import HeldBack, Rooms
-from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
+from inferfleet.fleet.placement.space import Deductions, Spaces
+from inferfleet.fleet.placement.suitability import Consequence, Obstacle, Suitability
 from inferfleet.fleet.placement.terms import first_pool
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -68,10 +68,10 @@ class Placing:
             self._shrink(deployment, self._targets[deployment])
         # Those that stay without a role may get it once others have left.
         self._halves = [deployment for deployment in self._valid if not self._complete(deployment)]
-        self._ledger.hold_back()
-        self._ledger.rooms.pack_anew()
+        self._ledger.deduct()
+        self._ledger.spaces.pack_anew()
         while self._step():
-            self._ledger.rooms.pack_anew()
+            self._ledger.spaces.pack_anew()
 
     def _settle(self) -> bool:
         """Move replicas from where they must not be, or have no room. Return True when any left."""
@@ -98,7 +98,7 @@ class Placing:
             if mover is None and yielding:
                 mover = order[0]
                 self._ledger.add(mover, -1)
-                self._ledger.hold_back(mover)
+                self._ledger.deduct(mover)
             if mover is None:
                 break
             self.left[mover] = why
@@ -116,14 +116,14 @@ class Placing:
         self._ledger.add(spot, -replicas)
         target = self._candidates.best(spot.deployment, replicas, leaving=spot, thorough=True)
         self._ledger.add(target or spot, replicas)
-        self._ledger.hold_back(spot)
+        self._ledger.deduct(spot)
         return target is not None
 
     def _step(self) -> bool:
         settled = self._settle()
         halves = [deployment for deployment in self._halves if not self._complete(deployment)]
         completed, self._halves = halves != self._halves, halves
-        self._ledger.hold_back()
+        self._ledger.deduct()
         return settled or completed or self._grow()
 
     def _shrink(self, deployment: str, target: int) -> None:
@@ -131,19 +131,19 @@ class Placing:
         if self._ledger.total(deployment) <= target:
             return
         spots = list(self._ledger.replicas(deployment))
-        objections = [self._suitability.objection(spot) for spot in spots]
-        order = [self._surplus_order(spot, place, objections[place]) for place, spot in enumerate(spots)]
+        obstacles = [self._suitability.obstacle(spot) for spot in spots]
+        order = [self._surplus_order(spot, place, obstacles[place]) for place, spot in enumerate(spots)]
         heapify(order)
         while self._ledger.total(deployment) > target:
             place = -order[0][-1]
             # With each replica that goes, a place in the order only becomes worse, so the first is looked at.
-            now = self._surplus_order(spots[place], place, objections[place])
+            now = self._surplus_order(spots[place], place, obstacles[place])
             if now != order[0]:
                 heapreplace(order, now)
                 continue
             self._ledger.add(spots[place], -1)
 
-    def _surplus_order(self, spot: Spot, place: int, objection: Objection | None) -> tuple[int, ...]:
+    def _surplus_order(self, spot: Spot, place: int, obstacle: Obstacle | None) -> tuple[int, ...]:
         """Return the sort key of a spot; a replica on the spot with the smallest key is removed first.
 
         Spots that a cluster or pool objects to come first, and those on nodes that may be taken away while
@@ -151,7 +151,7 @@ class Placing:
         replicas crowd, and with objective `cost` the dearest; then the cluster and the spot with the most
         replicas of the deployment, then the last name; `place` is the spot's in the order of names.
         """
-        consequence = int(objection.consequence) if objection else 0
+        consequence = int(obstacle.consequence) if obstacle else 0
         if any(self._ledger.is_overfull((spot.cluster, pool)) for _, pool in spot.pools):
             consequence = max(consequence, int(Consequence.EVICT))
         replicas = self._ledger.on_spot(spot)
@@ -206,18 +206,18 @@ class Placing:
         """Move replicas away from spots that evict them. Return True when any moved."""
         moved = False
         for spot, replicas in self._ledger.replicas(deployment).items():
-            objection = self._suitability.objection(spot)
-            if objection is None or objection.consequence <= Consequence.CORDON:
+            obstacle = self._suitability.obstacle(spot)
+            if obstacle is None or obstacle.consequence <= Consequence.CORDON:
                 continue
             # Together they may keep the pools of roles that nothing is wrong with.
             if len(spot.pools) > 1 and replicas > 1 and self._move(spot, replicas):
-                self.left[spot] = objection.why
+                self.left[spot] = obstacle.why
                 moved = True
                 continue
             for _ in range(replicas):
                 if not self._move(spot):
                     break
-                self.left[spot] = objection.why
+                self.left[spot] = obstacle.why
                 moved = True
         return moved
 
@@ -305,7 +305,7 @@ class Placing:
 
     def _place_for(self, deployment: str) -> Spot | None:
         """Return where one more replica has room, or None."""
-        return self._candidates.room_for(deployment) if self._candidates.affordable(deployment) else None
+        return self._candidates.spot_for(deployment) if self._candidates.affordable(deployment) else None
 
 
 def changeable(documents: Documents) -> list[str]:
@@ -331,7 +331,7 @@ class Task:
     demands: Demands
     suitability: Suitability
     fixed: Mapping[Spot, int]
-    seen: Mapping[PoolKey, Seen]
+    seen: Mapping[PoolKey, Observation]
     targets: dict[str, int]
     valid: list[str]
     shrunk: frozenset[PoolKey] = frozenset()
@@ -348,19 +348,19 @@ class Task:
         Quotas count the fixed replicas too. Pools in `more` have so many nodes more.
         """
         quotas = Quotas(self._limits, self.demands) if self.documents.quotas else None
-        rooms, held_back = (
-            Rooms(self.documents, changeable(self.documents)),
-            HeldBack(self.documents, self.seen),
+        spaces, deductions = (
+            Spaces(self.documents, changeable(self.documents)),
+            Deductions(self.documents, self.seen),
         )
-        ledger = Ledger(rooms, self.demands, quotas, held_back)
+        ledger = Ledger(spaces, self.demands, quotas, deductions)
         for pool, nodes in (more or {}).items():
-            ledger.rooms.grow(pool, nodes)
+            ledger.spaces.grow(pool, nodes)
         if quotas:
             for spot, number in self.fixed.items():
                 quotas.add(spot, number)
         for spot, number in replicas.items():
             ledger.add(spot, number)
-        ledger.hold_back()
+        ledger.deduct()
         return ledger
 
     def candidates(self, ledger: Ledger) -> Candidates:

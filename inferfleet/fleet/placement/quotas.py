@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
@@ -20,20 +19,11 @@ from inferfleet.documents.problems import Problem, Where
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.demands import Demand, Demands
 from inferfleet.fleet.placement.prices import class_of, hourly, offer
+from inferfleet.fleet.placement.suitability import REFUSED, Obstacle
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 _Prices = Mapping[str, Fraction]
-
-
-class Refusal(NamedTuple):
-    """Why a policy keeps a replica from a pool that suits it, for one pool and for several clusters, and what
-    to do about it.
-    """
-
-    why: str
-    short: str
-    step: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +152,7 @@ class Quotas:
             for limit, each in self.limits.amounts(spot)
         )
 
-    def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> Refusal | None:
+    def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> Obstacle | None:
         """Return which limit keeps a role of one more replica from a pool, or None. Its other roles have so
         many GPUs.
         """
@@ -178,10 +168,11 @@ class Quotas:
                 least = "at least " if other_gpus and (limit.prices is not None or limit.class_name) else ""
                 needs = f"a replica needs {least}{limit.told(more)}"
                 where = f" ({limit.where})" if limit.where else ""
-                return Refusal(
+                return Obstacle(
                     f"quota {which} of namespace {namespace}{where}: {limit.told_used(used)} used, {needs}",
                     f"refused by quota {which} ({limit.told_used(used)} used, {needs})",
-                    f"raise {limit.name}",
+                    near=REFUSED,
+                    step=f"raise {limit.name}",
                 )
         return None
 

@@ -5,9 +5,10 @@ Reasons are worked out when somebody asks for them: of a large fleet there are m
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.wording import listing, shown
@@ -15,29 +16,23 @@ from inferfleet.fleet.decisions import Reason, RunnerUp
 from inferfleet.fleet.lock.capacity import FILE
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.space import More
-from inferfleet.fleet.placement.suitability import Objection, Suitability, short_of, strongest, too_few_nodes
+from inferfleet.fleet.placement.space import RoleReplicas
+from inferfleet.fleet.placement.suitability import (
+    FULL,
+    UNSUITABLE,
+    Obstacle,
+    Suitability,
+    short_of,
+    strongest,
+    too_few_nodes,
+)
 from inferfleet.fleet.placement.terms import first_pool
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.selectors.devices import FALSE
 from inferfleet.fleet.shapes import PoolKey, counted, fit
 from inferfleet.fleet.spot import Spot
 
-# How near a reason is: a pool does not suit, a quota or spread refuses it, or room alone is missing; 0 for a
-# whole cluster.
-_CLASS, _POLICY, ROOM = 1, 2, 3
-
-
-class Against(NamedTuple):
-    """What a pool has against a role: the texts of a Reason, how near it is, and what to do about it."""
-
-    why: str
-    short: str
-    near: int
-    step: str = ""
-
-
-_HAS_ROOM = Against("has room", "have room", ROOM)
+_HAS_SPACE = Obstacle("has room", "have room", near=FULL)
 
 
 class Why:
@@ -56,8 +51,8 @@ class Why:
         roles = roles_of(self._documents.deployments[deployment])
         found: list[Reason] = []
         for cluster, document in sorted(self._documents.clusters.items()):
-            if objections := self._suitability.cluster_objections(deployment, cluster):
-                found.append(self._of_cluster(deployment, cluster, objections))
+            if obstacles := self._suitability.cluster_obstacles(deployment, cluster):
+                found.append(self._of_cluster(deployment, cluster, obstacles))
                 continue
             pools = [pool.name for pool in document.spec.node_pools]
             against = {
@@ -67,20 +62,20 @@ class Why:
             }
             if len(roles) > 1 and self._not_together(deployment, cluster, pools, roles, against):
                 why = self._why_not_together(deployment, cluster)
-                found.append(Reason(cluster, "", why, "without room for all roles together", ROOM + 1))
+                found.append(Reason(cluster, "", why, "without room for all roles together", FULL + 1))
             lacking, near = _hardest(roles, pools, against)
             found += [
-                Reason(cluster, pool, *_told({role: against[pool, role] for role in roles}, lacking, near))
+                _reason(cluster, pool, _told({role: against[pool, role] for role in roles}, lacking, near))
                 for pool in pools
             ]
         return tuple(sorted(found))
 
-    def _of_cluster(self, deployment: str, cluster: str, objections: list[Objection]) -> Reason:
+    def _of_cluster(self, deployment: str, cluster: str, obstacles: list[Obstacle]) -> Reason:
         """Return why a whole cluster takes no replicas, and where that is its state alone, what it has."""
-        document, objection = self._documents.clusters[cluster], strongest(objections) or objections[0]
-        state = objection.why
-        if len(objections) > 1 or state not in ("cordoned", "drained"):
-            return Reason(cluster, "", objection.why, objection.short or objection.why)
+        document, obstacle = self._documents.clusters[cluster], strongest(obstacles) or obstacles[0]
+        state = obstacle.why
+        if len(obstacles) > 1 or state not in ("cordoned", "drained"):
+            return Reason(cluster, "", obstacle.why, obstacle.summary)
         by_role = [
             {
                 pool.name: pool.size
@@ -115,20 +110,16 @@ class Why:
             for spot in self._ledger.replicas(deployment)
         )
 
-    def _against(self, deployment: str, role: str, pool: PoolKey) -> Against | None:
-        objection = strongest(self._suitability.by_pool(deployment, role, pool))
-        if objection is None:
-            refused = self._candidates.refused(deployment, role, self._ledger.rooms.by_key[pool])
-            if refused:
-                return Against(refused.why, refused.short, _POLICY, refused.step)
-            return self._no_room(deployment, role, pool)
-        if objection.why == FALSE and (unmet := self._suitability.unmet(deployment, role, pool)):
-            values = f", where {unmet.values}" if unmet.values else ""
-            told = unmet.values or shown(unmet.condition, 50)
-            return Against(
-                f"{FALSE}: {shown(unmet.condition, 120)}{values}", f"fail nodeSelector ({told})", _CLASS
-            )
-        return Against(objection.why, objection.short or objection.why, _CLASS)
+    def _against(self, deployment: str, role: str, pool: PoolKey) -> Obstacle | None:
+        obstacle = strongest(self._suitability.by_pool(deployment, role, pool))
+        if obstacle is None:
+            refused = self._candidates.refused(deployment, role, self._ledger.spaces.by_key[pool])
+            return refused or self._no_space(deployment, role, pool)
+        if obstacle.why == FALSE and (false := self._suitability.false_condition(deployment, role, pool)):
+            values = f", where {false.values}" if false.values else ""
+            told = false.values or shown(false.condition, 50)
+            return Obstacle(f"{FALSE}: {shown(false.condition, 120)}{values}", f"fail nodeSelector ({told})")
+        return obstacle
 
     def _not_together(
         self,
@@ -136,41 +127,43 @@ class Why:
         cluster: str,
         pools: list[str],
         roles: tuple[str, ...],
-        against: Mapping[tuple[str, str], Against | None],
+        against: Mapping[tuple[str, str], Obstacle | None],
     ) -> bool:
         if not all(any(against[pool, role] is None for pool in pools) for role in roles):
             return False
         wanted = self._candidates.wanted(deployment)
-        rooms = self._ledger.rooms.on_cluster.get(cluster, [])
-        return all(self._candidates.on_pool(wanted, room) is None for room in rooms)
+        spaces = self._ledger.spaces.on_cluster.get(cluster, [])
+        return all(self._candidates.on_pool(wanted, space) is None for space in spaces)
 
-    def _no_room(self, deployment: str, role: str, pool: PoolKey) -> Against | None:
+    def _no_space(self, deployment: str, role: str, pool: PoolKey) -> Obstacle | None:
         """Return why one more replica's role does not fit on the pool, or None when it does."""
-        room = self._ledger.rooms.by_key[pool]
+        space = self._ledger.spaces.by_key[pool]
         demand = self._ledger.demands.of(deployment, role, pool)
-        more = More((deployment, role), demand, 1)
-        if room.fits(more):
+        more = RoleReplicas((deployment, role), demand, 1)
+        if space.fits(more):
             return None
-        nodes = sum(room.free.values())
+        nodes = sum(space.free.values())
         if not nodes:
-            return Against("has no nodes", "have no nodes", ROOM)
-        if not room.holds:
+            return Obstacle("has no nodes", "have no nodes", near=FULL)
+        if not space.holds:
             why = f"its {nodes} nodes have no room even for the replicas that are there"
-            return Against(why, "overfull", ROOM)
-        if (shortage := self._ledger.shortage(pool)) and self._ledger.fits_but_for_held_back(pool, more):
-            none = not any(fit(state, demand.pod) for state in room.free)
-            full = f" and the rest full: {short_of(list(room.free), demand)}" if none else ""
+            return Obstacle(why, "overfull", near=FULL)
+        if (shortage := self._ledger.shortage(pool)) and self._ledger.fits_without_deductions(pool, more):
+            none = not any(fit(state, demand.pod) for state in space.free)
+            full = f" and the rest full: {short_of(list(space.free), demand)}" if none else ""
             step = (
                 shortage.step
                 and f"{shortage.step} on pool {'/'.join(pool)}, then run inferfleet capacity --write"
             )
-            return Against(f"{shortage} ({FILE}, {shortage.day}){full}", shortage.short, ROOM, step)
-        if demand.gang > 1 and (few := too_few_nodes(room.free, room.size, demand)):
-            return Against(few, f"lack room for workers of {demand.gang} pods", ROOM)
-        if not any(fit(state, demand.pod) for state in room.free):
+            return Obstacle(
+                f"{shortage} ({FILE}, {shortage.day}){full}", shortage.short, near=FULL, step=step
+            )
+        if demand.gang > 1 and (few := too_few_nodes(space.free, space.size, demand)):
+            return Obstacle(few, f"lack room for workers of {demand.gang} pods", near=FULL)
+        if not any(fit(state, demand.pod) for state in space.free):
             kept = kept_free(self._ledger, pool)
             full = f"{nodes} of {nodes} nodes full{' with ' if kept else ''}{kept}"
-            return Against(f"{full}: {short_of(list(room.free), demand)}", "full", ROOM)
+            return Obstacle(f"{full}: {short_of(list(space.free), demand)}", "full", near=FULL)
         spots = self._ledger.on_pool(pool)
         there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
         spare = (0 if there else demand.spare) + demand.pods * (demand.sets - 1)
@@ -179,38 +172,42 @@ class Why:
         alone = ", each of a worker on a node of its own" if demand.gang > 1 else ""
         # Of a worker a node takes one pod at most, and it has as many workers as come together.
         most = pods // demand.gang
-        places = sum(min(fit(state, demand.pod), most) * count for state, count in room.free.items())
+        places = sum(min(fit(state, demand.pod), most) * count for state, count in space.free.items())
         why = f"room for {places} of the {pods} pods{parts}{alone}"
         if places >= pods:
             why = f"no way to put the {pods} pods{parts} on what its nodes have free{alone}"
-        return Against(why, "have room for a part of a replica", ROOM)
+        return Obstacle(why, "have room for a part of a replica", near=FULL)
 
 
 def _hardest(
-    roles: tuple[str, ...], pools: list[str], against: Mapping[tuple[str, str], Against | None]
+    roles: tuple[str, ...], pools: list[str], against: Mapping[tuple[str, str], Obstacle | None]
 ) -> tuple[str, int]:
     """Return the role that a cluster is farthest from taking, and how near the nearest pool is to it."""
 
     def nearest(role: str) -> int:
         of_pools = [against[pool, role] for pool in pools]
-        return max((ROOM + 1 if one is None else one.near for one in of_pools), default=0)
+        return max((FULL + 1 if one is None else one.near for one in of_pools), default=0)
 
     return min(((role, nearest(role)) for role in roles), key=lambda role: role[1])
 
 
-def _told(by_role: Mapping[str, Against | None], lacking: str, near: int) -> Against:
+def _told(by_role: Mapping[str, Obstacle | None], lacking: str, near: int) -> Obstacle:
     """Return what a pool has against the roles of a replica, in short against the one that is `lacking`.
 
     Where it suits some of them, it is not told that it does not suit the others, unless no pool of the
     cluster suits the one that is lacking.
     """
-    of = {role: against or _HAS_ROOM for role, against in by_role.items()}
+    of = {role: against or _HAS_SPACE for role, against in by_role.items()}
     if len(set(of.values())) == 1:
         return of[lacking]
-    unsuited = lacking if near <= _CLASS else ""
-    told = [role for role, against in of.items() if against.near > _CLASS or role == unsuited] or list(of)
+    unsuited = lacking if near <= UNSUITABLE else ""
+    told = [role for role, against in of.items() if against.near > UNSUITABLE or role == unsuited] or list(of)
     why = "; ".join(f"{role}: {of[role].why}" for role in told)
-    return of[lacking]._replace(why=why, short=f"{of[lacking].short} for role {lacking}")
+    return replace(of[lacking], why=why, short=f"{of[lacking].summary} for role {lacking}")
+
+
+def _reason(cluster: str, pool: str, obstacle: Obstacle) -> Reason:
+    return Reason(cluster, pool, obstacle.why, obstacle.summary, obstacle.near, obstacle.step)
 
 
 def listed(reasons: Iterable[Reason]) -> str:
@@ -308,8 +305,8 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
         why = self._why(spot, other) if other else ""
         self._ledger.add(spot, 1)
         for _, pool in spot.pools:
-            if room := self._ledger.rooms.by_key.get((spot.cluster, pool)):
-                room.forget()  # packed from the beginning, as after the last step of the plan
+            if space := self._ledger.spaces.by_key.get((spot.cluster, pool)):
+                space.forget()  # packed from the beginning, as after the last step of the plan
         return RunnerUp(other, why) if other else None
 
     def __iter__(self) -> Iterator[Spot]:
@@ -341,8 +338,12 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
 
     def _offers(self, spot: Spot) -> list[int]:
         """Return the places of a spot's nodes in the order of prices, by role."""
-        wanted, pools, rooms = self._candidates.wanted(spot.deployment), dict(spot.pools), self._ledger.rooms
+        wanted, pools, spaces = (
+            self._candidates.wanted(spot.deployment),
+            dict(spot.pools),
+            self._ledger.spaces,
+        )
         names = {
-            role: rooms.by_key[spot.cluster, pools[role]].offer for role in wanted.roles if role in pools
+            role: spaces.by_key[spot.cluster, pools[role]].offer for role in wanted.roles if role in pools
         }
-        return [wanted.offers[role].get(name, len(rooms.of_offer)) for role, name in names.items()]
+        return [wanted.offers[role].get(name, len(spaces.of_offer)) for role, name in names.items()]

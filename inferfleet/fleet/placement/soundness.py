@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
@@ -214,22 +213,22 @@ def _selector(documents: Documents, key: str, selectors: Selectors, selected: _S
         path = path_of_selector(document, role)
         try:
             selectors.check(selector.cel)
-            objections = {
-                name: selectors.objection(selector.cel, documents.classes[name])
+            mismatches = {
+                name: selectors.mismatch(selector.cel, documents.classes[name])
                 for name in selected.by(document.spec.cluster_selector)[1]
             }
         except InvalidSelector as invalid:
             yield _invalid(documents, key, path, selector.cel, invalid)
             continue
-        nowhere = bool(objections) and all(objections.values())
+        nowhere = bool(mismatches) and all(mismatches.values())
         if mistyped := selectors.mistyped(
-            selector.cel, map(documents.classes.__getitem__, sorted(objections))
+            selector.cel, map(documents.classes.__getitem__, sorted(mismatches))
         ):
             problem = _invalid(documents, key, path, selector.cel, mistyped)
             yield problem if nowhere else replace(problem, severity="warning")
             continue
         if nowhere:
-            why = "; ".join(f"{name}: {objection}" for name, objection in sorted(objections.items()))
+            why = "; ".join(f"{name}: {mismatch}" for name, mismatch in sorted(mismatches.items()))
             what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"
             next_step = "Change it; `inferfleet classes` shows the attributes and capacity of each class"
             yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
@@ -260,7 +259,7 @@ class Impossible:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._known: dict[tuple[object, ...], tuple[_Unmet, ...]] = {}
+        self._known: dict[tuple[object, ...], tuple[Problem, ...]] = {}
 
     def of(self, key: str) -> Iterator[Problem]:
         """Yield an error for each field of a deployment's policy that no pool of its clusters meets."""
@@ -271,31 +270,26 @@ class Impossible:
         over = spec.spread.over if spec.spread else None
         asked = str(spec.cluster_selector), str(spec.pool_selector), models, over
         if asked not in self._known:
-            self._known[asked] = tuple(_unmet(self._documents, spec))
-        for unmet in self._known[asked]:
-            yield Problem(*unmet, kind="ModelDeployment", key=key)
+            self._known[asked] = tuple(_impossible(self._documents, spec))
+        for problem in self._known[asked]:
+            yield replace(problem, key=key)
 
 
-class _Unmet(NamedTuple):
-    what: str
-    next_step: str
-    path: str
-
-
-def _unmet(documents: Documents, spec: ModelDeploymentSpec) -> Iterator[_Unmet]:
+def _impossible(documents: Documents, spec: ModelDeploymentSpec) -> Iterator[Problem]:
     pools = _selected_pools(documents, spec.cluster_selector)
     if not pools:
         return
     if spec.spread and not pools & domains(documents, spec.spread.over).keys():
         over = spec.spread.over
         what = over if over in _DOMAIN_STEPS else f"label {over}"
-        yield _Unmet(
+        yield Problem(
             f"spread.over is {over}, and no pool of the clusters that clusterSelector matches has a {what} "
             "that is known",
             _DOMAIN_STEPS.get(
                 over, f"Use cluster, region, zone or a label that clusters have ({_label_names(documents)})"
             ),
             "spec.spread.over",
+            kind="ModelDeployment",
         )
     chosen = [
         pool
@@ -305,18 +299,20 @@ def _unmet(documents: Documents, spec: ModelDeploymentSpec) -> Iterator[_Unmet]:
     ]
     if not any(spec.pool_selector.matches(pool.node_labels) for pool in chosen):
         labels = {f"{label}={value}" for pool in chosen for label, value in pool.node_labels.items()}
-        yield _Unmet(
+        yield Problem(
             f"poolSelector {spec.pool_selector} matches no pool of the clusters that clusterSelector matches",
             f"Use labels that their pools have ({listing(sorted(labels)) or 'there are none'})",
             "spec.poolSelector",
+            kind="ModelDeployment",
         )
     models = {pool.capacity.model for pool in chosen}
     if "capacity_models" in spec.model_fields_set and models.isdisjoint(spec.capacity_models):
-        yield _Unmet(
+        yield Problem(
             f"capacityModels allow {listing(spec.capacity_models)}, and the pools of the clusters that "
             f"clusterSelector matches are {listing(sorted(models))}",
             "Add one of these, or a pool with such a capacity.model",
             "spec.capacityModels",
+            kind="ModelDeployment",
         )
 
 

@@ -16,14 +16,14 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.demands import Demand, RoleKey
-from inferfleet.fleet.lock.capacity import FILE, Beside, Seen
+from inferfleet.fleet.lock.capacity import FILE, Amounts, Observation
 from inferfleet.fleet.placement import packing
 from inferfleet.fleet.placement.packing import Filled, Free, Gang, Packing, no_more
 from inferfleet.fleet.placement.prices import offer
 from inferfleet.fleet.shapes import Node, Pod, PoolKey, cores, counted, fit, gib, gpus, node
 
 
-class More(NamedTuple):
+class RoleReplicas(NamedTuple):
     """Replicas of a role to be added to a pool."""
 
     role: RoleKey
@@ -31,7 +31,7 @@ class More(NamedTuple):
     replicas: int
 
 
-class Room:
+class Space:
     """The pods on one pool: how many replicas of which roles, and how they fill its nodes.
 
     `number` orders pools by cluster and name, `offer` is the class and how its nodes are bought.
@@ -117,7 +117,7 @@ class Room:
         """Return how the pool is filled now."""
         return Filled(self._free, self._left, self.certain, self._most, self._total, tuple(self._refused))
 
-    def add(self, more: More, back: Filled | None = None) -> None:
+    def add(self, more: RoleReplicas, back: Filled | None = None) -> None:
         """Count more replicas of a role, or fewer with a negative number, whether they fit or not.
 
         With `back`, they undo the last ones: the pool is filled as it was before these.
@@ -139,20 +139,20 @@ class Room:
             self._free, self._left, self.certain, self._most, self._total, refused = back
             self._refused = [*refused]
 
-    def fits(self, *added: More) -> bool:
+    def fits(self, *added: RoleReplicas) -> bool:
         """Return whether more replicas of these roles fit together."""
         if len(added) == 1 and self._fits_as_it_is(added[0]):
             return True
         return self.with_more(added) is not None
 
-    def _fits_as_it_is(self, more: More) -> bool:
+    def _fits_as_it_is(self, more: RoleReplicas) -> bool:
         """Return whether a single pod fits, with a quick answer; more of them are for a longer look."""
         role, demand, replicas = more
         if self._workers(role, demand, replicas) > 1 or demand.gang > 1 or not self.holds:
             return False
         return bool(fit(self._most, demand.pod)) and any(fit(state, demand.pod) for state in self.free)
 
-    def with_more(self, added: tuple[More, ...]) -> Free | None:
+    def with_more(self, added: tuple[RoleReplicas, ...]) -> Free | None:
         """Return how the nodes are filled with more replicas; None if not every pod has a node then."""
         if not self.holds or not self.size:
             return None
@@ -173,7 +173,7 @@ class Room:
             self._refused.append(alike)
         return free
 
-    def _alike(self, added: tuple[More, ...]) -> tuple[Pod, int] | None:
+    def _alike(self, added: tuple[RoleReplicas, ...]) -> tuple[Pod, int] | None:
         """Return the pod and how many of it are added, if each is a worker by itself."""
         if len(added) > 1 or added[0].demand.gang > 1:
             return None
@@ -187,7 +187,7 @@ class Room:
         self._count(role, demand, there - 1, there)
         return holds
 
-    def _filled(self, added: tuple[More, ...]) -> Free | None:
+    def _filled(self, added: tuple[RoleReplicas, ...]) -> Free | None:
         free = dict(self.free)
         for role, demand, replicas in added:
             workers = self._workers(role, demand, replicas)
@@ -203,7 +203,7 @@ class Room:
                     return None
         return free
 
-    def _packed_anew(self, added: tuple[More, ...]) -> Free | None:
+    def _packed_anew(self, added: tuple[RoleReplicas, ...]) -> Free | None:
         if any(not fit(self.node, pod) for more in added for pod in more.demand.shapes):
             return None
         singles, gangs = Counter(self._singles), dict(self._gangs)
@@ -241,16 +241,16 @@ class Room:
             self._gangs[role] = _gang(demand, counts[1]).within(self.node)
 
 
-class Rooms:
+class Spaces:
     """All pools that have nodes of a known size, and an index of them by offer and level of a node."""
 
     def __init__(self, documents: Documents, clusters: Iterable[str]) -> None:
         nodes = {name: node(document) for name, document in documents.classes.items()}
-        self.all: list[Room] = []
-        self.by_key: dict[PoolKey, Room] = {}
+        self.all: list[Space] = []
+        self.by_key: dict[PoolKey, Space] = {}
         self.models: dict[PoolKey, str] = {}  # how nodes are bought
-        self.on_cluster: dict[str, list[Room]] = {}
-        self.of_offer: dict[str, list[Room]] = {}
+        self.on_cluster: dict[str, list[Space]] = {}
+        self.of_offer: dict[str, list[Space]] = {}
         self._index: dict[str, dict[int, list[int]]] = {}
         self._stale: set[int] = set()
         self.changes = 0  # how often pools grew, or were packed anew
@@ -258,19 +258,19 @@ class Rooms:
             for pool in sorted(documents.clusters[name].spec.node_pools, key=attrgetter("name")):
                 if empty := nodes[pool.class_name]:
                     bought = offer(pool, documents.classes[pool.class_name])
-                    room = Room((name, pool.name), len(self.all), bought, empty, pool.size)
-                    self.models[room.key] = pool.capacity.model
-                    self.all.append(room)
-                    self.by_key[room.key] = room
-                    self.on_cluster.setdefault(name, []).append(room)
-                    self.of_offer.setdefault(bought, []).append(room)
-                    self._stale.add(room.number)
+                    space = Space((name, pool.name), len(self.all), bought, empty, pool.size)
+                    self.models[space.key] = pool.capacity.model
+                    self.all.append(space)
+                    self.by_key[space.key] = space
+                    self.on_cluster.setdefault(name, []).append(space)
+                    self.of_offer.setdefault(bought, []).append(space)
+                    self._stale.add(space.number)
 
-    def add(self, pool: PoolKey, more: More, back: Filled | None = None) -> None:
+    def add(self, pool: PoolKey, more: RoleReplicas, back: Filled | None = None) -> None:
         """Count more replicas of a role on a pool, or fewer. With `back`, they undo the last ones."""
-        room = self.by_key[pool]
-        room.add(more, back)
-        self._stale.add(room.number)
+        space = self.by_key[pool]
+        space.add(more, back)
+        self._stale.add(space.number)
 
     def grow(self, pool: PoolKey, nodes: int) -> None:
         """Give a pool more nodes, or take some with a negative number."""
@@ -280,12 +280,12 @@ class Rooms:
 
     def pack_anew(self) -> None:
         """Let every pool be packed from the beginning, whatever was added in which order."""
-        for room in self.all:
-            room.forget()
-            self._stale.add(room.number)
+        for space in self.all:
+            space.forget()
+            self._stale.add(space.number)
         self.changes += 1
 
-    def with_free(self, bought: str, asked: int) -> Iterator[Room]:
+    def with_free(self, bought: str, asked: int) -> Iterator[Space]:
         """Yield pools of an offer with a node that has so much free, those with the least first."""
         self._refresh()
         by_level = self._index.get(bought, {})
@@ -294,18 +294,18 @@ class Rooms:
 
     def _refresh(self) -> None:
         for number in self._stale:
-            room = self.all[number]
-            free = room.free if room.holds else {}
-            now = frozenset(room.node.level(state) for state in free if state.gpus or not room.node.gpus)
-            by_level = self._index.setdefault(room.offer, {})
-            for gone in room.shown - now:
+            space = self.all[number]
+            free = space.free if space.holds else {}
+            now = frozenset(space.node.level(state) for state in free if state.gpus or not space.node.gpus)
+            by_level = self._index.setdefault(space.offer, {})
+            for gone in space.shown - now:
                 numbers = by_level[gone]
                 del numbers[bisect_left(numbers, number)]
                 if not numbers:
                     del by_level[gone]
-            for new in now - room.shown:
+            for new in now - space.shown:
                 insort(by_level.setdefault(new, []), number)
-            room.shown = now
+            space.shown = now
         self._stale.clear()
 
 
@@ -320,32 +320,32 @@ def _gang(demand: Demand, workers: int) -> Gang:
 # from the replicas that stand, not from those that left, so the next plan holds back the same.
 
 
-class HeldBack:
-    """What keeps new replicas away from pools, and how much of it is put there already."""
+class Deductions:
+    """What is deducted from pools before new replicas come, and how much of it is put there already."""
 
-    def __init__(self, documents: Documents, seen: Mapping[PoolKey, Seen]) -> None:
+    def __init__(self, documents: Documents, seen: Mapping[PoolKey, Observation]) -> None:
         self._pools = {key: (pool, seen[key]) for key, pool in pools_of(documents) if key in seen}
-        self._there: dict[PoolKey, list[More]] = {}
+        self._put_there: dict[PoolKey, list[RoleReplicas]] = {}
         self._complete: set[PoolKey] = set()
 
-    def put_onto(self, rooms: Rooms, pools: Iterable[PoolKey] | None = None) -> None:
-        """Put onto pools, without a choice onto all, as much as they have room for beside their replicas."""
+    def put_onto(self, spaces: Spaces, pools: Iterable[PoolKey] | None = None) -> None:
+        """Put onto pools, without a choice onto all, as much as they have space for beside their replicas."""
         for key in self._pools if pools is None else pools:
-            if key in self._pools and key in rooms.by_key and key not in self._complete:
-                self._put(rooms, key)
+            if key in self._pools and key in spaces.by_key and key not in self._complete:
+                self._put(spaces, key)
 
-    def _put(self, rooms: Rooms, key: PoolKey) -> None:
-        for more in self._there.pop(key, ()):
-            rooms.add(key, more._replace(replicas=-more.replicas))
-        room, (pool, one) = rooms.by_key[key], self._pools[key]
-        room.forget()
-        held, there = list(_held(pool, one, room.node, room.size)), []
-        for each in held:
-            if number := each.fitting(room):
-                there.append(each.more(number))
-                rooms.add(key, there[-1])
-        self._there[key] = there
-        if there == [each.more(each.most) for each in held]:
+    def _put(self, spaces: Spaces, key: PoolKey) -> None:
+        for earlier in self._put_there.pop(key, ()):
+            spaces.add(key, earlier._replace(replicas=-earlier.replicas))
+        space, (pool, observation) = spaces.by_key[key], self._pools[key]
+        space.forget()
+        deductions, put = list(_deductions(pool, observation, space.node, space.size)), []
+        for deduction in deductions:
+            if number := deduction.fitting(space):
+                put.append(deduction.replicas(number))
+                spaces.add(key, put[-1])
+        self._put_there[key] = put
+        if put == [deduction.replicas(deduction.most) for deduction in deductions]:
             self._complete.add(key)
 
     def shortage(self, key: PoolKey, empty: Node) -> "Shortage | None":
@@ -353,79 +353,82 @@ class HeldBack:
         return shortage(*self._pools[key], empty) if key in self._pools else None
 
 
-class _Held(NamedTuple):
-    """Up to `most` pods as which something is held back. Those that are `apart` have a node each."""
+class _Deduction(NamedTuple):
+    """Up to `most` pods that stand for what is deducted. Those that are `apart` have a node each."""
 
     role: RoleKey
     pod: Pod
     most: int
     apart: bool = False
 
-    def more(self, number: int) -> More:
+    def replicas(self, number: int) -> RoleReplicas:
         """Return so many of the pods."""
         if self.apart:
-            return More(self.role, Demand(self.pod, number, 0, gang=number, follower=self.pod), 1)
-        return More(self.role, Demand(self.pod, 1, 0), number)
+            return RoleReplicas(self.role, Demand(self.pod, number, 0, gang=number, follower=self.pod), 1)
+        return RoleReplicas(self.role, Demand(self.pod, 1, 0), number)
 
-    def fitting(self, room: Room) -> int:
+    def fitting(self, space: Space) -> int:
         """Return how many of the pods have room."""
         low, high = 0, self.most
         while low < high:
             # All of them, nearly always.
             middle = high if high == self.most else (low + high + 1) // 2
-            low, high = (middle, high) if room.fits(self.more(middle)) else (low, middle - 1)
+            low, high = (middle, high) if space.fits(self.replicas(middle)) else (low, middle - 1)
         return low
 
 
-def _held(pool: NodePool, one: Seen, empty: Node, size: int) -> Iterator[_Held]:
-    """Yield what is held back: nodes and pods of others, large ones first, then what each node lacks."""
+def _deductions(pool: NodePool, observation: Observation, empty: Node, size: int) -> Iterator[_Deduction]:
+    """Yield what is deducted: nodes and pods of others, large ones first, then what each node lacks."""
     whole = Pod(empty.gpus, empty.cpu, empty.memory, empty.huge_2mi, empty.huge_1gi)
-    free_of_us = [whole if gpus >= empty.gpus else Pod(gpus, 0, 0) for gpus in one.held]
-    pods = Counter([whole] * _absent(pool, one) + free_of_us)
-    pods.update(Pod(min(gpus, empty.gpus), 0, 0) for gpus in one.foreign)
-    pods.update(Pod(0, *amounts) for amounts in taken(one, empty))
+    free_of_us = [whole if gpus >= empty.gpus else Pod(gpus, 0, 0) for gpus in observation.held]
+    pods = Counter([whole] * _absent(pool, observation) + free_of_us)
+    pods.update(Pod(min(gpus, empty.gpus), 0, 0) for gpus in observation.foreign)
+    pods.update(Pod(0, *amounts) for amounts in taken_by_others(observation, empty))
     for place, pod in enumerate(sorted(pods, reverse=True)):
-        yield _Held(("", f"held back {place}"), pod, pods[pod])
+        yield _Deduction(("", f"held back {place}"), pod, pods[pod])
     lacks = Pod(
         *(
             max(0, has - offered) if offered is not None else 0
-            for has, offered in ((empty.gpus, one.gpus), *_offered(one, empty))
+            for has, offered in ((empty.gpus, observation.gpus), *_offered(observation, empty))
         )
     )
-    left = size - _absent(pool, one) - len(one.held)
+    left = size - _absent(pool, observation) - len(observation.held)
     if any(lacks) and left > 0:
-        yield _Held(("", "lacking"), lacks, left, apart=True)
+        yield _Deduction(("", "lacking"), lacks, left, apart=True)
 
 
-def _absent(pool: NodePool, one: Seen) -> int:
+def _absent(pool: NodePool, observation: Observation) -> int:
     """Return how many nodes of the pool there cannot be."""
-    most = pool.size if one.most is None else one.most
-    return max(_missing(pool, one), pool.size - min(pool.size, most))
+    most = pool.size if observation.most is None else observation.most
+    return max(_missing(pool, observation), pool.size - min(pool.size, most))
 
 
-def _missing(pool: NodePool, one: Seen) -> int:
+def _missing(pool: NodePool, observation: Observation) -> int:
     """Return how many nodes the pool lacks of those that it should have had when it was seen.
 
     An autoscaler may still add those not there, an update those that documents ask for since then; and of a
     pool that became smaller, nodes that were there stay as far as they are declared.
     """
-    there = one.nodes + len(one.held)
-    return 0 if pool.autoscaled else min(one.missing, max(0, pool.size - there))
+    there = observation.nodes + len(observation.held)
+    return 0 if pool.autoscaled else min(observation.missing, max(0, pool.size - there))
 
 
-def _offered(one: Seen, empty: Node) -> tuple[tuple[int, int | None], tuple[int, int | None]]:
-    """Return cores and memory of a node by its class, and the least that DaemonSets leave of one."""
+def _offered(observation: Observation, empty: Node) -> tuple[tuple[int, int | None], tuple[int, int | None]]:
+    """Return cores and memory of a node by its class, and the least that DaemonSets leave of observation."""
     return (
-        (empty.cpu, None if one.cpu is None else one.cpu - one.daemons.cpu),
-        (empty.memory, None if one.memory is None else one.memory - one.daemons.memory),
+        (empty.cpu, None if observation.cpu is None else observation.cpu - observation.daemons.cpu),
+        (
+            empty.memory,
+            None if observation.memory is None else observation.memory - observation.daemons.memory,
+        ),
     )
 
 
-def taken(one: Seen, empty: Node) -> Iterator[Beside]:
+def taken_by_others(observation: Observation, empty: Node) -> Iterator[Amounts]:
     """Yield what other pods take of what the class of a node says, for each node where they take any."""
-    spare = [max(0, (offered or 0) - has) for has, offered in _offered(one, empty)]
-    for each in one.others:
-        amounts = Beside(
+    spare = [max(0, (offered or 0) - has) for has, offered in _offered(observation, empty)]
+    for each in observation.others:
+        amounts = Amounts(
             min(empty.cpu, max(0, each.cpu - spare[0])), min(empty.memory, max(0, each.memory - spare[1]))
         )
         if any(amounts):
@@ -445,8 +448,8 @@ class Shortage(NamedTuple):
     held: int
     missing: int
     gpus: int
-    take: tuple[Beside, ...]
-    daemons: Beside
+    take: tuple[Amounts, ...]
+    daemons: Amounts
     most: int | None
 
     def __str__(self) -> str:
@@ -477,7 +480,7 @@ class Shortage(NamedTuple):
         if self.gpus:
             yield f"{gpus(self.gpus)} held by pods of others", "GPUs held by pods of others"
         if self.take:
-            most = Beside(*map(max, *self.take)) if len(self.take) > 1 else self.take[0]
+            most = Amounts(*map(max, *self.take)) if len(self.take) > 1 else self.take[0]
             on = f"on {counted(len(self.take), 'node')}"
             yield f"up to {amount(most)} taken by other pods {on}", "nodes with other pods"
         if any(self.daemons):
@@ -489,24 +492,26 @@ class Shortage(NamedTuple):
             )
 
 
-def shortage(pool: NodePool, one: Seen, empty: Node) -> Shortage | None:
+def shortage(pool: NodePool, observation: Observation, empty: Node) -> Shortage | None:
     """Return what a pool has less than its document and class say, None where nothing is."""
     # What nodes offer less than their class says is another matter, and told by itself.
-    lacks = [max(0, has - offered) if offered is not None else 0 for has, offered in _offered(one, empty)]
+    lacks = [
+        max(0, has - offered) if offered is not None else 0 for has, offered in _offered(observation, empty)
+    ]
     found = Shortage(
-        one.day,
+        observation.day,
         pool.size,
-        len(one.held),
-        _missing(pool, one),
-        sum(one.foreign),
-        tuple(taken(one, empty)),
-        Beside(min(one.daemons.cpu, lacks[0]), min(one.daemons.memory, lacks[1])),
-        one.most if one.most is not None and one.most < pool.size else None,
+        len(observation.held),
+        _missing(pool, observation),
+        sum(observation.foreign),
+        tuple(taken_by_others(observation, empty)),
+        Amounts(min(observation.daemons.cpu, lacks[0]), min(observation.daemons.memory, lacks[1])),
+        observation.most if observation.most is not None and observation.most < pool.size else None,
     )
     return found if str(found) else None
 
 
-def amount(beside: Beside) -> str:
+def amount(beside: Amounts) -> str:
     """Return in words: `1.5 cores and 3Gi`."""
     parts = [f"{cores(beside.cpu)} cores" if beside.cpu else "", gib(beside.memory) if beside.memory else ""]
     return " and ".join(filter(None, parts))
@@ -522,28 +527,28 @@ def pools_of(documents: Documents) -> Iterator[tuple[PoolKey, NodePool]]:
 # What is said of it.
 
 
-def remarks(documents: Documents, seen: Mapping[PoolKey, Seen]) -> Iterator[Problem]:
+def shortage_problems(documents: Documents, seen: Mapping[PoolKey, Observation]) -> Iterator[Problem]:
     """Yield notices of pools that have less room than their documents say, and warnings of nodes that are
     not what their class says.
     """
     for key, pool in pools_of(documents):
-        one, empty = seen.get(key), node(documents.classes[pool.class_name])
-        if one is None or empty is None:
+        observation, empty = seen.get(key), node(documents.classes[pool.class_name])
+        if observation is None or empty is None:
             continue
         name = "/".join(key)
-        if less := shortage(pool, one, empty):
-            what = f"new replicas have less room on pool {name}, seen on {one.day}: {less}"
-            yield _remark(key, what, "Run inferfleet capacity --write when that has changed", "notice")
+        if less := shortage(pool, observation, empty):
+            what = f"new replicas have less room on pool {name}, seen on {observation.day}: {less}"
+            yield _at_pool(key, what, "Run inferfleet capacity --write when that has changed", "notice")
         for has, wanted, unit in (
-            (one.gpus, empty.gpus, "GPUs"),
-            (one.cpu and one.cpu / 1000, empty.cpu / 1000, "cores"),
-            (one.memory and one.memory / 2**30, empty.memory / 2**30, "GiB"),
+            (observation.gpus, empty.gpus, "GPUs"),
+            (observation.cpu and observation.cpu / 1000, empty.cpu / 1000, "cores"),
+            (observation.memory and observation.memory / 2**30, empty.memory / 2**30, "GiB"),
         ):
             if has is not None and has < wanted:
                 what = f"nodes of pool {name} offer {has:,.10g} {unit}, and class {pool.class_name} says"
                 step = f"Correct the class, or the pool's className; {FILE} counts meanwhile"
-                yield _remark(key, f"{what} {wanted:,.10g}", step, "warning")
+                yield _at_pool(key, f"{what} {wanted:,.10g}", step, "warning")
 
 
-def _remark(key: PoolKey, what: str, step: str, severity: Literal["notice", "warning"]) -> Problem:
+def _at_pool(key: PoolKey, what: str, step: str, severity: Literal["notice", "warning"]) -> Problem:
     return Problem(what, step, "spec.nodePools", kind="InferenceCluster", key=key[0], severity=severity)

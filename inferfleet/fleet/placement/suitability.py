@@ -1,9 +1,8 @@
 """Which clusters and pools suit a deployment, and why the others do not, before free space is counted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import Taint, Toleration
@@ -14,7 +13,7 @@ from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.work import take
 from inferfleet.fleet.demands import Demand, Demands, Share
 from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
-from inferfleet.fleet.selectors.devices import Selectors, Unmet
+from inferfleet.fleet.selectors.devices import FalseCondition, Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 from inferfleet.fleet.shapes import (
     HUGE_PAGES,
@@ -36,22 +35,41 @@ from inferfleet.fleet.spot import Spot
 
 
 class Consequence(IntEnum):
-    """What an objection does to replicas, like the effect of a taint. None of them takes new replicas."""
+    """What an obstacle does to replicas, like the effect of a taint. None of them lets new replicas come."""
 
     CORDON = 1  # replicas that are there stay
     EVICT = 2  # they move away if there is room elsewhere
     IMPOSSIBLE = 3  # they cannot run there: they move away, and if they cannot, that is an error
 
 
-@dataclass(frozen=True)
-class Objection:
-    """Why a cluster or pool does not take replicas of a deployment."""
+# How near a pool is to taking a replica that something keeps from it: it does not suit, a quota or spread
+# refuses it, or free space alone is missing; 0 for a whole cluster.
+UNSUITABLE, REFUSED, FULL = 1, 2, 3
 
-    consequence: Consequence
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why a cluster or pool takes no more replicas of a deployment.
+
+    Two obstacles are equal that say the same and are as near.
+    """
+
     why: str
-    pool: str = ""  # "" when the whole cluster objects
-    final: bool = False  # whether the sizes of nodes and pods do not matter any more
-    short: str = ""  # said of several clusters or pools, where that differs
+    """Said of one pool: `has 4 GPUs per node, needs 8`."""
+    short: str = ""
+    """Said of several clusters or pools: `have 4 GPUs per node (8 wanted)`; empty where `why` will do."""
+    consequence: Consequence = field(default=Consequence.CORDON, compare=False)
+    """What it does to replicas that are there."""
+    near: int = UNSUITABLE
+    step: str = ""
+    """What would take it away without more nodes. Empty where that is not one thing."""
+    final: bool = field(default=False, compare=False)
+    """Whether the sizes of nodes and pods do not matter any more."""
+
+    @property
+    def summary(self) -> str:
+        """Return what is said of several clusters or pools."""
+        return self.short or self.why
 
 
 # What a deployment asks of a whole cluster: its selector, its tolerations, and images of engines.
@@ -60,7 +78,7 @@ _NO_IMAGES = Images()
 
 
 class Suitability:
-    """Objections by what is asked of clusters, and by role and class, each worked out once per plan."""
+    """Obstacles by what is asked of clusters, and by role and class, each worked out once per plan."""
 
     def __init__(self, documents: Documents, selectors: Selectors, demands: Demands) -> None:
         self._documents = documents
@@ -72,10 +90,10 @@ class Suitability:
             for name, cluster in documents.clusters.items()
             for pool in cluster.spec.node_pools
         }
-        self._by_class: dict[tuple[str, str, str], list[Objection]] = {}
+        self._by_class: dict[tuple[str, str, str], list[Obstacle]] = {}
         self._by_selector: dict[_Asked, frozenset[str]] = {}
         self._asked_of: dict[str, _Asked] = {}
-        self._by_cluster: dict[tuple[_Asked, str], tuple[Objection, ...]] = {}
+        self._by_cluster: dict[tuple[_Asked, str], tuple[Obstacle, ...]] = {}
 
     def clusters(self, deployment: str) -> frozenset[str]:
         """Return the clusters that take replicas of the deployment, as far as they are asked as a whole."""
@@ -88,7 +106,7 @@ class Suitability:
                 for name, cluster in self._documents.clusters.items()
                 if cluster.spec.state == "active"
                 and spec.cluster_selector.matches(cluster.metadata.labels)
-                and not self.cluster_objections(deployment, name)
+                and not self.cluster_obstacles(deployment, name)
             )
         return self._by_selector[asked]
 
@@ -107,89 +125,91 @@ class Suitability:
         if empty is None:
             return False
         demand = self._demands.unedited(deployment, role, empty.gpus)
-        return (deployment, role) in self._demands.edited or misfit(demand, empty) is None
+        return (deployment, role) in self._demands.edited or too_small(empty, demand) is None
 
-    def objection(self, spot: Spot) -> Objection | None:
-        """Return the strongest objection, or None; of equal ones the cluster's, which holds for all pools."""
-        objections = self.cluster_objections(spot.deployment, spot.cluster)
+    def obstacle(self, spot: Spot) -> Obstacle | None:
+        """Return the strongest obstacle, or None; of equal ones the cluster's, which holds for all pools."""
+        obstacles = self.cluster_obstacles(spot.deployment, spot.cluster)
         pools = dict(spot.pools)
         for role in roles_of(self._documents.deployments[spot.deployment]):
             if role in pools:
-                objections += self.by_pool(spot.deployment, role, (spot.cluster, pools[role]))
+                obstacles += self.by_pool(spot.deployment, role, (spot.cluster, pools[role]))
             else:
-                objections.append(Objection(Consequence.IMPOSSIBLE, f"has no pool for role {role}"))
-        return strongest(objections)
+                obstacles.append(Obstacle(f"has no pool for role {role}", consequence=Consequence.IMPOSSIBLE))
+        return strongest(obstacles)
 
-    def cluster_objections(self, deployment: str, name: str) -> list[Objection]:
+    def cluster_obstacles(self, deployment: str, name: str) -> list[Obstacle]:
         """Return all that a cluster as a whole has against a deployment, its state first."""
         key = self._asked(deployment), name
         if key not in self._by_cluster:
             self._by_cluster[key] = tuple(self._against(deployment, name))
         return list(self._by_cluster[key])
 
-    def _against(self, deployment: str, name: str) -> list[Objection]:
+    def _against(self, deployment: str, name: str) -> list[Obstacle]:
         document, cluster = self._documents.deployments[deployment], self._documents.clusters[name]
         spec = document.spec
         state = cluster.spec.state
-        objections = []
+        obstacles = []
         if state != "active":
             consequence = Consequence.EVICT if state == "drained" else Consequence.CORDON
-            objections.append(Objection(consequence, state))
+            obstacles.append(Obstacle(state, consequence=consequence))
         for key, needs in spec.cluster_selector.unmet(cluster.metadata.labels):
             has = cluster.metadata.labels.get(key)
             label = f"no cluster label {key}" if has is None else f"cluster label {key}={has}"
-            objections.append(Objection(Consequence.EVICT, f"{label}, needs {needs}", short=f"lack {needs}"))
+            obstacles.append(Obstacle(f"{label}, needs {needs}", f"lack {needs}", Consequence.EVICT))
         for taint in cluster.spec.taints:
             if not any(_tolerates(toleration, taint) for toleration in spec.tolerations):
                 consequence = Consequence.EVICT if taint.effect == "NoExecute" else Consequence.CORDON
                 text = f"{taint.key}={taint.value}" if taint.value else taint.key
-                objections.append(Objection(consequence, f"taint {text}:{taint.effect} is not tolerated"))
+                obstacles.append(
+                    Obstacle(f"taint {text}:{taint.effect} is not tolerated", consequence=consequence)
+                )
         for engine in lacking_images(document, cluster.spec.serving.images):
             why = f"no image for engine {engine} (serving.images.engine)"
-            objections.append(Objection(Consequence.EVICT, why))
-        return objections
+            obstacles.append(Obstacle(why, consequence=Consequence.EVICT))
+        return obstacles
 
-    def by_pool(self, deployment: str, role: str, pool: PoolKey) -> list[Objection]:
+    def by_pool(self, deployment: str, role: str, pool: PoolKey) -> list[Obstacle]:
         """Return what a pool has against a role, whatever its cluster has against the deployment."""
         class_name = self._pools[pool].class_name
-        objections = list(self._on_class(deployment, role, class_name))
+        obstacles = list(self._on_class(deployment, role, class_name))
         spec, document = self._documents.deployments[deployment].spec, self._pools[pool]
         selects = "pool_selector" in spec.model_fields_set
         for key, needs in spec.pool_selector.unmet(document.node_labels) if selects else ():
             has = document.node_labels.get(key)
             label = f"no label {key}" if has is None else f"label {key}={has}"
             why, short = f"{label} of the pool, needs {needs}", f"lack {needs} on pools"
-            objections.append(Objection(Consequence.EVICT, why, short=short))
+            obstacles.append(Obstacle(why, short, Consequence.EVICT))
         model = document.capacity.model
         if model not in spec.capacity_models:
             text = f"capacity model {model}, which capacityModels does not name"
-            objections.append(Objection(Consequence.CORDON, text, short=f"have {text}"))
+            obstacles.append(Obstacle(text, f"have {text}"))
         empty = self._nodes[class_name]
-        final = any(objection.final for objection in objections)
-        if empty and not final and (small := misfit(self._demands.of(deployment, role, pool), empty)):
-            objections.insert(0, Objection(Consequence.IMPOSSIBLE, small.why, pool[1], short=small.short))
-        return [replace(objection, pool=pool[1]) for objection in objections]
+        final = any(obstacle.final for obstacle in obstacles)
+        if empty and not final and (small := too_small(empty, self._demands.of(deployment, role, pool))):
+            obstacles.insert(0, small)
+        return obstacles
 
-    def unmet(self, deployment: str, role: str, pool: PoolKey) -> Unmet | None:
+    def false_condition(self, deployment: str, role: str, pool: PoolKey) -> FalseCondition | None:
         """Return which condition of the role's selector is false on the class of a pool, as far as one is."""
         selector = selector_of(self._documents.deployments[deployment], role)
         inference_class = self._documents.classes[self._pools[pool].class_name]
-        return self._selectors.unmet(selector.cel, inference_class) if selector else None
+        return self._selectors.false_condition(selector.cel, inference_class) if selector else None
 
-    def _on_class(self, deployment: str, role: str, class_name: str) -> list[Objection]:
+    def _on_class(self, deployment: str, role: str, class_name: str) -> list[Obstacle]:
         """Return what a class has against a role, besides the size of its nodes."""
         key = deployment, role, class_name
         if key not in self._by_class:
             self._by_class[key] = self._of_class(deployment, role, self._documents.classes[class_name])
         return self._by_class[key]
 
-    def _of_class(self, deployment: str, role: str, inference_class: InferenceClass) -> list[Objection]:
+    def _of_class(self, deployment: str, role: str, inference_class: InferenceClass) -> list[Obstacle]:
         document, class_name = self._documents.deployments[deployment], inference_class.metadata.name
         empty = self._nodes[class_name]
         if empty is None:
             number = len(accelerators(inference_class))
             why = f"class {class_name} has {number} devices of a supported driver, needs exactly one"
-            return [Objection(Consequence.IMPOSSIBLE, why, final=True)]
+            return [Obstacle(why, consequence=Consequence.IMPOSSIBLE, final=True)]
         if bool(empty.gpus) != has_accelerators(document):
             why = (
                 f"class {class_name} has accelerators, and accelerator of the deployment is None"
@@ -197,26 +217,25 @@ class Suitability:
                 else f"class {class_name} has no accelerator"
             )
             short = f"have {'an' if empty.gpus else 'no'} accelerator"
-            return [Objection(Consequence.IMPOSSIBLE, why, final=True, short=short)]
-        objections: list[Objection] = []
+            return [Obstacle(why, short, Consequence.IMPOSSIBLE, final=True)]
+        obstacles: list[Obstacle] = []
         if not_spread := spread_over(document, role, inference_class, empty):
             asked = str(workers_of(document, role).topology.gpus_per_pod)
-            small = Misfit(f"{gpus(empty.gpus)} per node", asked, asked)
-            why = f"{small.why}, and {not_spread}"
-            objections.append(Objection(Consequence.IMPOSSIBLE, why, final=True, short=small.short))
+            small = _too_small(f"{gpus(empty.gpus)} per node", asked, asked)
+            obstacles.append(replace(small, why=f"{small.why}, and {not_spread}", final=True))
         if selector := selector_of(document, role):
             try:
-                objection = self._selectors.objection(selector.cel, inference_class)
+                mismatch = self._selectors.mismatch(selector.cel, inference_class)
             except InvalidSelector as invalid:
-                objection = f"nodeSelector is invalid: {invalid}"
-            if objection:
-                objections.append(Objection(Consequence.EVICT, objection))
-        return objections
+                mismatch = f"nodeSelector is invalid: {invalid}"
+            if mismatch:
+                obstacles.append(Obstacle(mismatch, consequence=Consequence.EVICT))
+        return obstacles
 
 
-def strongest(objections: list[Objection]) -> Objection | None:
-    """Return the objection with the gravest consequence, of equal ones the first; None without any."""
-    return max(objections, key=lambda objection: objection.consequence, default=None)
+def strongest(obstacles: list[Obstacle]) -> Obstacle | None:
+    """Return the obstacle with the gravest consequence, of equal ones the first; None without any."""
+    return max(obstacles, key=lambda obstacle: obstacle.consequence, default=None)
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -258,39 +277,30 @@ def spread_over(
 # Pods that do not fit on a node, in words.
 
 
-class Misfit(NamedTuple):
-    """What a node has, and what a pod needs of it: with the parts of plugins, and without."""
-
-    has: str
-    needs: str
-    amount: str
-
-    @property
-    def why(self) -> str:
-        """Return the reason of one pool: `has 4 GPUs per node, needs 8`."""
-        return f"has {self.has}, needs {self.needs}"
-
-    @property
-    def short(self) -> str:
-        """Return the reason of several clusters: `have 4 GPUs per node (8 wanted)`."""
-        return f"have {self.has} ({self.amount} wanted)"
-
-
-def misfit(demand: Demand, node: Node) -> Misfit | None:
+def too_small(node: Node, demand: Demand) -> Obstacle | None:
     """Return why the pods of a worker do not fit even on empty nodes, or None when they do."""
-    small = _too_large(demand.pod, node, demand.shares)
-    if small is None and demand.follower is not None and demand.follower != demand.pod:
-        small = _too_large(demand.follower, node, demand.follower_shares)
-        return small._replace(needs=f"{small.needs} (follower)") if small else None
-    return small
+    if small := _too_small_for(demand.pod, node, demand.shares):
+        return _too_small(*small)
+    if demand.follower is None or demand.follower == demand.pod:
+        return None
+    if small := _too_small_for(demand.follower, node, demand.follower_shares):
+        has, needs, amount = small
+        return _too_small(has, f"{needs} (follower)", amount)
+    return None
 
 
-def _too_large(pod: Pod, node: Node, shares: tuple[Share, ...]) -> Misfit | None:
+def _too_small(has: str, needs: str, amount: str) -> Obstacle:
+    """Return that nodes have so much, and a pod needs more; `amount` is that without the parts of plugins."""
+    return Obstacle(f"has {has}, needs {needs}", f"have {has} ({amount} wanted)", Consequence.IMPOSSIBLE)
+
+
+def _too_small_for(pod: Pod, node: Node, shares: tuple[Share, ...]) -> tuple[str, str, str] | None:
+    """Return what a node has, and what a pod needs of it: with the parts of plugins, and without."""
     if pod.gpus > node.gpus:
-        return Misfit(f"{gpus(node.gpus)} per node", str(pod.gpus), str(pod.gpus))
-    for field in Pod._fields[1:]:
-        if (asked := getattr(pod, field)) > (has := getattr(node, field)):
-            return Misfit(_offered(field, has), needed(pod, shares, field), amounts(field)(asked))
+        return f"{gpus(node.gpus)} per node", str(pod.gpus), str(pod.gpus)
+    for name in Pod._fields[1:]:
+        if (asked := getattr(pod, name)) > (has := getattr(node, name)):
+            return _offered(name, has), needed(pod, shares, name), amounts(name)(asked)
     return None
 
 
@@ -358,10 +368,10 @@ def short_of(nodes: list[Node], demand: Demand) -> str:
     if free < pod.memory:
         return f"{gib(free)} of free memory beside enough {enough}, needs {needed(pod, shares, 'memory')}"
     nodes = [node for node in nodes if node.memory >= pod.memory]
-    for field, size in HUGE_PAGES.items():
-        free = max(getattr(node, field) for node in nodes)
-        if free < getattr(pod, field):
-            needs = needed(pod, shares, field)
+    for name, size in HUGE_PAGES.items():
+        free = max(getattr(node, name) for node in nodes)
+        if free < getattr(pod, name):
+            needs = needed(pod, shares, name)
             return f"{gib(free)} of free {size} huge pages beside enough {enough}, needs {needs}"
-        nodes = [node for node in nodes if getattr(node, field) >= getattr(pod, field)]
+        nodes = [node for node in nodes if getattr(node, name) >= getattr(pod, name)]
     return f"no node may run another pod (the emptiest may run {max(node.pods for node in nodes)} more)"

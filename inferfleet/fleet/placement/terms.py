@@ -22,9 +22,8 @@ from inferfleet.documents.kinds.model_deployment import STEADY, ModelDeploymentS
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.prices import class_of, ranks
-from inferfleet.fleet.placement.quotas import Refusal
-from inferfleet.fleet.placement.space import Room, Rooms
-from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.placement.space import Space, Spaces
+from inferfleet.fleet.placement.suitability import REFUSED, Obstacle, Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -76,7 +75,7 @@ class Wanted:
     unsteady: int | None
     tiers: Mapping[PoolKey, int]
     domains: Domains | None
-    by_tier: Mapping[int, Mapping[str, list[Room]]]
+    by_tier: Mapping[int, Mapping[str, list[Space]]]
     objective: str
     together: bool
     share: int
@@ -114,22 +113,22 @@ class Wants:
         self,
         documents: Documents,
         suitability: Suitability,
-        rooms: Rooms,
+        spaces: Spaces,
         demands: Demands,
         targets: Mapping[str, int],
     ) -> None:
         self._documents = documents
         self._suitability = suitability
-        self._rooms = rooms
+        self._spaces = spaces
         self._demands = demands
         self._targets = targets
-        self._order = sorted(rooms.of_offer, key=ranks(documents).__getitem__)
+        self._order = sorted(spaces.of_offer, key=ranks(documents).__getitem__)
         self._known: dict[str, Wanted] = {}
         self._open: dict[tuple[str, frozenset[PoolKey]], bool] = {}
         self._nodes: dict[tuple[str, frozenset[str], frozenset[PoolKey]], int] = {}
         self._known_closed: dict[tuple[tuple[str, ...], str], frozenset[PoolKey]] = {}
         self._known_tiers: dict[str, dict[PoolKey, int]] = {}
-        self._known_by_tier: dict[tuple[object, ...], dict[int, dict[str, list[Room]]]] = {}
+        self._known_by_tier: dict[tuple[object, ...], dict[int, dict[str, list[Space]]]] = {}
         self._domains: dict[str, dict[PoolKey, str]] = {}
         self._eligible: dict[tuple[object, ...], tuple[str, ...]] = {}
 
@@ -195,7 +194,7 @@ class Wants:
         """Return whether an offer has a pool that is not closed."""
         key = offer, closed
         if key not in self._open:
-            self._open[key] = any(room.key not in closed for room in self._rooms.of_offer[offer])
+            self._open[key] = any(space.key not in closed for space in self._spaces.of_offer[offer])
         return self._open[key]
 
     def _nodes_of(self, offer: str, clusters: frozenset[str], closed: frozenset[PoolKey]) -> int:
@@ -203,9 +202,9 @@ class Wants:
         key = offer, clusters, closed
         if key not in self._nodes:
             self._nodes[key] = sum(
-                room.size
-                for room in self._rooms.of_offer[offer]
-                if room.key[0] in clusters and room.key not in closed
+                space.size
+                for space in self._spaces.of_offer[offer]
+                if space.key[0] in clusters and space.key not in closed
             )
         return self._nodes[key]
 
@@ -222,15 +221,15 @@ class Wants:
 
     def _by_tier(
         self, spec: ModelDeploymentSpec, clusters: frozenset[str], offers: Mapping[str, int]
-    ) -> dict[int, dict[str, list[Room]]]:
+    ) -> dict[int, dict[str, list[Space]]]:
         asked = str(spec.prefer), clusters, *offers
         if asked not in self._known_by_tier:
             tiers = self._tiers(spec.prefer) if spec.prefer else {}
             found = self._known_by_tier[asked] = {}
             for name in offers:
-                for room in self._rooms.of_offer[name]:
-                    if room.key[0] in clusters:
-                        found.setdefault(tiers.get(room.key, 0), {}).setdefault(name, []).append(room)
+                for space in self._spaces.of_offer[name]:
+                    if space.key[0] in clusters:
+                        found.setdefault(tiers.get(space.key, 0), {}).setdefault(name, []).append(space)
         return self._known_by_tier[asked]
 
     def _spread(
@@ -249,13 +248,13 @@ class Wants:
         asked = over, clusters, closed, *offers
         if asked not in self._eligible:
             eligible = {
-                of[room.key]
-                for room in self._rooms.all
-                if room.key in of
-                and room.size
-                and room.key[0] in clusters
-                and room.offer in offers
-                and room.key not in closed
+                of[space.key]
+                for space in self._spaces.all
+                if space.key in of
+                and space.size
+                and space.key[0] in clusters
+                and space.offer in offers
+                and space.key not in closed
             }
             self._eligible[asked] = tuple(sorted(eligible))
         required = spec.spread.mode == "Require"
@@ -351,50 +350,53 @@ class Spreading:
         self._counts: dict[str, Counter[str]] = {}
         self._unsteady: dict[str, Counter[str]] = {}
 
-    def refuses(self, wanted: Wanted, room: Room, replicas: int = 1) -> bool:
+    def refuses(self, wanted: Wanted, space: Space, replicas: int = 1) -> bool:
         """Return whether more replicas must not have their first role on a pool."""
-        if self.closes(wanted, room, replicas):
+        if self.closes(wanted, space, replicas):
             return True
-        return wanted.required and self._crowd(wanted).excess(room.key, replicas) > 0
+        return wanted.required and self._crowd(wanted).excess(space.key, replicas) > 0
 
-    def closes(self, wanted: Wanted, room: Room, replicas: int = 1) -> bool:
+    def closes(self, wanted: Wanted, space: Space, replicas: int = 1) -> bool:
         """Return whether more replicas must not have any role on a pool, by its labels and capacity model."""
-        if room.key in wanted.closed:
+        if space.key in wanted.closed:
             return True
         most = wanted.unsteady
-        if most is None or is_steady(self._ledger.rooms.models[room.key]):
+        if most is None or is_steady(self._ledger.spaces.models[space.key]):
             return False
         return self.unsteady(wanted) + replicas > most
 
-    def why(self, wanted: Wanted, room: Room) -> Refusal | None:
+    def why(self, wanted: Wanted, space: Space) -> Obstacle | None:
         """Return why one more replica must not have its first role on a pool that suits it, or None."""
-        model = self._ledger.rooms.models[room.key]
+        model = self._ledger.spaces.models[space.key]
         most = None if is_steady(model) else wanted.unsteady
         if most is not None and self.unsteady(wanted) >= most:
-            return Refusal(
+            return Obstacle(
                 f"capacity model {model}: at most {most} {'replica' if most == 1 else 'replicas'} may be on "
                 "others than OnDemand and Reservation (onDemandReplicas)",
                 f"refused by onDemandReplicas (at most {most} on {model} and the like)",
-                f"lower onDemandReplicas of {wanted.deployment} by 1 for each replica that may be on {model}",
+                near=REFUSED,
+                step=f"lower onDemandReplicas of {wanted.deployment} by 1 for each replica that may be on "
+                f"{model}",
             )
         spread = wanted.domains
         if spread is None or not spread.required:
             return None
-        if room.key not in spread.of:
-            return Refusal(
+        if space.key not in spread.of:
+            return Obstacle(
                 f"is in no {_kind(spread.over)} that is known, and replicas spread over it (spread.over)",
                 f"refused by spread (no {_kind(spread.over)} known)",
-                "",
+                near=REFUSED,
             )
         crowd = self._crowd(wanted)
-        if crowd.excess(room.key, 1) <= 0:
+        if crowd.excess(space.key, 1) <= 0:
             return None
-        own, least, counts = spread.of[room.key], crowd.least[1], crowd.counts
-        return Refusal(
+        own, least, counts = spread.of[space.key], crowd.least[1], crowd.counts
+        return Obstacle(
             f"{_kind(spread.over)} {own} has {counts[own]} replicas and {least} {counts[least]}: one more "
             f"makes the skew {counts[own] + 1 - counts[least]} (maxSkew {spread.max_skew})",
             f"refused by spread over {_kind(spread.over)} (maxSkew {spread.max_skew})",
-            f"raise spread.maxSkew of {wanted.deployment}, or make room in {_kind(spread.over)} {least}",
+            near=REFUSED,
+            step=f"raise spread.maxSkew of {wanted.deployment}, or make room in {_kind(spread.over)} {least}",
         )
 
     def levels(self, wanted: Wanted, replicas: int) -> list[Level]:
@@ -404,14 +406,16 @@ class Spreading:
             excesses = self._crowd(wanted).excesses(replicas)
         return sorted((tier, excess) for tier in wanted.by_tier for excess in excesses)
 
-    def on_level(self, wanted: Wanted, level: Level, rooms: Iterator[Room], replicas: int) -> Iterator[Room]:
+    def on_level(
+        self, wanted: Wanted, level: Level, spaces: Iterator[Space], replicas: int
+    ) -> Iterator[Space]:
         """Yield the pools that are on a level for more replicas."""
         crowd = self._crowd(wanted) if wanted.domains else None
         tier, excess = level
-        for room in rooms:
-            own = max(0, crowd.excess(room.key, replicas)) if crowd else 0
-            if own == excess and wanted.tiers.get(room.key, 0) == tier:
-                yield room
+        for space in spaces:
+            own = max(0, crowd.excess(space.key, replicas)) if crowd else 0
+            if own == excess and wanted.tiers.get(space.key, 0) == tier:
+                yield space
 
     def worth(self, wanted: Wanted, pool: PoolKey) -> Worth:
         """Return the place of a pool in the order of preference, by what stands in its domain now."""
@@ -449,7 +453,7 @@ class Spreading:
         return self._unsteady[wanted.deployment]["unsteady"]
 
     def _is_unsteady(self, spot: Spot) -> bool:
-        models = self._ledger.rooms.models
+        models = self._ledger.spaces.models
         return any(not is_steady(models.get((spot.cluster, pool), "OnDemand")) for _, pool in spot.pools)
 
     def _crowd(self, wanted: Wanted) -> "_Crowd":

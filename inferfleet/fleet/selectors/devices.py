@@ -60,11 +60,11 @@ SIZES = {
 
 @dataclass(frozen=True)
 class View:
-    """A class as selectors see it. `objection` says why no selector is evaluated on it."""
+    """A class as selectors see it. `unusable` says why no selector is evaluated on it, where one is not."""
 
     variables: dict[str, Any]
     keys: tuple[str, ...] = ()
-    objection: str | None = None
+    unusable: str = ""
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -118,16 +118,16 @@ def view(inference_class: InferenceClass) -> View:
     largest = max((len(device.attributes) + len(device.capacity) for device in devices), default=0)
     if largest > MAX_FACTS:
         why = f"a device of it has {largest} attributes and capacities, and Kubernetes takes {MAX_FACTS}"
-        return View({}, objection=why)
+        return View({}, unusable=why)
     try:
         facts = {device.name: list(_facts(device)) for device in devices}
     except Unusable as problem:
-        return View({}, objection=str(problem))
+        return View({}, unusable=str(problem))
     text = sum(
         len(domain) + len(name) + len(str(value)) for own in facts.values() for _, domain, name, value in own
     )
     if text > MAX_TEXT:
-        return View({}, objection=f"its attributes and capacities have more than {MAX_TEXT:,} characters")
+        return View({}, unusable=f"its attributes and capacities have more than {MAX_TEXT:,} characters")
     flat: dict[str, dict[str, Any]] = {"attributes": {}, "capacity": {}}
     for own in facts.values():
         for part, domain, name, value in own:
@@ -185,7 +185,7 @@ def _spoken(value: Any) -> str:
 # Which classes a selector matches.
 
 
-class Unmet(NamedTuple):
+class FalseCondition(NamedTuple):
     """A condition that is false on a class, on one line, and the values of what it names there."""
 
     condition: str
@@ -199,13 +199,13 @@ class Selectors:
         self._programs: dict[str, Program | InvalidSelector] = {}
         self._views: dict[str, View] = {}
         self._verdicts: dict[tuple[str, str], str | None] = {}
-        self._unmet: dict[tuple[str, str], Unmet | None] = {}
+        self._false_conditions: dict[tuple[str, str], FalseCondition | None] = {}
 
     def check(self, expression: str) -> None:
         """Raise InvalidSelector, with line and column, unless `expression` is a selector."""
         self._program(expression)
 
-    def objection(self, expression: str, inference_class: InferenceClass) -> str | None:
+    def mismatch(self, expression: str, inference_class: InferenceClass) -> str | None:
         """Return why the selector does not match the class, or None when it does."""
         name = inference_class.metadata.name
         key = (name, expression)
@@ -214,15 +214,15 @@ class Selectors:
             self._verdicts[key] = self._evaluated(compiled, self._view(inference_class))
         return self._verdicts[key]
 
-    def unmet(self, expression: str, inference_class: InferenceClass) -> Unmet | None:
+    def false_condition(self, expression: str, inference_class: InferenceClass) -> FalseCondition | None:
         """Return the first condition of a selector that is false on a class, None if none is by itself."""
         name = inference_class.metadata.name
         key = (name, expression)
-        if key not in self._unmet:
-            self._unmet[key] = None
-            if self.objection(expression, inference_class) == FALSE:
-                self._unmet[key] = self._first_false(Source(expression), self._views[name])
-        return self._unmet[key]
+        if key not in self._false_conditions:
+            self._false_conditions[key] = None
+            if self.mismatch(expression, inference_class) == FALSE:
+                self._false_conditions[key] = self._first_false(Source(expression), self._views[name])
+        return self._false_conditions[key]
 
     def mistyped(self, expression: str, classes: Iterable[InferenceClass]) -> InvalidSelector | None:
         """Return the first comparison of an attribute with a value of another type than it has on every one
@@ -246,11 +246,11 @@ class Selectors:
             self._views[name] = view(inference_class)
         return self._views[name]
 
-    def _first_false(self, source: Source, seen: View) -> Unmet | None:
+    def _first_false(self, source: Source, seen: View) -> FalseCondition | None:
         parts = source.conjuncts()
         for part in parts:
             if len(parts) == 1 or self._evaluated(self._program(part.text), seen) == FALSE:
-                return Unmet(" ".join(part.text.split()), seen.named(part.tokens))
+                return FalseCondition(" ".join(part.text.split()), seen.named(part.tokens))
         return None
 
     def _program(self, expression: str) -> Program:
@@ -264,8 +264,8 @@ class Selectors:
 
     def _evaluated(self, compiled: Program, seen: View) -> str | None:
         take(_EACH + compiled.steps, "evaluating selectors")
-        if seen.objection:
-            return f"nodeSelector cannot be evaluated: {seen.objection}"
+        if seen.unusable:
+            return f"nodeSelector cannot be evaluated: {seen.unusable}"
         result = compiled.result(seen.variables)
         if isinstance(result, bool):
             return None if result else FALSE

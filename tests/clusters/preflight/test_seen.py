@@ -18,7 +18,7 @@ from inferfleet.clusters.connections.google import GOOGLE
 from inferfleet.clusters.preflight.nodes import capacity_of_pools
 from inferfleet.clusters.preflight.quotas import allowed
 from inferfleet.documents.problems import Problem
-from inferfleet.fleet.lock.capacity import Beside, Seen
+from inferfleet.fleet.lock.capacity import Amounts, Observation
 
 Start = Callable[..., FakeCluster]
 TODAY = date(2026, 11, 23)
@@ -58,14 +58,14 @@ def _ours(app: str) -> dict[str, Any]:
     }
 
 
-def _look(fake: FakeCluster, **spec: Any) -> tuple[dict[Any, Seen], tuple[Problem, ...]]:
+def _look(fake: FakeCluster, **spec: Any) -> tuple[dict[Any, Observation], tuple[Problem, ...]]:
     documents = fleet(class_("l4", 4, **spec), documented("east", {"l4": ("l4", 2)}))
     return capacity_of_pools(
         desired_on(east()), documents, {"east": fake.kubeconfig}, google=GOOGLE, today=TODAY, seconds=5
     )
 
 
-def _pool(fake: FakeCluster, **spec: Any) -> Seen:
+def _pool(fake: FakeCluster, **spec: Any) -> Observation:
     seen, problems = _look(fake, **spec)
     assert problems == ()
     return seen["east", "l4"]
@@ -74,7 +74,7 @@ def _pool(fake: FakeCluster, **spec: Any) -> Seen:
 def test_nodes_of_a_pool_are_those_with_its_label(cluster: Start) -> None:
     other = {**_node("z"), "metadata": {"name": "z", "labels": {"inferfleet.dev/pool": "other"}}}
     fake = cluster(kinds=NODES, objects=[_node("a"), _node("b", gpus=3), other])
-    assert _pool(fake) == Seen(TODAY, 2, gpus=3, cpu=190_000, memory=1000 * 2**30)
+    assert _pool(fake) == Observation(TODAY, 2, gpus=3, cpu=190_000, memory=1000 * 2**30)
 
 
 @pytest.mark.parametrize(("nodes", "missing"), [((), 2), (("a",), 1), (("a", "b", "c"), 0)])
@@ -147,8 +147,8 @@ def test_cores_and_memory_that_other_pods_request_are_noted_by_node(cluster: Sta
     )
     seen = _pool(fake)
     assert (seen.daemons, seen.others, seen.foreign) == (
-        Beside(200, 300 * 2**20),
-        (Beside(5750, 9 * 2**30),),
+        Amounts(200, 300 * 2**20),
+        (Amounts(5750, 9 * 2**30),),
         (1,),
     )
 

@@ -12,7 +12,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.fleet import plan
 from inferfleet.fleet.advice.summaries import fix_step
 from inferfleet.fleet.decisions import Fix, MoreNodes
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
 
 PRICED = class_(
@@ -164,7 +164,7 @@ def test_a_required_spread_gets_nodes_where_it_lacks_them() -> None:
 
 def test_a_fix_counts_what_was_seen_to_be_missing() -> None:
     east = cluster("east", {"h100": ("h100", 2)})
-    seen = {("east", "h100"): Seen(date(2026, 1, 1), 1, held=(8,))}
+    seen = {("east", "h100"): Observation(date(2026, 1, 1), 1, held=(8,))}
     planned = plan(fleet(east, deployment("a", 2, gpus=8)), Lock(stack="test", seen=seen))
     assert dict(planned.fixes) == {"ml/a": Fix((MoreNodes("east", "h100", 1, 3),))}
     allowed = {("east", "h100"): replace(seen["east", "h100"], most=2)}
@@ -178,7 +178,7 @@ def test_a_pool_of_several_zones_grows_by_whole_rounds_and_not_past_what_is_allo
     documents = fleet(east, deployment("a", 4, gpus=8))
 
     def fixes(most: int) -> dict[str, Fix | None]:
-        seen = {("east", "h100"): Seen(date(2026, 1, 1), 3, most=most)}
+        seen = {("east", "h100"): Observation(date(2026, 1, 1), 3, most=most)}
         return dict(plan(documents, Lock(stack="test", seen=seen)).fixes)
 
     assert fixes(6) == {"ml/a": Fix((MoreNodes("east", "h100", 3, 6),))}
@@ -190,7 +190,7 @@ def test_roles_that_share_a_pool_get_together_no_more_than_it_may_have() -> None
     documents = fleet(east, deployment("a", 2, gpus=8, roles={"encode": role(8)}))
 
     def fixes(most: int) -> dict[str, Fix | None]:
-        seen = {("east", "h100"): Seen(date(2026, 1, 1), 1, most=most)}
+        seen = {("east", "h100"): Observation(date(2026, 1, 1), 1, most=most)}
         return dict(plan(documents, Lock(stack="test", seen=seen)).fixes)
 
     assert fixes(4) == {"ml/a": Fix((MoreNodes("east", "h100", 3, 4),))}
@@ -204,7 +204,7 @@ def test_no_fix_has_more_nodes_than_quotas_and_reservations_were_seen_to_allow(
 ) -> None:
     known = fleet(*documents)
     seen = {
-        (name, pool.name): Seen(date(2026, 1, 1), pool.size, most=pool.size + more)
+        (name, pool.name): Observation(date(2026, 1, 1), pool.size, most=pool.size + more)
         for name, document in known.clusters.items()
         for pool in document.spec.node_pools
     }

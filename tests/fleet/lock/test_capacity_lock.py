@@ -5,15 +5,15 @@ from datetime import date
 import pytest
 
 from inferfleet.documents.problems import InvalidDocuments
-from inferfleet.fleet.lock.capacity import Beside, Seen, parse, text
+from inferfleet.fleet.lock.capacity import Amounts, Observation, parse, text
 
 DAY = date(2026, 11, 23)
 SEEN = {
-    ("west", "h100"): Seen(DAY, 2, (), 8, 190_500, 2**40, (), 3, daemons=Beside(884, 626 * 2**20)),
-    ("east", "l4"): Seen(
-        DAY, 1, (0, 4), 4, 15_890, 58 * 2**30, (1, 1, 2), others=(Beside(500, 0), Beside(4000, 2**30))
+    ("west", "h100"): Observation(DAY, 2, (), 8, 190_500, 2**40, (), 3, daemons=Amounts(884, 626 * 2**20)),
+    ("east", "l4"): Observation(
+        DAY, 1, (0, 4), 4, 15_890, 58 * 2**30, (1, 1, 2), others=(Amounts(500, 0), Amounts(4000, 2**30))
     ),
-    ("east", "cpu"): Seen(DAY, 0, missing=3),
+    ("east", "cpu"): Observation(DAY, 0, missing=3),
 }
 TEXT = """\
 version: 1

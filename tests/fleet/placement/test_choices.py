@@ -6,7 +6,7 @@ import pytest
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed
 
 from inferfleet.fleet import plan
-from inferfleet.fleet.placement.space import More, Room
+from inferfleet.fleet.placement.space import RoleReplicas, Space
 
 EMPTY = lock({})
 
@@ -190,13 +190,13 @@ def test_fewer_replicas_of_one_move_no_other_and_are_no_problem() -> None:
 
 def test_a_larger_fleet_is_not_looked_at_pool_by_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
-    original = Room.fits
+    original = Space.fits
 
-    def counted(self: Room, *added: More) -> bool:
+    def counted(self: Space, *added: RoleReplicas) -> bool:
         looks.append(self.key[0])
         return original(self, *added)
 
-    monkeypatch.setattr(Room, "fits", counted)
+    monkeypatch.setattr(Space, "fits", counted)
     wanted = [deployment(f"d{number}", 3, gpus=1 + number % 8) for number in range(40)]
     for clusters in (60, 600):
         looks.clear()

@@ -28,7 +28,7 @@ def _mutated(expression: str, random: Random) -> str:
 
 def _said(expression: str) -> str:
     try:
-        return Selectors().objection(expression, H100) or ""
+        return Selectors().mismatch(expression, H100) or ""
     except InvalidSelector as invalid:
         return str(invalid)
 

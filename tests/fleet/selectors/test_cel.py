@@ -86,7 +86,7 @@ H100 = InferenceClass.model_validate(
     ],
 )
 def test_a_selector_that_is_true_matches(expression: str) -> None:
-    assert Selectors().objection(expression, H100) is None
+    assert Selectors().mismatch(expression, H100) is None
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_selector_that_is_true_matches(expression: str) -> None:
     ],
 )
 def test_anything_else_is_no_match_and_says_why(expression: str, objection: str) -> None:
-    assert objection in (Selectors().objection(expression, H100) or "matched")
+    assert objection in (Selectors().mismatch(expression, H100) or "matched")
 
 
 def test_fleets_without_selectors_do_not_import_the_compiler() -> None:
@@ -175,7 +175,7 @@ def test_fleets_without_selectors_do_not_import_the_compiler() -> None:
 def test_nothing_is_logged_about_an_expression_that_fails(
     capfd: pytest.CaptureFixture[str], expression: str
 ) -> None:
-    assert Selectors().objection(expression, H100) is not None
+    assert Selectors().mismatch(expression, H100) is not None
     assert capfd.readouterr() == ("", "")
 
 
@@ -187,7 +187,7 @@ def test_selectors_count_for_the_budget_of_a_run_whatever_was_compiled_before(
         monkeypatch.setattr(work, "count", counted.append)
         selectors = Selectors()
         for _ in range(2):
-            assert selectors.objection("[1, 2].all(x, x > 0)", H100) is None
+            assert selectors.mismatch("[1, 2].all(x, x > 0)", H100) is None
         return sum(counted)
 
     assert steps() == steps() > 1_000
@@ -215,7 +215,7 @@ def test_a_class_that_kubernetes_would_refuse_matches_nothing() -> None:
         }
     )
     assert (
-        Selectors().objection("true", large)
+        Selectors().mismatch("true", large)
         == "nodeSelector cannot be evaluated: a device of it has 33 attributes and capacities, "
         "and Kubernetes "
         "takes 32"
@@ -224,6 +224,6 @@ def test_a_class_that_kubernetes_would_refuse_matches_nothing() -> None:
 
 def test_a_domain_that_is_looked_up_by_another_lookup_is_an_empty_map_too() -> None:
     inner = 'device.attributes["acme.example"].slot == 4 && "gpu[.]nvidia".matches("a") ? "a" : "b"'
-    assert Selectors().objection(f"device.attributes[{inner}] == {{}}", H100) is None
+    assert Selectors().mismatch(f"device.attributes[{inner}] == {{}}", H100) is None
     of_nothing = 'has(device.attributes[device.attributes["x"].?y.orValue("z")].name)'
-    assert Selectors().objection(of_nothing, H100) == "nodeSelector is false"
+    assert Selectors().mismatch(of_nothing, H100) == "nodeSelector is false"

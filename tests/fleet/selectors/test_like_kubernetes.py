@@ -97,7 +97,7 @@ def test_functions_take_the_kinds_of_values_that_they_take_in_kubernetes() -> No
 
 def _result(expression: str) -> bool | str:
     try:
-        objection = Selectors().objection(expression, H100)
+        objection = Selectors().mismatch(expression, H100)
     except InvalidSelector as invalid:
         return "too costly" if "can grow to more" in invalid.what else "refused"
     if objection in (None, "nodeSelector is false"):

@@ -13,8 +13,8 @@ from inferfleet.desired.values import Connection
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import read_capacity
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.fleet.lock.capacity import Beside, Seen, text
-from inferfleet.fleet.placement.space import amount, remarks
+from inferfleet.fleet.lock.capacity import Amounts, Observation, text
+from inferfleet.fleet.placement.space import amount, shortage_problems
 from inferfleet.fleet.shapes import PoolKey
 
 # Clusters are far away, and Google is asked about quotas after them.
@@ -70,7 +70,7 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
             desired, documents, kubeconfigs.texts, google=google(), today=today, seconds=_SECONDS
         )
         report.problems += [*kubeconfigs.warnings, *kubeconfigs.problems.values(), *problems]
-        report.problems += remarks(documents, seen)
+        report.problems += shortage_problems(documents, seen)
         known = {
             (name, pool.name)
             for name, cluster in documents.clusters.items()
@@ -101,9 +101,9 @@ def _not_asked(connection: Connection, path: str) -> Problem:
     )
 
 
-def _row(item: tuple[PoolKey, Seen]) -> tuple[object, ...]:
+def _row(item: tuple[PoolKey, Observation]) -> tuple[object, ...]:
     key, one = item
-    others = Beside(sum(each.cpu for each in one.others), sum(each.memory for each in one.others))
+    others = Amounts(sum(each.cpu for each in one.others), sum(each.memory for each in one.others))
     return (
         "/".join(key),
         one.nodes,
@@ -117,7 +117,7 @@ def _row(item: tuple[PoolKey, Seen]) -> tuple[object, ...]:
     )
 
 
-def _as_values(one: Seen) -> dict[str, Any]:
+def _as_values(one: Observation) -> dict[str, Any]:
     return {
         "seen": one.day.isoformat(),
         "nodes": one.nodes,
@@ -133,5 +133,5 @@ def _as_values(one: Seen) -> dict[str, Any]:
     }
 
 
-def _beside(amounts: Beside) -> dict[str, int]:
+def _beside(amounts: Amounts) -> dict[str, int]:
     return {"cpuMillis": amounts.cpu, "memoryBytes": amounts.memory}
