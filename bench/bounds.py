@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.fleets import CLASSES, CORES
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet.demands import Demands, written
+from inferfleet.fleet.demands import Demands, declared_demands
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of
 from inferfleet.fleet.selectors.devices import Selectors
@@ -82,7 +82,7 @@ class Bounds:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._demands: Demands = written(documents)
+        self._demands: Demands = declared_demands(documents)
         self._suitability = Suitability(documents, Selectors(), self._demands)
         pools = sum(len(cluster.spec.node_pools) for cluster in documents.clusters.values())
         size = len(documents.deployments) * pools
@@ -155,7 +155,7 @@ class Bounds:
             groups = {self._group[cluster] for cluster in self._suitability.clusters(deployment)}
             firsts: dict[str, list[int]] = {}
             for index, role in enumerate(roles_of(document)):
-                demand = self._demands.written[deployment, role]
+                demand = self._demands.declared[deployment, role]
                 own: dict[str, list[int]] = {group: [] for group in groups}
                 for key in gpus:
                     group, class_name = key

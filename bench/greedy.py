@@ -6,7 +6,7 @@ from collections import Counter
 
 from bench.fleets import CLASSES
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet.demands import Demand, written
+from inferfleet.fleet.demands import Demand, declared_demands
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.selectors.devices import Selectors
@@ -17,7 +17,7 @@ _Pools = list[tuple[str, list[int]]]
 
 def greedy(documents: Documents) -> tuple[dict[str, Counter[str]], float]:
     """Return the replicas of each deployment by cluster, and the price of the GPUs that they hold."""
-    demands = written(documents)
+    demands = declared_demands(documents)
     suitability = Suitability(documents, Selectors(), demands)
     free: dict[str, _Pools] = {
         name: [
@@ -27,7 +27,7 @@ def greedy(documents: Documents) -> tuple[dict[str, Counter[str]], float]:
     }
     needs = {
         key: [
-            (demands.written[key, role], {name for name in CLASSES if suitability.takes(key, role, name)})
+            (demands.declared[key, role], {name for name in CLASSES if suitability.takes(key, role, name)})
             for role in roles_of(document)
         ]
         for key, document in documents.deployments.items()

@@ -11,8 +11,8 @@ from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, shown
-from inferfleet.fleet.advice.exposure import unreached
-from inferfleet.fleet.advice.summaries import MOST, fix_step, in_short, told
+from inferfleet.fleet.advice.exposure import lost_routes
+from inferfleet.fleet.advice.summaries import MOST, fix_step, in_short, named_and_counted
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
 from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.shapes import counted
@@ -55,7 +55,7 @@ def announcements(
         replace(problem, severity="warning")
         for problem in unplaced_problems(allowed, desired.plan, documents)
     ]
-    warnings += unreached(documents, desired.plan, lock)
+    warnings += lost_routes(documents, desired.plan, lock)
     warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
     for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
         warnings.append(
@@ -166,7 +166,7 @@ def _why(roll: Roll) -> str:
 
 def unplaced_problems(every: Sequence[Unplaced], plan: Plan, documents: Documents) -> Iterator[Problem]:
     """Yield a problem for each of the first deployments without a place, and one that counts all others."""
-    first, others = told(every)
+    first, others = named_and_counted(every)
     for unplaced in first:
         yield unplaced_problem(unplaced, plan, documents)
     if others:

@@ -17,7 +17,7 @@ from inferfleet.fleet.spot import Spot
 
 
 @dataclass
-class Paid:
+class ClassCost:
     """What one class has on one side. `cost` is that of its nodes with a price."""
 
     gpus: int = 0
@@ -32,10 +32,10 @@ class Paid:
 class Bill:
     """Nodes that are paid for on one side, by class."""
 
-    classes: dict[str, Paid] = field(default_factory=dict)
+    classes: dict[str, ClassCost] = field(default_factory=dict)
 
-    def of(self, name: str) -> Paid:
-        return self.classes.setdefault(name, Paid())
+    def of(self, name: str) -> ClassCost:
+        return self.classes.setdefault(name, ClassCost())
 
     @property
     def totals(self) -> dict[str, Decimal]:
@@ -56,7 +56,7 @@ class Bill:
         return sum(paid.unpriced for paid in self.classes.values())
 
 
-def prices_gone(before: Bill, after: Bill) -> dict[str, tuple[Paid, Paid]]:
+def prices_gone(before: Bill, after: Bill) -> dict[str, tuple[ClassCost, ClassCost]]:
     """Return what classes have on both sides whose nodes all had a price, and now some have none.
 
     What they cost afterwards is not known, so sums with them on one side say nothing about the other.

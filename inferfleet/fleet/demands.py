@@ -1,7 +1,7 @@
 """What each role of each deployment needs of the nodes of a pool, and what of that the documents alone say.
 
-`written` reads templates and the routing proxy; what plugins make of pods is worked out above, in `desired`,
-and handed to the plan as `Demands.edited`.
+`declared_demands` reads templates and the routing proxy; what plugins make of pods is worked out above, in
+`desired`, and handed to the plan as `Demands.edited`.
 """
 
 from collections.abc import Mapping
@@ -37,35 +37,36 @@ RoleKey = tuple[str, str]  # (deployment, role)
 
 @dataclass(frozen=True)
 class Share:
-    """What a plugin asks for: the pod would request so much less without it.
-
-    `where` are the lines of its links, for messages.
-    """
+    """What a plugin asks for: the pod would request so much less without it."""
 
     plugin: str
     pod: Pod
     where: tuple[Where, ...] = ()
+    """The lines of its links, for messages."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a role of a replica needs of its pool: `pods` pods, and `spare` more, once per placement, for
-    rollouts.
+    """What a role of a replica needs of its pool.
 
-    Pods stand in gangs of `gang`, the pods of a worker, each on a node of its own: an entry, which is `pod`,
-    and followers like `follower`. `shares` are those of plugins in what an entry requests, in the order in
-    which they run, `follower_shares` those in a follower. The plan counts each replica `sets` times: twice
-    where another set of all pods comes beside them.
+    Pods stand in gangs, the pods of one worker, each on a node of its own: an entry, and followers.
     """
 
     pod: Pod
+    """What an entry requests."""
     pods: int
+    """Pods of the role in a replica."""
     spare: int
+    """Pods more, once per placement, for which space is kept for rollouts."""
     shares: tuple[Share, ...] = ()
+    """Those of plugins in what an entry requests, in the order in which they run."""
     gang: int = 1
+    """Pods of a worker."""
     follower: Pod | None = None
+    """What a follower requests, None where that is what an entry does."""
     follower_shares: tuple[Share, ...] = ()
     sets: int = 1
+    """How often each replica counts: twice where another set of all its pods comes beside the first."""
 
     @property
     def workers(self) -> int:
@@ -101,17 +102,16 @@ class Demand:
 
 @dataclass(frozen=True)
 class Demands:
-    """What each role of each deployment needs on each pool.
+    """What each role of each deployment needs on each pool."""
 
-    `written` is by the documents alone. `spread` has what a role needs of nodes with fewer GPUs than a group
-    of its `tensor`, by the GPUs of a node, and `node_gpus` these by pool, where a network joins the nodes.
-    `edited` has the pools on which plugins run over its pods, with what they make of them.
-    """
-
-    written: Mapping[RoleKey, Demand] = field(default_factory=dict)
+    declared: Mapping[RoleKey, Demand] = field(default_factory=dict)
+    """By the documents alone."""
     edited: Mapping[RoleKey, Mapping[PoolKey, Demand]] = field(default_factory=dict)
+    """What plugins make of it, on the pools where any runs over the pods of a role."""
     spread: Mapping[RoleKey, Mapping[int, Demand]] = field(default_factory=dict)
+    """What a role needs of nodes with fewer GPUs than a group of its `tensor`, by the GPUs of a node."""
     node_gpus: Mapping[PoolKey, int] = field(default_factory=dict)
+    """The GPUs of a node of each pool whose nodes a network joins."""
 
     def of(self, deployment: str, role: str, pool: PoolKey) -> Demand:
         """Return what a role needs on the pool. Raises KeyError for one that no document has."""
@@ -123,19 +123,19 @@ class Demands:
     def unedited(self, deployment: str, role: str, node_gpus: int) -> Demand:
         """Return what a role needs of nodes with so many GPUs where no plugin edits its pods."""
         spread = self.spread.get((deployment, role))
-        return (spread.get(node_gpus) if spread else None) or self.written[deployment, role]
+        return (spread.get(node_gpus) if spread else None) or self.declared[deployment, role]
 
     def least_cpu(self, deployment: str, role: str) -> int:
         """Return the least thousandths of a core that a pod of the role asks for on any pool."""
         edited = self.edited.get((deployment, role), {})
-        return min(demand.pod.cpu for demand in (self.written[deployment, role], *edited.values()))
+        return min(demand.pod.cpu for demand in (self.declared[deployment, role], *edited.values()))
 
     def has(self, deployment: str, role: str) -> bool:
         """Return whether a document says what the role needs."""
-        return (deployment, role) in self.written
+        return (deployment, role) in self.declared
 
 
-def written(documents: Documents) -> Demands:
+def declared_demands(documents: Documents) -> Demands:
     """Return what replicas need where no plugin edits their pods."""
     by_class = {name: node(document) for name, document in documents.classes.items() if has_fabric(document)}
     node_gpus = {

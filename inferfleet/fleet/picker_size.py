@@ -59,10 +59,10 @@ def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: in
         **deployment.spec.endpoint_picker.flags,
     }
     interval = go_seconds(str(flags[_INTERVAL])) or _UNSAID
-    return sized(replicas * endpoints_of_replica(deployment), interval=interval)
+    return size_for(replicas * endpoints_of_replica(deployment), interval=interval)
 
 
-def sized(endpoints: int, *, interval: float) -> Amounts:
+def size_for(endpoints: int, *, interval: float) -> Amounts:
     """Return what a picker of so many endpoints requests, which asks for metrics every `interval` seconds.
 
     Endpoints count as the next power of two, and as four at least, so that few changes of their number are

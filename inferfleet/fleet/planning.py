@@ -60,22 +60,22 @@ from inferfleet.documents.kinds.model_deployment import ReplicaRange
 from inferfleet.documents.problems import Problem, in_reading_order
 from inferfleet.documents.work import take
 from inferfleet.fleet.advice.fixes import Fixes
-from inferfleet.fleet.advice.warnings import placement_problems, unkept, unplanned
+from inferfleet.fleet.advice.warnings import placement_problems, uncounted_requests, unmet_wishes
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes, shared
-from inferfleet.fleet.demands import Demands, written
+from inferfleet.fleet.demands import Demands, declared_demands
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
 from inferfleet.fleet.placement.prices import in_other_regions, unpriced
-from inferfleet.fleet.placement.reasons import Lacking, Reasons, RunnersUp, Why
-from inferfleet.fleet.placement.retention import Retained, retain
+from inferfleet.fleet.placement.reasons import Reasoning, ReasonList, ReasonsByDeployment, RunnersUp
+from inferfleet.fleet.placement.retention import LockedReplicas, retain
 from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.space import shortage_problems
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.fleet.traffic import Selected, endpoints, path_problems, route_problems, routes
+from inferfleet.fleet.traffic import EndpointIndex, endpoints, path_problems, route_problems, routes
 
 # Steps of work that a plan takes for each deployment and cluster, besides the pools that it tries.
 _STEPS = 20
@@ -91,7 +91,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     """
     take(_STEPS * (1 + len(documents.deployments) + len(documents.clusters)), "planning")
     selectors = Selectors()
-    demands = demands or written(documents)
+    demands = demands or declared_demands(documents)
     suitability = Suitability(documents, selectors, demands)
     # What is lost makes no document wrong.
     checked = check(_with_gone(documents, lock), selectors, demands)
@@ -117,7 +117,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     replicas = {**retained.fixed, **task.placed(ledger)}
     placements = tuple(Placement(spot, number) for spot, number in sorted(replicas.items()))
     reachable = endpoints(documents, placements)
-    selected = Selected(documents, reachable)
+    selected = EndpointIndex(documents, reachable)
     services = routes(documents, selected, lock)
     new = Lock(
         stack=documents.settings.stack,
@@ -134,7 +134,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     left = {**retained.left, **placing.left}
     # Why replicas of another revision left is told where there is no other reason.
     left |= {old: placing.left[now] for old, now in retained.revised.items() if now in placing.left}
-    why = Why(documents, ledger, suitability, candidates)
+    why = Reasoning(documents, ledger, suitability, candidates)
     return Plan(
         placements=tuple(shared(placements, _least(documents))),
         endpoints=reachable,
@@ -143,7 +143,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             Unplaced(
                 deployment,
                 missing,
-                Lacking(deployment, why),
+                ReasonList(deployment, why),
                 running=max(0, min(missing, retained.ran.get(deployment, 0) - ledger.total(deployment))),
             )
             for deployment in sorted(valid)
@@ -156,7 +156,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             for change in changed
             if change.before > change.after and change.spot in left
         },
-        reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
+        reasons=ReasonsByDeployment(documents.deployments.keys() - checked.invalid, why),
         fixes=Fixes(task, ledger, retained),
         runners_up=RunnersUp(
             ledger,
@@ -169,14 +169,14 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *checked.problems,
                 *retained.problems,
                 *placement_problems(task, ledger, checked=checked, why=why),
-                *unkept(documents, candidates, valid),
+                *unmet_wishes(documents, candidates, valid),
                 *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
                 *route_problems(documents, selected, services, lock),
                 *path_problems(documents, reachable, services),
                 *unpriced(documents),
                 *in_other_regions(documents),
                 *shortage_problems(documents, lock.seen),
-                *unplanned(documents),
+                *uncounted_requests(documents),
                 *_exchange_ended(placing.exchange_ended),
             ]
         ),
@@ -231,7 +231,7 @@ def _with_gone(documents: Documents, lock: Lock) -> Documents:
     return replace(documents, clusters=clusters)
 
 
-def _targets(documents: Documents, retained: Retained) -> dict[str, int]:
+def _targets(documents: Documents, retained: LockedReplicas) -> dict[str, int]:
     """Return the replicas for clusters that can be changed: all but the fixed and orphaned ones."""
     elsewhere: Counter[str] = Counter()
     for placements in (retained.fixed, retained.orphaned):

@@ -74,7 +74,7 @@ def _labels(documents: Documents, deployment: str, cluster: str) -> dict[str, st
     }
 
 
-class Selected:
+class EndpointIndex:
     """The endpoints that selectors of services match, by an index of their labels, and each selector once."""
 
     def __init__(self, documents: Documents, endpoints: tuple[Endpoint, ...]) -> None:
@@ -130,7 +130,7 @@ def _named(keys: set[str], labels: Mapping[str, str]) -> tuple[tuple[str, str], 
     return tuple((key, labels[key]) for key in sorted(keys) if key in labels)
 
 
-def routes(documents: Documents, selected: Selected, lock: Lock) -> tuple[ServiceRoute, ...]:
+def routes(documents: Documents, selected: EndpointIndex, lock: Lock) -> tuple[ServiceRoute, ...]:
     """Return the route of every service on every cluster with an endpoint of it, by service and cluster.
 
     A lost cluster has exactly the services that the lock has there.
@@ -145,7 +145,9 @@ def routes(documents: Documents, selected: Selected, lock: Lock) -> tuple[Servic
     return tuple(all_routes)
 
 
-def _by_cluster(service: ModelService, selected: Selected) -> dict[str, list[tuple[int, list[Endpoint]]]]:
+def _by_cluster(
+    service: ModelService, selected: EndpointIndex
+) -> dict[str, list[tuple[int, list[Endpoint]]]]:
     """Return the endpoints of each entry of a service with its weight, by cluster."""
     found: dict[str, list[tuple[int, list[Endpoint]]]] = {}
     for entry in service.spec.endpoints:
@@ -198,7 +200,7 @@ def _largest_remainder(weights: Mapping[str, int]) -> dict[str, int]:
 
 
 def route_problems(
-    documents: Documents, selected: Selected, routes: tuple[ServiceRoute, ...], lock: Lock
+    documents: Documents, selected: EndpointIndex, routes: tuple[ServiceRoute, ...], lock: Lock
 ) -> Iterator[Problem]:
     """Yield errors (a selector that can match nothing, a route with too many backends) and warnings (a
     selector that matches nothing yet).
@@ -245,7 +247,9 @@ def _too_many_backends(route: ServiceRoute) -> Iterator[Problem]:
         )
 
 
-def _matching_nothing(documents: Documents, service: ModelService, selected: Selected) -> Iterator[Problem]:
+def _matching_nothing(
+    documents: Documents, service: ModelService, selected: EndpointIndex
+) -> Iterator[Problem]:
     """Yield a problem for each selector that matches no endpoint, on whichever clusters replicas run."""
     namespace = service.metadata.namespace
     for index, entry in enumerate(service.spec.endpoints):
@@ -276,7 +280,7 @@ def _text(labels: Mapping[str, str]) -> str:
 
 
 def _without_endpoints(
-    service: ModelService, selected: Selected, *, clusters: list[str]
+    service: ModelService, selected: EndpointIndex, *, clusters: list[str]
 ) -> Iterator[Problem]:
     """Yield a problem for a service without a route, or for selectors that lack an endpoint on a cluster."""
     key = service.metadata.key

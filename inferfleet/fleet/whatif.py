@@ -145,7 +145,7 @@ def _meant(documents: Documents, written: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Lacking:
+class WithoutPlace:
     """Replicas of a deployment that ran and have no place any more; `left` are those that have one. `step`
     says what would place them.
     """
@@ -157,7 +157,7 @@ class Lacking:
 
 
 @dataclass(frozen=True)
-class Consequence:
+class Outcome:
     """What a loss does: so many replicas ran there, and of some there is `lacking` a place.
 
     `repair` are nodes with which all of these have one, None where no nodes do, and empty where none lack.
@@ -165,7 +165,7 @@ class Consequence:
 
     loss: Loss
     replicas: int
-    lacking: tuple[Lacking, ...] = ()
+    lacking: tuple[WithoutPlace, ...] = ()
     repair: tuple[MoreNodes, ...] | None = ()
 
     @property
@@ -183,14 +183,14 @@ class Consequence:
         return sums
 
 
-def n_minus_one(documents: Documents, lock: Lock, planned: Plan) -> Iterator[Consequence]:
+def n_minus_one(documents: Documents, lock: Lock, planned: Plan) -> Iterator[Outcome]:
     """Yield what each loss does to the fleet that the plan made of the documents and the lock."""
     standing = replace(planned.lock, seen=lock.seen, gone=lock.gone)
     for loss in losses(documents):
-        yield consequence(documents, standing, planned.demands, loss)
+        yield outcome(documents, standing, planned.demands, loss)
 
 
-def consequence(documents: Documents, standing: Lock, demands: Demands, loss: Loss) -> Consequence:
+def outcome(documents: Documents, standing: Lock, demands: Demands, loss: Loss) -> Outcome:
     """Return what a loss does to the replicas of a lock."""
     gone, cluster = pools_of(documents, loss), loss.name if loss.kind == "cluster" else ""
     ran = sum(
@@ -200,14 +200,14 @@ def consequence(documents: Documents, standing: Lock, demands: Demands, loss: Lo
         and (spot.cluster == cluster or not gone.isdisjoint(_pools(spot)))
     )
     if not ran:
-        return Consequence(loss, 0)
+        return Outcome(loss, 0)
     changed, lock = without(documents, standing, [loss])
     after = plan(changed, lock, demands)
     left: Counter[str] = Counter()
     for placement in after.placements:
         left[placement.spot.deployment] += placement.replicas
     lacking = tuple(
-        Lacking(
+        WithoutPlace(
             missing.deployment,
             missing.running,
             left[missing.deployment],
@@ -216,7 +216,7 @@ def consequence(documents: Documents, standing: Lock, demands: Demands, loss: Lo
         for missing in after.unplaced
         if missing.running
     )
-    return Consequence(loss, ran, lacking, _repair(changed, lock, after))
+    return Outcome(loss, ran, lacking, _repair(changed, lock, after))
 
 
 def _pools(spot: Spot) -> set[PoolKey]:

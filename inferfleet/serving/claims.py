@@ -22,7 +22,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import path_of_role, selector_of
-from inferfleet.fleet.selectors.claims import Claimed, claimed
+from inferfleet.fleet.selectors.claims import ClaimConditions, claim_conditions
 from inferfleet.fleet.shapes import Shape, accelerator
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import metadata
@@ -69,7 +69,11 @@ def claims(
     counts = counted(inference_class, shape)
     if counts:
         selector = selector_of(deployment, role)
-        asked = claimed(selector.cel, inference_class, devices=counts.keys()) if selector else Claimed()
+        asked = (
+            claim_conditions(selector.cel, inference_class, devices=counts.keys())
+            if selector
+            else ClaimConditions()
+        )
         problems += _problems(deployment, role, inference_class, counts=counts)
         template = _template(inference_class, counts, asked)
         name = names.by_contents(workload, names.digest(template))
@@ -144,7 +148,9 @@ def _has_channels(inference_class: InferenceClass) -> bool:
     )
 
 
-def _template(inference_class: InferenceClass, counts: dict[str, int], asked: Claimed) -> dict[str, Any]:
+def _template(
+    inference_class: InferenceClass, counts: dict[str, int], asked: ClaimConditions
+) -> dict[str, Any]:
     return {
         "spec": {
             "devices": {
@@ -169,7 +175,7 @@ def _request(device: Device, count: int, expression: str) -> dict[str, Any]:
     return {"name": device.name, "exactly": exactly}
 
 
-def _left_out(asked: Claimed) -> dict[str, str] | None:
+def _left_out(asked: ClaimConditions) -> dict[str, str] | None:
     """Return the annotation that says which conditions of the selector the claim does without."""
     if not asked.left_out:
         return None

@@ -35,7 +35,7 @@ def _two_classes(*replicas: int) -> Documents:
 def test_a_fleet_is_the_same_for_the_same_seed_and_has_gangs_roles_and_pairs() -> None:
     both = [plan(fleet(20, 60, kind="gangs", seed=3), EMPTY) for _ in range(2)]
     assert both[0].placements == both[1].placements
-    demands = both[0].demands.written
+    demands = both[0].demands.declared
     assert {role for _, role in demands} == {"decode", "encode", "prefill"}
     assert {needs.gang for needs in demands.values()} == {1, 2, 4}
 
@@ -86,7 +86,7 @@ def test_where_cores_run_out_there_are_gpus_left() -> None:
         for cluster_ in documents.clusters.values()
         for pool in cluster_.spec.node_pools
     )
-    asked = planned.demands.written
+    asked = planned.demands.declared
     held = sum(one.replicas * asked[one.spot.deployment, "decode"].gpus for one in planned.placements)
     assert held < 0.9 * gpus
 

@@ -2,7 +2,7 @@
 
 from small_fleet import deployment, fleet, spot
 
-from inferfleet.fleet.advice.exposure import exposed, one_picker
+from inferfleet.fleet.advice.exposure import exposures, one_picker
 from inferfleet.fleet.decisions import Placement
 
 JUDGE = {
@@ -16,7 +16,7 @@ JUDGE = {
 
 def _lines(*placements: Placement, **fields: object) -> list[str]:
     documents = fleet(deployment("a", 4, **fields))  # type: ignore[arg-type]
-    return [str(role) for role in exposed(documents, placements)]
+    return [str(role) for role in exposures(documents, placements)]
 
 
 def test_one_replica_on_a_cluster_is_exposed_there() -> None:

@@ -7,7 +7,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Reason
-from inferfleet.fleet.demands import Demand, written
+from inferfleet.fleet.demands import Demand, declared_demands
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import Pod
 from inferfleet.fleet.spot import Spot
@@ -118,7 +118,7 @@ def test_entries_and_followers_are_counted_apart() -> None:
         }
     )
     documents = fleet(cluster("east", {"h100": ("h100", 3)}), made)
-    assert written(documents).of("ml/a", "decode", ("east", "h100")) == Demand(
+    assert declared_demands(documents).of("ml/a", "decode", ("east", "h100")) == Demand(
         Pod(4, 100_000, 0), 3, 0, gang=3, follower=Pod(4, 4_000, 0)
     )
     assert standing(plan(documents, EMPTY)) == {"ml/a east decode=h100": 2}

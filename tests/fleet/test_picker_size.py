@@ -6,7 +6,7 @@ import pytest
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.picker_size import endpoints_of_replica, picker_resources, sized
+from inferfleet.fleet.picker_size import endpoints_of_replica, picker_resources, size_for
 
 
 def _deployment(*, count: int = 1, balance: str | None = None, **spec: Any) -> ModelDeployment:
@@ -91,7 +91,7 @@ def test_endpoints_are_pods_and_ports_of_all_that_is_picked(
     ],
 )
 def test_a_picker_grows_with_its_endpoints(endpoints: int, size: dict[str, dict[str, str]]) -> None:
-    assert sized(endpoints, interval=0.15) == size
+    assert size_for(endpoints, interval=0.15) == size
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_a_picker_grows_with_its_endpoints(endpoints: int, size: dict[str, dict[
     ],
 )
 def test_scraping_often_costs(interval: float, size: dict[str, dict[str, str]]) -> None:
-    assert sized(8, interval=interval) == size
+    assert size_for(8, interval=interval) == size

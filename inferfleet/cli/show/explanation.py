@@ -91,7 +91,7 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
     return Explanation(
         key=key,
         document=document,
-        demands={role: plan.demands.written[key, role] for role in roles_of(document)},
+        demands={role: plan.demands.declared[key, role] for role in roles_of(document)},
         spread={role: plan.demands.spread.get((key, role), {}) for role in roles_of(document)},
         placed=tuple(
             Placed(

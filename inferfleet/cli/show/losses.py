@@ -9,13 +9,13 @@ from inferfleet.cli.show.tables import print_table
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.advice.summaries import cost, place
 from inferfleet.fleet.shapes import counted
-from inferfleet.fleet.whatif import Consequence
+from inferfleet.fleet.whatif import Outcome
 
 # Models that one cell names.
 _NAMED = 5
 
 
-def show_losses(consequences: Sequence[Consequence]) -> None:
+def show_losses(consequences: Sequence[Outcome]) -> None:
     """Print what each loss does; those on which nothing runs are counted."""
     print_line()
     if used := [one for one in consequences if one.replicas]:
@@ -27,12 +27,12 @@ def show_losses(consequences: Sequence[Consequence]) -> None:
         print_line("each of them can be lost, and all replicas have another place")
 
 
-def _row(one: Consequence) -> tuple[object, ...]:
+def _row(one: Outcome) -> tuple[object, ...]:
     lacking = [f"{missing.deployment} {missing.replicas}" for missing in one.lacking]
     return one.loss, one.replicas, listing(lacking, _NAMED), listing(one.unserved, _NAMED), repair(one)
 
 
-def repair(one: Consequence) -> str:
+def repair(one: Outcome) -> str:
     """Return in words what places all replicas that lack a place, "" where none do."""
     if one.repair is None:
         step = one.lacking[0].step
@@ -42,7 +42,7 @@ def repair(one: Consequence) -> str:
     )
 
 
-def loss_values(one: Consequence) -> dict[str, Any]:
+def loss_values(one: Outcome) -> dict[str, Any]:
     """Return what a loss does as values for JSON."""
     return {
         "lost": {"kind": one.loss.kind, "name": one.loss.name},

@@ -7,8 +7,15 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.show.pickers import picker_values, show_pickers
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.exposure import Exposed, OnePicker
-from inferfleet.fleet.advice.summaries import change_lines, fix_step, groups, in_short, roll_line, told
+from inferfleet.fleet.advice.exposure import Exposure, OnePicker
+from inferfleet.fleet.advice.summaries import (
+    change_lines,
+    fix_step,
+    groups,
+    in_short,
+    named_and_counted,
+    roll_line,
+)
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
 from inferfleet.fleet.demands import Demand, Demands
 from inferfleet.fleet.shapes import counted
@@ -72,7 +79,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
     if plan.unplaced:
         print_line()
         print_line("without a place (inferfleet explain says why of each pool)")
-    first, others = told(plan.unplaced)
+    first, others = named_and_counted(plan.unplaced)
     for missing in first:
         running = f" ({missing.running} of them running now)" if missing.running else ""
         what = f"{missing.deployment}: {counted(missing.replicas, 'replica')}{running}"
@@ -82,7 +89,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_line(f"  and {counted(len(others), 'more deployment')}: {replicas}")
 
 
-def show_exposed(alone: Iterable[Exposed], picker: OnePicker | None) -> None:
+def show_exposed(alone: Iterable[Exposure], picker: OnePicker | None) -> None:
     """Print what does not answer while one node is drained, without an empty list."""
     lines = [*map(str, alone), *([str(picker)] if picker else [])]
     if lines:
@@ -92,7 +99,7 @@ def show_exposed(alone: Iterable[Exposed], picker: OnePicker | None) -> None:
         print_line(f"  {line}")
 
 
-def exposed_values(alone: Iterable[Exposed], picker: OnePicker | None) -> dict[str, Any]:
+def exposed_values(alone: Iterable[Exposure], picker: OnePicker | None) -> dict[str, Any]:
     """Return the same as values for JSON, with all deployments."""
     return {
         "exposed": [
@@ -162,7 +169,7 @@ def reason_values(reasons: Iterable[Reason]) -> list[dict[str, str | None]]:
 def as_values(desired: Desired) -> dict[str, Any]:
     """Return the same facts as values for JSON."""
     plan = desired.plan
-    first, others = told(plan.unplaced)
+    first, others = named_and_counted(plan.unplaced)
     return {
         "stack": desired.stack,
         "placements": [

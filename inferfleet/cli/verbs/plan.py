@@ -21,7 +21,7 @@ from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import find_root, read_lock
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.documents.wording import one_line, one_of, shown
-from inferfleet.fleet.advice.exposure import exposed, one_picker
+from inferfleet.fleet.advice.exposure import exposures, one_picker
 from inferfleet.fleet.lock.lock import matches, text
 from inferfleet.fleet.whatif import n_minus_one as after_each_loss
 
@@ -85,7 +85,7 @@ def plan(
         report.documents = documents
         report.problems += source.notices
         desired = source.desired()
-        alone = exposed(documents, desired.plan.placements)
+        alone = exposures(documents, desired.plan.placements)
         picker = one_picker(documents, desired.plan.placements)
         if as_json:
             report.values |= as_values(desired) | exposed_values(alone, picker)

@@ -17,7 +17,7 @@ from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
-from inferfleet.fleet.demands import Demand, Demands, RoleKey, written
+from inferfleet.fleet.demands import Demand, Demands, RoleKey, declared_demands
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import Selectors
@@ -42,7 +42,7 @@ class Worked:
 
 def worked_out(documents: Documents, lock: Lock, chains: Chains) -> Worked:
     """Return what replicas of every deployment need on every pool where they may run."""
-    demands = written(documents)
+    demands = declared_demands(documents)
     by_pool: dict[RoleKey, dict[PoolKey, Demand]] = {}
     made: dict[Spot, Made] = {}
     alike: dict[tuple[RoleKey, PoolKey], Spot] = {}
@@ -55,7 +55,7 @@ def worked_out(documents: Documents, lock: Lock, chains: Chains) -> Worked:
         for spot in lock.placements
         for role, pool in spot.pools
     }
-    for key in demands.written:
+    for key in demands.declared:
         for spots in _groups(documents, locked, key, acting=acting, selectors=selectors, nodes=nodes):
             if clouds is None:
                 clouds = cloud_pools(documents, lock)

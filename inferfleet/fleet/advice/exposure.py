@@ -24,7 +24,7 @@ _Clusters = dict[str, set[str]]
 
 
 @dataclass(frozen=True)
-class Exposed:
+class Exposure:
     """A deployment on a cluster of which one worker of each of the `roles` is all there is.
 
     `every`: so it is with all of its roles. `scaled`: it is so where a scaler keeps the fewest replicas.
@@ -60,7 +60,7 @@ class OnePicker:
         return f"{who}: one endpoint picker{' each' if number > 1 else ''}, until another runs"
 
 
-def exposed(documents: Documents, placements: Iterable[Placement]) -> tuple[Exposed, ...]:
+def exposures(documents: Documents, placements: Iterable[Placement]) -> tuple[Exposure, ...]:
     """Return them by deployment and cluster. Other clusters do not help: each has a gateway of its own."""
     together: dict[tuple[str, str], list[Placement]] = defaultdict(list)
     for placement in placements:
@@ -74,7 +74,7 @@ def exposed(documents: Documents, placements: Iterable[Placement]) -> tuple[Expo
         alone = tuple(role for role in every if fewest * workers_of(document, role).count == 1)
         if alone:
             scaled = sum(placement.replicas for placement in here) > fewest
-            named.append(Exposed(deployment, cluster, alone, alone == every, scaled))
+            named.append(Exposure(deployment, cluster, alone, alone == every, scaled))
     return tuple(named)
 
 
@@ -92,7 +92,7 @@ def one_picker(documents: Documents, placements: Iterable[Placement]) -> OnePick
 # Clients that ask there get 404 from then on.
 
 
-def unreached(documents: Documents, plan: Plan, lock: Lock) -> Iterator[Problem]:
+def lost_routes(documents: Documents, plan: Plan, lock: Lock) -> Iterator[Problem]:
     """Yield one warning for each cluster whose gateway no longer leads to what is elsewhere from then on.
 
     `lock` is what the plan was made from. Of what has no place at all other problems tell, and nobody can

@@ -29,10 +29,10 @@ from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
 from inferfleet.fleet.placement.prices import foreign_region, of_node, prices
-from inferfleet.fleet.placement.retention import Retained
+from inferfleet.fleet.placement.retention import LockedReplicas
 from inferfleet.fleet.placement.space import Space
 from inferfleet.fleet.placement.suitability import Consequence
-from inferfleet.fleet.placement.terms import Wanted
+from inferfleet.fleet.placement.terms import Terms
 from inferfleet.fleet.shapes import PoolKey, fit
 from inferfleet.fleet.spot import Spot
 
@@ -128,40 +128,40 @@ class Growing:
 
     def _options(self, deployment: str, replicas: int) -> list[dict[PoolKey, int]]:
         """Return nodes by pool that could hold the replicas, one set for each cluster, the cheapest first."""
-        wanted = self.candidates.wanted(deployment)
+        terms = self.candidates.terms(deployment)
         there, kind = self.ledger.by_cluster(deployment), self.candidates.kind(deployment)
         options = []
-        for cluster in wanted.clusters:
-            found = self._known_option(wanted, kind, cluster, replicas)
+        for cluster in terms.clusters:
+            found = self._known_option(terms, kind, cluster, replicas)
             if found is not None:
                 cost, nodes = found
                 options.append((cost, there.get(cluster, 0), cluster, nodes))
         return [nodes for _, _, _, nodes in nsmallest(_TRIES, options, key=lambda option: option[:3])]
 
-    def _known_option(self, wanted: Wanted, kind: int, cluster: str, replicas: int) -> _Option | None:
+    def _known_option(self, terms: Terms, kind: int, cluster: str, replicas: int) -> _Option | None:
         """Return the option of a cluster, worked out once for a kind as long as nothing changes there."""
         key, changes = (kind, cluster, replicas), self._changes[cluster]
         known = self._known.get(key)
         if known is None or known[0] != changes:
-            self._known[key] = known = changes, self._option(wanted, cluster, replicas)
+            self._known[key] = known = changes, self._option(terms, cluster, replicas)
         return known[1]
 
-    def _option(self, wanted: Wanted, cluster: str, replicas: int) -> _Option | None:
+    def _option(self, terms: Terms, cluster: str, replicas: int) -> _Option | None:
         """Return what nodes on a cluster would cost, with their number, and the most nodes by pool."""
         spaces = self.ledger.spaces.on_cluster.get(cluster, ())
-        spots = self.ledger.on_cluster(wanted.deployment, cluster)
+        spots = self.ledger.on_cluster(terms.deployment, cluster)
         cost, short, nodes = 0, 0, Counter[PoolKey]()
-        for role in wanted.roles:
-            own = {spot.pool(role) for spot in spots if len(spot.pools) == len(wanted.roles)}
+        for role in terms.roles:
+            own = {spot.pool(role) for spot in spots if len(spot.pools) == len(terms.roles)}
             best = min(
                 (
                     (more * self._price[space.offer], more, space.number, most)
                     for space in spaces
-                    if space.offer in wanted.offers[role]
-                    and not self.candidates.spreading.closes(wanted, space)
-                    and (space.key[1] in own or not own or len(wanted.roles) == 1)
-                    and not self.candidates.refused(wanted.deployment, role, space)
-                    and (needs := self._nodes(wanted, role, space, replicas))
+                    if space.offer in terms.offers[role]
+                    and not self.candidates.spreading.closes(terms, space)
+                    and (space.key[1] in own or not own or len(terms.roles) == 1)
+                    and not self.candidates.refused(terms.deployment, role, space)
+                    and (needs := self._nodes(terms, role, space, replicas))
                     for more, most in [needs]
                 ),
                 default=None,
@@ -180,9 +180,9 @@ class Growing:
         """Return how many nodes more a pool may have."""
         return min(_MOST_NODES, self._most.get(space.key, _MOST_NODES)) - space.size
 
-    def _nodes(self, wanted: Wanted, role: str, space: Space, replicas: int) -> tuple[int, int] | None:
+    def _nodes(self, terms: Terms, role: str, space: Space, replicas: int) -> tuple[int, int] | None:
         """Return how many nodes more the replicas seem to need on a pool, and how many at most."""
-        demand = self.ledger.demands.of(wanted.deployment, role, space.key)
+        demand = self.ledger.demands.of(terms.deployment, role, space.key)
         workers = replicas * demand.workers * demand.sets
         pods = workers * demand.gang + demand.spare
         on_one = min(fit(space.node, pod) for pod in demand.shapes)
@@ -224,7 +224,7 @@ class Fixes(Mapping[str, Fix | None]):
     served alike. No pool grows over the nodes that quotas and reservations were seen to allow.
     """
 
-    def __init__(self, task: Task, ledger: Ledger, retained: Retained) -> None:
+    def __init__(self, task: Task, ledger: Ledger, retained: LockedReplicas) -> None:
         self._task = task
         self._finished = task.placed(ledger)
         self._clusters = len(ledger.spaces.on_cluster)
@@ -360,15 +360,15 @@ class Fixes(Mapping[str, Fix | None]):
 
     @cached_property
     def _parts(self) -> dict[str, Part]:
-        growing, wanted = self._growing, self._growing.candidates.wanted
+        growing, terms = self._growing, self._growing.candidates.terms
         parts: dict[str, Part] = {}
         for spot, replicas in self._leaving():
             part = parts.setdefault(spot.deployment, Part((-_LARGEST, 0)))
             growing.add(spot, -replicas)
             if not growing.place(spot.deployment, replicas, part):
                 growing.add(spot, replicas)
-        order = {name: (-wanted(name).priority, wanted(name).total) for name in self._missing}
-        for name in sorted(self._missing, key=lambda name: (order[name], wanted(name).scarcity)):
+        order = {name: (-terms(name).priority, terms(name).total) for name in self._missing}
+        for name in sorted(self._missing, key=lambda name: (order[name], terms(name).scarcity)):
             part = parts.setdefault(name, Part(order[name]))
             part.placed = growing.place(name, self._missing[name], part)
         return parts
@@ -388,9 +388,9 @@ class Fixes(Mapping[str, Fix | None]):
         """Return the deployments with a part by where they may run."""
         kinds: dict[_Kind, list[str]] = {}
         for name in self._parts:
-            wanted = self._growing.candidates.wanted(name)
-            offers = frozenset(offer for own in wanted.offers.values() for offer in own)
-            kinds.setdefault(_Kind(wanted.clusters, wanted.closed, offers), []).append(name)
+            terms = self._growing.candidates.terms(name)
+            offers = frozenset(offer for own in terms.offers.values() for offer in own)
+            kinds.setdefault(_Kind(terms.clusters, terms.closed, offers), []).append(name)
         return kinds
 
     def _takers(self, pool: PoolKey) -> set[_Kind]:

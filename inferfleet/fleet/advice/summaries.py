@@ -2,7 +2,7 @@
 lock.
 
 Clusters are counted by what keeps replicas from them, each once, with the pool that is nearest to taking one:
-`0 of 12 clusters have space: 7 have 4 GPUs per node (8 wanted), 3 full, 2 lack tier=prod`. A few reasons that
+`0 of 12 clusters have room: 7 have 4 GPUs per node (8 wanted), 3 full, 2 lack tier=prod`. A few reasons that
 fit into a line are told as they are.
 """
 
@@ -27,7 +27,7 @@ _DEPLOYMENTS = 20
 _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails"}
 
 
-def told(every: Sequence[Unplaced]) -> tuple[list[Unplaced], list[Unplaced]]:
+def named_and_counted(every: Sequence[Unplaced]) -> tuple[list[Unplaced], list[Unplaced]]:
     """Return the deployments without a place of which a report says why, and those that it counts: of many,
     why is told of those whose replicas would end, and then of the first by name.
     """
@@ -127,11 +127,13 @@ def _free(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
 
 
 def _added(fix: Fix) -> str:
-    told = [f"{counted(more.nodes, 'node')} to pool {place(more)} ({cost(more)})" for more in fix.pools]
-    if left := len(told) - _POOLS:
-        told[_POOLS:] = [f"nodes to {counted(left, 'more pool')}"] if left > 0 else []
+    named_and_counted = [
+        f"{counted(more.nodes, 'node')} to pool {place(more)} ({cost(more)})" for more in fix.pools
+    ]
+    if left := len(named_and_counted) - _POOLS:
+        named_and_counted[_POOLS:] = [f"nodes to {counted(left, 'more pool')}"] if left > 0 else []
     others = f" (room for {counted(len(fix.first), 'other')} without a place included)" if fix.first else ""
-    return f"add {' and '.join(told)}{others}"
+    return f"add {' and '.join(named_and_counted)}{others}"
 
 
 def fix_lines(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:

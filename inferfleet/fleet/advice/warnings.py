@@ -15,8 +15,8 @@ from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
-from inferfleet.fleet.placement.reasons import Why, kept_free, listed
-from inferfleet.fleet.placement.soundness import Checked
+from inferfleet.fleet.placement.reasons import Reasoning, kept_free, listed
+from inferfleet.fleet.placement.soundness import Soundness
 from inferfleet.fleet.placement.suitability import Consequence, Obstacle
 from inferfleet.fleet.placement.terms import prefers
 from inferfleet.fleet.roles import roles_of, template_path, workers_of
@@ -27,7 +27,9 @@ from inferfleet.fleet.spot import Spot
 _MOST_NAMED = 12
 
 
-def placement_problems(task: Task, ledger: Ledger, *, checked: Checked, why: Why) -> Iterator[Problem]:
+def placement_problems(
+    task: Task, ledger: Ledger, *, checked: Soundness, why: Reasoning
+) -> Iterator[Problem]:
     """Yield errors (replicas that cannot run on their pool) and warnings (replicas that should leave it)."""
     documents, suitability = task.documents, task.suitability
     for pool in ledger.overfull():
@@ -37,7 +39,7 @@ def placement_problems(task: Task, ledger: Ledger, *, checked: Checked, why: Why
             obstacle = suitability.obstacle(spot)
             if obstacle is None or obstacle.consequence == Consequence.CORDON:
                 continue
-            elsewhere = why.not_there(deployment)
+            elsewhere = why.reasons_against(deployment)
             whole = len(spot.pools) == len(roles_of(documents.deployments[deployment]))
             if whole:
                 elsewhere = _of_others(spot, elsewhere)
@@ -141,7 +143,7 @@ def _amounts(of: Node | Pod) -> str:
 # Wishes of deployments that replicas which run do not meet, and preferences that name nothing.
 
 
-def unkept(documents: Documents, candidates: Candidates, valid: Iterable[str]) -> Iterator[Problem]:
+def unmet_wishes(documents: Documents, candidates: Candidates, valid: Iterable[str]) -> Iterator[Problem]:
     """Yield a warning for each wish that replicas which run do not meet, and for preferences of nothing."""
     for key in sorted(valid):
         spec = documents.deployments[key].spec
@@ -162,11 +164,11 @@ def unkept(documents: Documents, candidates: Candidates, valid: Iterable[str]) -
 
 
 def _of_replicas(documents: Documents, candidates: Candidates, key: str) -> Iterator[Problem]:
-    wanted, spreading = candidates.wanted(key), candidates.spreading
-    unsteady = spreading.unsteady(wanted)
-    if wanted.unsteady is not None and unsteady > wanted.unsteady:
+    terms, spreading = candidates.terms(key), candidates.spreading
+    unsteady = spreading.unsteady(terms)
+    if terms.unsteady is not None and unsteady > terms.unsteady:
         spec = documents.deployments[key].spec
-        wants, more = spec.on_demand_replicas, unsteady - wanted.unsteady
+        wants, more = spec.on_demand_replicas, unsteady - terms.unsteady
         yield _warning(
             key,
             f"onDemandReplicas is {wants}, and {unsteady} replicas run on pools of other models than "
@@ -175,16 +177,16 @@ def _of_replicas(documents: Documents, candidates: Candidates, key: str) -> Iter
             f"{spec.wanted} again: new ones go to OnDemand or Reservation, and those on others end first",
             "spec.onDemandReplicas",
         )
-    if wanted.domains is None or not wanted.required:
+    if terms.domains is None or not terms.required:
         return
-    counts, eligible = spreading.counts(wanted), wanted.domains.eligible
+    counts, eligible = spreading.counts(terms), terms.domains.eligible
     least = min(((counts[name], name) for name in eligible), default=(0, ""))
     most = max(((number, name) for name, number in counts.items()), default=(0, ""))
-    if eligible and most[0] - least[0] > wanted.domains.max_skew:
+    if eligible and most[0] - least[0] > terms.domains.max_skew:
         yield _warning(
             key,
-            f"{wanted.domains.over} {most[1]} has {most[0]} replicas and {least[1]} {least[0]}, which is a "
-            f"skew of more than {wanted.domains.max_skew}; replicas that run stay where they are",
+            f"{terms.domains.over} {most[1]} has {most[0]} replicas and {least[1]} {least[0]}, which is a "
+            f"skew of more than {terms.domains.max_skew}; replicas that run stay where they are",
             "To spread them, lower replicas and raise it again: those end first where most of them are",
             "spec.spread",
         )
@@ -204,7 +206,7 @@ _STORAGE = "ephemeral-storage"
 _WITHOUT_OVERHEAD = {"nvidia", "nvidia-cdi", "nvidia-legacy"}
 
 
-def unplanned(documents: Documents) -> Iterator[Problem]:
+def uncounted_requests(documents: Documents) -> Iterator[Problem]:
     """Yield a notice for each template whose pods ask for something that plans do not count."""
     for key, document in sorted(documents.deployments.items()):
         for role in roles_of(document):

@@ -181,7 +181,9 @@ def _day(written: Any) -> date:
         raise ValueError(f"{what} on which it was seen, such as 2026-11-23") from None
 
 
-def doubted(documents: Documents, seen: Mapping[PoolKey, Observation], *, today: date) -> Iterator[Problem]:
+def capacity_doubts(
+    documents: Documents, seen: Mapping[PoolKey, Observation], *, today: date
+) -> Iterator[Problem]:
     """Yield warnings about lines of capacity.lock: of pools that no document has, and of days to come."""
     pools = {
         name: {pool.name for pool in cluster.spec.node_pools} for name, cluster in documents.clusters.items()
@@ -204,7 +206,7 @@ def doubted(documents: Documents, seen: Mapping[PoolKey, Observation], *, today:
         yield Problem(what, step, where=seen[key].where, severity="warning")
 
 
-def stale(seen: Mapping[PoolKey, Observation], *, today: date) -> Iterator[Problem]:
+def stale_capacity(seen: Mapping[PoolKey, Observation], *, today: date) -> Iterator[Problem]:
     """Yield a warning when what was seen is older than a week."""
     last = today - timedelta(days=FRESH)
     old = sorted((one.day, key) for key, one in seen.items() if one.day < last)

@@ -16,7 +16,7 @@ from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.prices import prices
 from inferfleet.fleet.placement.space import RoleReplicas, Space
 from inferfleet.fleet.placement.suitability import Obstacle, Suitability
-from inferfleet.fleet.placement.terms import Spreading, Wanted, Wants
+from inferfleet.fleet.placement.terms import Spreading, Terms, TermsByDeployment
 from inferfleet.fleet.roles import revision
 from inferfleet.fleet.shapes import PoolKey, fit
 from inferfleet.fleet.spot import Spot
@@ -31,7 +31,7 @@ _FEW = 16
 _FEW_POOLS = 64
 
 
-class Order:
+class SearchOrder:
     """The order of pools, by the replicas that a ledger has now."""
 
     def __init__(self, ledger: Ledger, suitability: Suitability, spreading: Spreading) -> None:
@@ -41,138 +41,138 @@ class Order:
         self._spaces = ledger.spaces
         self._demands = ledger.demands
 
-    def groups(self, wanted: Wanted, replicas: int, *, thorough: bool) -> Iterator[Iterator[Space]]:
+    def groups(self, terms: Terms, replicas: int, *, thorough: bool) -> Iterator[Iterator[Space]]:
         """Yield pools for the first role, the best first, in groups."""
-        if not wanted.ordered:
-            yield from self._by_objective(wanted, thorough=thorough)
+        if not terms.ordered:
+            yield from self._by_objective(terms, thorough=thorough)
             return
-        for level in self._spreading.levels(wanted, replicas):
-            among = wanted.by_tier[level[0]]
-            for group in self._by_objective(wanted, thorough=thorough, among=among):
-                yield self._spreading.on_level(wanted, level, group, replicas)
+        for level in self._spreading.levels(terms, replicas):
+            among = terms.by_tier[level[0]]
+            for group in self._by_objective(terms, thorough=thorough, among=among):
+                yield self._spreading.on_level(terms, level, group, replicas)
 
     def _by_objective(
-        self, wanted: Wanted, *, thorough: bool, among: Mapping[str, list[Space]] | None = None
+        self, terms: Terms, *, thorough: bool, among: Mapping[str, list[Space]] | None = None
     ) -> Iterator[Iterator[Space]]:
         """Yield pools for the first role in the order of the stack's objective, in groups.
 
         With pools by their offers, it is no others than `among` these that matter.
         """
-        there = self._ledger.by_cluster(wanted.deployment)
-        used = {cluster: number for cluster, number in there.items() if cluster in wanted.clusters}
+        there = self._ledger.by_cluster(terms.deployment)
+        used = {cluster: number for cluster, number in there.items() if cluster in terms.clusters}
         levels = set(used.values())
-        if len(used) < len(wanted.clusters):
+        if len(used) < len(terms.clusters):
             levels.add(0)
-        if wanted.over_clusters:
+        if terms.over_clusters:
             for level in sorted(levels):
                 at_level = (
                     [cluster for cluster, number in used.items() if number == level]
                     if level
-                    else wanted.clusters
+                    else terms.clusters
                 )
-                spaces = self._pools(wanted, at_level, thorough=thorough, among=among)
-                yield self._at(wanted, level, spaces)
+                spaces = self._pools(terms, at_level, thorough=thorough, among=among)
+                yield self._at(terms, level, spaces)
             return
-        each: list[int | None] = [*sorted(levels)] if wanted.objective == "cost" else [None]
-        for opens in (False, True) if wanted.objective == "pack" else (None,):
-            for name in wanted.offers[wanted.roles[0]]:
+        each: list[int | None] = [*sorted(levels)] if terms.objective == "cost" else [None]
+        for opens in (False, True) if terms.objective == "pack" else (None,):
+            for name in terms.offers[terms.roles[0]]:
                 for number in each:
-                    spaces = self._of_offer(wanted, name, thorough=thorough, among=among)
-                    yield self._at(wanted, number, spaces, opens=opens)
+                    spaces = self._of_offer(terms, name, thorough=thorough, among=among)
+                    yield self._at(terms, number, spaces, opens=opens)
 
     def _at(
-        self, wanted: Wanted, level: int | None, spaces: Iterator[Space], *, opens: bool | None = None
+        self, terms: Terms, level: int | None, spaces: Iterator[Space], *, opens: bool | None = None
     ) -> Iterator[Space]:
         """Yield the pools on clusters that have so many replicas of the deployment, or any number. With
         `opens`, it is those alone where a pod takes a node that nothing runs on, or where it does not.
         """
-        there, clusters = self._ledger.by_cluster(wanted.deployment), wanted.clusters
+        there, clusters = self._ledger.by_cluster(terms.deployment), terms.clusters
         for space in spaces:
             cluster = space.key[0]
             if (
                 (level is None or there.get(cluster, 0) == level)
                 and cluster in clusters
-                and (opens is None or self._opens(wanted, space) == opens)
+                and (opens is None or self._opens(terms, space) == opens)
             ):
                 yield space
 
-    def _opens(self, wanted: Wanted, space: Space) -> bool:
+    def _opens(self, terms: Terms, space: Space) -> bool:
         """Return whether a pod takes a node that nothing runs on."""
-        return self._preference(wanted, wanted.roles[0], space)[1] == space.node.level(space.node)
+        return self._preference(terms, terms.roles[0], space)[1] == space.node.level(space.node)
 
     def _pools(
         self,
-        wanted: Wanted,
+        terms: Terms,
         clusters: frozenset[str] | list[str],
         *,
         thorough: bool,
         among: Mapping[str, list[Space]] | None,
     ) -> Iterator[Space]:
         """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
-        role = wanted.roles[0]
+        role = terms.roles[0]
         if len(clusters) <= _FEW:
             near = [
-                (self._preference(wanted, role, space), space)
+                (self._preference(terms, role, space), space)
                 for cluster in clusters
                 for space in self._spaces.on_cluster.get(cluster, ())
-                if space.offer in wanted.offers[role] and (thorough or self._has_free(wanted, role, space))
+                if space.offer in terms.offers[role] and (thorough or self._has_free(terms, role, space))
             ]
             yield from (space for _, space in sorted(near, key=lambda pair: pair[0]))
             return
-        for offer in wanted.offers[role]:
-            yield from self._of_offer(wanted, offer, thorough=thorough, among=among)
+        for offer in terms.offers[role]:
+            yield from self._of_offer(terms, offer, thorough=thorough, among=among)
 
     def _of_offer(
-        self, wanted: Wanted, offer: str, *, thorough: bool, among: Mapping[str, list[Space]] | None
+        self, terms: Terms, offer: str, *, thorough: bool, among: Mapping[str, list[Space]] | None
     ) -> Iterator[Space]:
         """Yield pools of an offer for the first role, those that it fills best first, some of them twice."""
         spaces = among.get(offer, []) if among is not None else None
         if spaces is not None and len(spaces) <= _FEW_POOLS:
-            role = wanted.roles[0]
-            spaces = [space for space in spaces if thorough or self._has_free(wanted, role, space)]
-            yield from sorted(spaces, key=lambda space: self._preference(wanted, role, space))
+            role = terms.roles[0]
+            spaces = [space for space in spaces if thorough or self._has_free(terms, role, space)]
+            yield from sorted(spaces, key=lambda space: self._preference(terms, role, space))
             return
-        role = wanted.roles[0]
-        for space in self._spaces.with_free(offer, self._asked(wanted, role, offer)):
-            if thorough or self._has_free(wanted, role, space):
+        role = terms.roles[0]
+        for space in self._spaces.with_free(offer, self._asked(terms, role, offer)):
+            if thorough or self._has_free(terms, role, space):
                 yield space
         if thorough:
             yield from self._spaces.of_offer[offer]
 
-    def _has_free(self, wanted: Wanted, role: str, space: Space) -> bool:
+    def _has_free(self, terms: Terms, role: str, space: Space) -> bool:
         """Return whether a pod may have room on a node as they are filled, as far as a short look tells."""
-        return fit(space.most, self._demands.of(wanted.deployment, role, space.key).pod) > 0
+        return fit(space.most, self._demands.of(terms.deployment, role, space.key).pod) > 0
 
-    def near(self, wanted: Wanted, role: str, cluster: str, replicas: int = 1) -> list[Space]:
+    def near(self, terms: Terms, role: str, cluster: str, replicas: int = 1) -> list[Space]:
         """Return the pools of a cluster that suit a role, the best first."""
         spaces = sorted(
             (
                 space
                 for space in self._spaces.on_cluster.get(cluster, ())
-                if space.offer in wanted.offers[role]
-                and not self._spreading.closes(wanted, space, replicas)
-                and self.suits(wanted, role, space)
+                if space.offer in terms.offers[role]
+                and not self._spreading.closes(terms, space, replicas)
+                and self.suits(terms, role, space)
             ),
-            key=lambda space: self._preference(wanted, role, space),
+            key=lambda space: self._preference(terms, role, space),
         )
-        return sorted(spaces, key=lambda space: wanted.tiers.get(space.key, 0)) if wanted.tiers else spaces
+        return sorted(spaces, key=lambda space: terms.tiers.get(space.key, 0)) if terms.tiers else spaces
 
-    def _preference(self, wanted: Wanted, role: str, space: Space) -> tuple[int, int, int]:
-        asked = self._asked(wanted, role, space.offer)
+    def _preference(self, terms: Terms, role: str, space: Space) -> tuple[int, int, int]:
+        asked = self._asked(terms, role, space.offer)
         levels = (space.node.level(state) for state in space.free)
         free = min((free for free in levels if free >= asked), default=space.node.level(space.node))
-        return wanted.offers[role][space.offer], free, space.number
+        return terms.offers[role][space.offer], free, space.number
 
-    def _asked(self, wanted: Wanted, role: str, offer: str) -> int:
+    def _asked(self, terms: Terms, role: str, offer: str) -> int:
         """Return the GPUs of a pod on nodes of an offer; where such nodes have none, its cores."""
         node_gpus = self._spaces.of_offer[offer][0].node.gpus
-        gpus = self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
-        return gpus if node_gpus else wanted.cpu[role]
+        gpus = self._demands.unedited(terms.deployment, role, node_gpus).pod.gpus
+        return gpus if node_gpus else terms.cpu[role]
 
-    def suits(self, wanted: Wanted, role: str, space: Space) -> bool:
+    def suits(self, terms: Terms, role: str, space: Space) -> bool:
         """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""
-        edited = (wanted.deployment, role) in self._demands.edited
-        return not edited or not self._suitability.by_pool(wanted.deployment, role, space.key)
+        edited = (terms.deployment, role) in self._demands.edited
+        return not edited or not self._suitability.by_pool(terms.deployment, role, space.key)
 
 
 class Candidates:
@@ -191,17 +191,17 @@ class Candidates:
         self._demands = ledger.demands
         self._prices = prices(documents)
         self._revisions: dict[tuple[object, ...], str] = {}
-        self._wants = Wants(documents, suitability, ledger.spaces, ledger.demands, targets or {})
+        self._terms = TermsByDeployment(documents, suitability, ledger.spaces, ledger.demands, targets or {})
         self.spreading = Spreading(ledger)
-        self._order = Order(ledger, suitability, self.spreading)
+        self._order = SearchOrder(ledger, suitability, self.spreading)
         self.objective = documents.settings.objective
         self._without_space: dict[int, tuple[int, int]] = {}
         self._kind_of: dict[str, int] = {}
         self._kinds: dict[tuple[object, ...], int] = {}
 
-    def wanted(self, deployment: str) -> Wanted:
+    def terms(self, deployment: str) -> Terms:
         """Return where replicas of a deployment may run."""
-        return self._wants.of(deployment)
+        return self._terms.of(deployment)
 
     def best(
         self,
@@ -216,10 +216,10 @@ class Candidates:
         Only a `thorough` search finds room on nodes where pods would have to be put otherwise. The first of
         replicas that are together chooses pools with room for the others, as far as there are such.
         """
-        wanted = self.wanted(deployment)
-        most = max(replicas, wanted.share) if wanted.together else replicas
+        terms = self.terms(deployment)
+        most = max(replicas, terms.share) if terms.together else replicas
         while True:
-            spot = self._best(wanted, replicas, most, leaving=leaving, thorough=thorough)
+            spot = self._best(terms, replicas, most, leaving=leaving, thorough=thorough)
             if spot is not None or most == replicas:
                 return spot
             most = max(replicas, most - max(1, most // 8))
@@ -247,61 +247,61 @@ class Candidates:
         return self._kind_of[deployment]
 
     def _depends_on(self, deployment: str) -> tuple[object, ...]:
-        wanted, demands = self.wanted(deployment), self._demands
-        role = wanted.roles[0]
-        demand, key = demands.written[deployment, role], (deployment, role)
-        alone = len(wanted.roles) > 1 or wanted.limited or wanted.ordered or self._ledger.quotas is not None
+        terms, demands = self.terms(deployment), self._demands
+        role = terms.roles[0]
+        demand, key = demands.declared[deployment, role], (deployment, role)
+        alone = len(terms.roles) > 1 or terms.limited or terms.ordered or self._ledger.quotas is not None
         if alone or demand.spare or demand.sets > 1 or key in demands.edited or key in demands.spread:
             return (deployment,)
         pods = demand.pod, demand.follower, demand.pods, demand.gang
-        return role, wanted.clusters, wanted.closed, *wanted.offers[role], *pods
+        return role, terms.clusters, terms.closed, *terms.offers[role], *pods
 
     def _best(
-        self, wanted: Wanted, replicas: int, most: int, *, leaving: Spot | None, thorough: bool
+        self, terms: Terms, replicas: int, most: int, *, leaving: Spot | None, thorough: bool
     ) -> Spot | None:
-        there = self._ledger.by_cluster(wanted.deployment)
-        for spaces in self._order.groups(wanted, replicas, thorough=thorough):
+        there = self._ledger.by_cluster(terms.deployment)
+        for spaces in self._order.groups(terms, replicas, thorough=thorough):
             tried: set[int] = set()
             for space in spaces:
                 if space.number in tried:
                     continue
                 tried.add(space.number)
                 first = replicas if there.get(space.key[0], 0) else most
-                spot = self.on_pool(wanted, space, first, leaving=leaving)
+                spot = self.on_pool(terms, space, first, leaving=leaving)
                 if spot is not None:
                     return spot
         return None
 
     def on_pool(
-        self, wanted: Wanted, space: Space, replicas: int = 1, *, leaving: Spot | None = None
+        self, terms: Terms, space: Space, replicas: int = 1, *, leaving: Spot | None = None
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
-        take(_STEPS, f"placing {wanted.deployment}")
-        first, key = wanted.roles[0], space.key
-        if space.offer not in wanted.offers[first] or not self._order.suits(wanted, first, space):
+        take(_STEPS, f"placing {terms.deployment}")
+        first, key = terms.roles[0], space.key
+        if space.offer not in terms.offers[first] or not self._order.suits(terms, first, space):
             return None
-        if space.key in wanted.closed or (wanted.limited and self.spreading.refuses(wanted, space, replicas)):
+        if space.key in terms.closed or (terms.limited and self.spreading.refuses(terms, space, replicas)):
             return None
-        more = self._more(wanted, first, key, replicas)
+        more = self._more(terms, first, key, replicas)
         if not space.fits(more):
             return None
-        if len(wanted.roles) == 1:
-            spot = self._spot(wanted.deployment, key[0], {first: key[1]})
+        if len(terms.roles) == 1:
+            spot = self._spot(terms.deployment, key[0], {first: key[1]})
             return spot if spot != leaving and self._allowed(spot, replicas, leaving) else None
-        whole = self.completed(wanted, key[0], {first: key[1]}, replicas, leaving=leaving)
-        if whole is None or not (wanted.closed or wanted.limited):
+        whole = self.completed(terms, key[0], {first: key[1]}, replicas, leaving=leaving)
+        if whole is None or not (terms.closed or terms.limited):
             return whole
         pools = [self._spaces.by_key[key[0], pool] for _, pool in whole.pools]
-        return None if any(self.spreading.closes(wanted, other, replicas) for other in pools) else whole
+        return None if any(self.spreading.closes(terms, other, replicas) for other in pools) else whole
 
     def refused(self, deployment: str, role: str, space: Space) -> Obstacle | None:
         """Return why no replica goes to a pool that suits its role, whether there is room or not; or None."""
-        wanted = self.wanted(deployment)
-        why = self.spreading.why(wanted, space) if role == wanted.roles[0] else None
+        terms = self.terms(deployment)
+        why = self.spreading.why(terms, space) if role == terms.roles[0] else None
         if why or not self._ledger.quotas:
             return why
         own = self._demands.of(deployment, role, space.key).gpus
-        return self._ledger.quotas.why(deployment, role, space.key, max(0, wanted.total - own))
+        return self._ledger.quotas.why(deployment, role, space.key, max(0, terms.total - own))
 
     def affordable(self, deployment: str) -> bool:
         """Return whether quotas leave enough for one more replica where it counts least."""
@@ -311,7 +311,7 @@ class Candidates:
         unedited, of_offer = self._demands.unedited, self._spaces.of_offer
         roles = (
             {name: unedited(deployment, role, of_offer[name][0].node.gpus) for name in offers}
-            for role, offers in self.wanted(deployment).offers.items()
+            for role, offers in self.terms(deployment).offers.items()
         )
         return quotas.affordable(namespace, roles)
 
@@ -322,7 +322,7 @@ class Candidates:
 
     def completed(
         self,
-        wanted: Wanted,
+        terms: Terms,
         cluster: str,
         fixed: Mapping[str, str],
         replicas: int,
@@ -336,39 +336,39 @@ class Candidates:
         """
         others = [
             spot
-            for spot in self._ledger.on_cluster(wanted.deployment, cluster)
-            if len(spot.pools) == len(wanted.roles)
+            for spot in self._ledger.on_cluster(terms.deployment, cluster)
+            if len(spot.pools) == len(terms.roles)
         ]
         for spot in others:
             if all(spot.pool(role) == pool for role, pool in fixed.items()):
                 fits = spot != leaving and self._ledger.fits(spot, replicas)
                 return spot if fits and self._allowed(spot, replicas, leaving) else None
-        if others and wanted.together:
+        if others and terms.together:
             return None
         if any(spot.pool(role) == pool for spot in others for role, pool in fixed.items()):
             return None
-        labels = {names.placement(spot) for spot in self._ledger.on_cluster(wanted.deployment, cluster)}
+        labels = {names.placement(spot) for spot in self._ledger.on_cluster(terms.deployment, cluster)}
         tries = _TRIES
-        open_roles = [role for role in wanted.roles if role not in fixed]
+        open_roles = [role for role in terms.roles if role not in fixed]
 
         def chosen(
             index: int, pools: dict[str, str], added: dict[PoolKey, list[RoleReplicas]]
         ) -> Spot | None:
             nonlocal tries
             if index == len(open_roles):
-                spot = self._spot(wanted.deployment, cluster, pools)
+                spot = self._spot(terms.deployment, cluster, pools)
                 if spot == leaving or names.placement(spot) in labels:
                     return None
                 return spot if self._allowed(spot, replicas, leaving) else None
             role = open_roles[index]
-            for space in self._order.near(wanted, role, cluster, replicas):
+            for space in self._order.near(terms, role, cluster, replicas):
                 tries -= 1
-                take(_STEPS, f"placing {wanted.deployment}")
+                take(_STEPS, f"placing {terms.deployment}")
                 if tries < 0:
                     return None
                 if any(spot.pool(role) == space.key[1] for spot in others):
                     continue
-                together = [*added.get(space.key, ()), self._more(wanted, role, space.key, replicas)]
+                together = [*added.get(space.key, ()), self._more(terms, role, space.key, replicas)]
                 if space.fits(*together):
                     spot_ = chosen(index + 1, pools | {role: space.key[1]}, added | {space.key: together})
                     if spot_ is not None:
@@ -378,7 +378,7 @@ class Candidates:
         added: dict[PoolKey, list[RoleReplicas]] = {}
         for role, pool in fixed.items():
             key = cluster, pool
-            added.setdefault(key, []).append(self._more(wanted, role, key, replicas))
+            added.setdefault(key, []).append(self._more(terms, role, key, replicas))
         if not all(self._spaces.by_key[key].fits(*more) for key, more in added.items()):
             return None
         return chosen(0, dict(fixed), added)
@@ -411,14 +411,14 @@ class Candidates:
         """Return what a replica costs where each role is on the cheapest nodes that suit it."""
         return sum(
             min((self.cost_on(deployment, role, name) for name in of_role), default=0)
-            for role, of_role in self.wanted(deployment).offers.items()
+            for role, of_role in self.terms(deployment).offers.items()
         )
 
     def size_on(self, deployment: str, role: str, space: Space) -> int:
         """Return what a role of a replica takes of a pool: GPUs, or thousandths of a core."""
         return self._demands.of(deployment, role, space.key).size(space.node)
 
-    def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> RoleReplicas:
+    def _more(self, terms: Terms, role: str, pool: PoolKey, replicas: int) -> RoleReplicas:
         return RoleReplicas(
-            (wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas
+            (terms.deployment, role), self._demands.of(terms.deployment, role, pool), replicas
         )

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.packing import Filled
+from inferfleet.fleet.placement.packing import Snapshot
 from inferfleet.fleet.placement.space import Space
-from inferfleet.fleet.placement.terms import Wanted, Worth, first_pool
+from inferfleet.fleet.placement.terms import Terms, Worth, first_pool
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
@@ -36,22 +36,22 @@ _PARTS = 4
 _KINDS = 12
 
 
-class Loss(NamedTuple):
-    """What a replica would cost more on the best other spot; not `sure` where none has room as it is. `size`
-    is what it takes of its pools, in GPUs or thousandths of a core.
-    """
+class Alternative(NamedTuple):
+    """The best other spot of a replica, as what it would cost more there than on `spot`, where it is."""
 
     sure: bool
-    loss: int
+    """False where no other spot has space as it is; `extra` is 0 then."""
+    extra: int
     size: int
+    """What the replica takes of its pools, in GPUs or thousandths of a core."""
     spot: Spot
 
 
-class Losses(NamedTuple):
-    """What each new replica on a pool would lose: those that lose least first, and least by size first."""
+class Alternatives(NamedTuple):
+    """Those of each new replica on a pool: by what they cost more, and by that for their size."""
 
-    each: list[Loss]
-    by_size: list[Loss]
+    each: list[Alternative]
+    by_size: list[Alternative]
 
 
 class Moves:
@@ -62,8 +62,8 @@ class Moves:
         self._candidates = candidates
         self.new: Counter[Spot] = Counter()
         self.on_pool: Counter[int] = Counter()
-        self._trail: list[tuple[Spot, int, dict[PoolKey, Filled]]] = []
-        self._losses: dict[int, Losses] = {}
+        self._trail: list[tuple[Spot, int, dict[PoolKey, Snapshot]]] = []
+        self._alternatives: dict[int, Alternatives] = {}
         self._places: dict[tuple[object, ...], list[tuple[int, int]]] = {}
 
     def note(self, spots: list[Spot]) -> None:
@@ -84,15 +84,15 @@ class Moves:
         del self._trail[mark:]
 
     def settle(self) -> None:
-        """Keep the moves, and let losses on the pools that they changed be worked out anew."""
+        """Keep the moves, and let alternatives on the pools that they changed be worked out anew."""
         for spot, _, _ in self._trail:
             for _, pool in spot.pools:
-                self._losses.pop(self._ledger.spaces.by_key[spot.cluster, pool].number, None)
+                self._alternatives.pop(self._ledger.spaces.by_key[spot.cluster, pool].number, None)
         self._trail.clear()
 
     def weigh_anew(self) -> None:
-        """Let all losses be worked out anew."""
-        self._losses.clear()
+        """Let all alternatives be worked out anew."""
+        self._alternatives.clear()
 
     def leave(self, spot: Spot) -> Worth:
         """Take a replica from a spot. Return the worth of the spot for it."""
@@ -101,7 +101,7 @@ class Moves:
 
     def add(self, spot: Spot, replicas: int = 1) -> None:
         """Put a replica on a spot, or take it away."""
-        self._trail.append((spot, replicas, self._ledger.filled(spot)))
+        self._trail.append((spot, replicas, self._ledger.snapshot(spot)))
         self._ledger.add(spot, replicas)
         self._note(spot, replicas)
 
@@ -112,54 +112,52 @@ class Moves:
         return level is None or self._worth(spot) <= level
 
     def _worth(self, spot: Spot) -> Worth:
-        wanted = self._candidates.wanted(spot.deployment)
-        if wanted.over_clusters and not wanted.ordered:
+        terms = self._candidates.terms(spot.deployment)
+        if terms.over_clusters and not terms.ordered:
             return 0, 0, self._ledger.by_cluster(spot.deployment).get(spot.cluster, 0)
-        return self._candidates.spreading.worth(wanted, first_pool(wanted, spot))
+        return self._candidates.spreading.worth(terms, first_pool(terms, spot))
 
-    def by_cost(self, wanted: Wanted) -> list[tuple[int, int]]:
+    def by_cost(self, terms: Terms) -> list[tuple[int, int]]:
         """Return the pools that suit the first role as far as class and cluster go: what it costs there, and
         their numbers, the cheapest first. They are the same for all deployments that ask for the same.
         """
-        role = wanted.roles[0]
-        offers = {
-            name: self._candidates.cost_on(wanted.deployment, role, name) for name in wanted.offers[role]
-        }
-        asked = wanted.clusters, *sorted(offers.items())
+        role = terms.roles[0]
+        offers = {name: self._candidates.cost_on(terms.deployment, role, name) for name in terms.offers[role]}
+        asked = terms.clusters, *sorted(offers.items())
         if asked not in self._places:
             of_offer = self._ledger.spaces.of_offer
             self._places[asked] = sorted(
                 (cost, space.number)
                 for name, cost in offers.items()
                 for space in of_offer[name]
-                if space.key[0] in wanted.clusters
+                if space.key[0] in terms.clusters
             )
         return self._places[asked]
 
-    def losses(self, space: Space) -> Losses:
-        """Return what each new replica on a pool would lose elsewhere, worked out once for many moves."""
-        if space.number not in self._losses:
-            known = [self._loss(spot) for spot in self._ledger.on_pool(space.key) if self.new[spot] > 0]
-            self._losses[space.number] = Losses(
-                sorted(known, key=lambda one: (not one.sure, one.loss, one.size, one.spot)),
-                sorted(known, key=lambda one: (not one.sure, one.loss / max(one.size, 1), one.spot)),
+    def alternatives(self, space: Space) -> Alternatives:
+        """Return the alternatives of each new replica on a pool, worked out once for many moves."""
+        if space.number not in self._alternatives:
+            each = [self._alternative(spot) for spot in self._ledger.on_pool(space.key) if self.new[spot] > 0]
+            self._alternatives[space.number] = Alternatives(
+                sorted(each, key=lambda one: (not one.sure, one.extra, one.size, one.spot)),
+                sorted(each, key=lambda one: (not one.sure, one.extra / max(one.size, 1), one.spot)),
             )
-        return self._losses[space.number]
+        return self._alternatives[space.number]
 
-    def _loss(self, spot: Spot) -> Loss:
+    def _alternative(self, spot: Spot) -> Alternative:
         size = sum(
             self._candidates.size_on(spot.deployment, role, space) for role, space in self._spaces(spot)
         )
         # Its own pool is none of the others, so it need not be packed without it.
         apart = len(spot.pools) == 1
-        before = self._ledger.filled(spot)
+        before = self._ledger.snapshot(spot)
         if not apart:
             self._ledger.add(spot, -1)
         other = self._candidates.best(spot.deployment, leaving=spot)
         if not apart:
             self._ledger.add(spot, 1, before)
-        loss = self._candidates.cost(other) - self._candidates.cost(spot) if other else 0
-        return Loss(other is not None, loss, size, spot)
+        extra = self._candidates.cost(other) - self._candidates.cost(spot) if other else 0
+        return Alternative(other is not None, extra, size, spot)
 
     def _spaces(self, spot: Spot) -> list[tuple[str, Space]]:
         return [(role, self._ledger.spaces.by_key[spot.cluster, pool]) for role, pool in spot.pools]
@@ -240,13 +238,13 @@ class Chains:
         """Yield who would make room, of deployments that were not `asked` yet and on pools that are not in
         the chain.
         """
-        wanted = self._candidates.wanted(seeking)
+        terms = self._candidates.terms(seeking)
         passed = {link.space.number for link in _back(last)}
-        for _, number in self._moves.by_cost(wanted):
+        for _, number in self._moves.by_cost(terms):
             if number in passed or number not in self._moves.on_pool:
                 continue
             space = self._ledger.spaces.all[number]
-            size, free = self._candidates.size_on(seeking, wanted.roles[0], space), free_on(space)
+            size, free = self._candidates.size_on(seeking, terms.roles[0], space), free_on(space)
             for spot in self._ledger.on_pool(space.key):
                 if spot.deployment in asked or len(spot.pools) > 1 or not self._moves.new[spot]:
                     continue
@@ -256,7 +254,7 @@ class Chains:
                 if self._steps <= 0:
                     return
                 self._steps -= work(space)
-                before = self._ledger.filled(spot)
+                before = self._ledger.snapshot(spot)
                 self._ledger.add(spot, -1)
                 fits = self._on(seeking, space) is not None
                 self._ledger.add(spot, 1, before)
@@ -272,7 +270,7 @@ class Chains:
         for space, spot, _ in links:
             level = self._moves.leave(spot)
             place = self._on(spot.deployment, freed) if freed else self._best(spot)
-            required = self._candidates.wanted(spot.deployment).required
+            required = self._candidates.terms(spot.deployment).required
             if place is None or not self._moves.allowed(place, None, level if required else None):
                 self._moves.back_to(mark)
                 return False
@@ -289,7 +287,7 @@ class Chains:
         return self._candidates.best(leaving.deployment, leaving=leaving)
 
     def _on(self, deployment: str, space: Space) -> Spot | None:
-        return self._candidates.on_pool(self._candidates.wanted(deployment), space)
+        return self._candidates.on_pool(self._candidates.terms(deployment), space)
 
 
 # Short chains, for one more replica or for less cost.
@@ -324,7 +322,7 @@ class Exchange:
         """Place one more replica of a deployment, by moves of others if it must. Return False if none do."""
         if self._free_gpus is None:  # no move changes it
             self._free_gpus = sum(free_on(space) for space in self._ledger.spaces.all if space.node.gpus)
-        if self._candidates.wanted(deployment).total > self._free_gpus:
+        if self._candidates.terms(deployment).total > self._free_gpus:
             return False
         if not self._candidates.affordable(deployment):
             return False
@@ -394,20 +392,20 @@ class Exchange:
             return self._candidates.cost(spot)
         if not depth:
             return None
-        wanted = self._candidates.wanted(deployment)
-        for space, leaving in self._options(wanted, limit, level, depth, taken):
+        terms = self._candidates.terms(deployment)
+        for space, leaving in self._options(terms, limit, level, depth, taken):
             if self._left <= 0:
                 return None
             self._left -= work(space)
             mark = self._moves.mark()
             levels = [self._moves.leave(spot) for spot in leaving]
-            own = self._candidates.on_pool(wanted, space)
+            own = self._candidates.on_pool(terms, space)
             if own is not None and self._moves.allowed(own, None, level):
                 self._moves.add(own)
                 cost = self._candidates.cost(own) - sum(map(self._candidates.cost, leaving))
                 for spot, at_most in zip(leaving, levels, strict=True):
                     rest = None if limit is None else limit - cost
-                    required = self._candidates.wanted(spot.deployment).required
+                    required = self._candidates.terms(spot.deployment).required
                     its_level = at_most if required or level is not None else None
                     more = self._placed(spot.deployment, rest, its_level, depth - 1, taken | {space.number})
                     if more is None:
@@ -421,17 +419,17 @@ class Exchange:
 
     def _options(
         self,
-        wanted: Wanted,
+        terms: Terms,
         limit: int | None,
         level: Worth | None,
         depth: int,
         taken: frozenset[int],
     ) -> Iterator[tuple[Space, list[Spot]]]:
         """Yield pools for the first role with the new replicas that might leave them, the best first."""
-        there, worth = self._ledger.by_cluster(wanted.deployment), self._candidates.spreading.worth
-        most = level[2] if level is not None and wanted.over_clusters and not wanted.ordered else None
+        there, worth = self._ledger.by_cluster(terms.deployment), self._candidates.spreading.worth
+        most = level[2] if level is not None and terms.over_clusters and not terms.ordered else None
         left = _MOST_POOLS
-        for own, number in self._moves.by_cost(wanted):
+        for own, number in self._moves.by_cost(terms):
             if not left or (limit is not None and own >= limit):
                 return
             if number not in self._moves.on_pool or number in taken:
@@ -440,35 +438,37 @@ class Exchange:
             if (
                 level is None
                 or (most is not None and there.get(space.key[0], 0) <= most)
-                or (most is None and worth(wanted, space.key) <= level)
+                or (most is None and worth(terms, space.key) <= level)
             ):
                 left -= 1
-                for leaving in self._leaving(wanted, space, None if limit is None else limit - own, depth):
+                for leaving in self._leaving(terms, space, None if limit is None else limit - own, depth):
                     yield space, leaving
 
-    def _leaving(self, wanted: Wanted, space: Space, limit: int | None, depth: int) -> Iterator[list[Spot]]:
+    def _leaving(self, terms: Terms, space: Space, limit: int | None, depth: int) -> Iterator[list[Spot]]:
         """Yield sets of new replicas that might leave a pool, those that lose least by it first."""
-        size = self._candidates.size_on(wanted.deployment, wanted.roles[0], space)
+        size = self._candidates.size_on(terms.deployment, terms.roles[0], space)
         free = free_on(space)
-        known_losses = self._moves.losses(space)
-        for known in known_losses.each:
-            if not known.sure and depth <= 1:
+        alternatives = self._moves.alternatives(space)
+        for alternative in alternatives.each:
+            if not alternative.sure and depth <= 1:
                 break  # of those that follow none has another place
-            enough = known.size + free >= size and (limit is None or known.loss < limit)
-            if enough and self._may_leave(known, wanted):
-                yield [known.spot]
+            enough = alternative.size + free >= size and (limit is None or alternative.extra < limit)
+            if enough and self._may_leave(alternative, terms):
+                yield [alternative.spot]
         together: list[Spot] = []
         lost = freed = 0
-        for known in known_losses.by_size:
-            if not known.sure and depth <= 1:
+        for alternative in alternatives.by_size:
+            if not alternative.sure and depth <= 1:
                 return
-            for _ in range(self._moves.new[known.spot] if self._may_leave(known, wanted) else 0):
-                if len(together) == _MOST_LEAVING or (limit is not None and lost + known.loss >= limit):
+            for _ in range(self._moves.new[alternative.spot] if self._may_leave(alternative, terms) else 0):
+                if len(together) == _MOST_LEAVING or (
+                    limit is not None and lost + alternative.extra >= limit
+                ):
                     return
-                together.append(known.spot)
-                lost, freed = lost + known.loss, freed + known.size
+                together.append(alternative.spot)
+                lost, freed = lost + alternative.extra, freed + alternative.size
                 if freed + free >= size and len(together) > 1:
                     yield list(together)
 
-    def _may_leave(self, known: Loss, wanted: Wanted) -> bool:
-        return self._moves.new[known.spot] > 0 and known.spot.deployment != wanted.deployment
+    def _may_leave(self, alternative: Alternative, terms: Terms) -> bool:
+        return self._moves.new[alternative.spot] > 0 and alternative.spot.deployment != terms.deployment

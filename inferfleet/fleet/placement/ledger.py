@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.demands import Demands, RoleKey
-from inferfleet.fleet.placement.packing import Filled
+from inferfleet.fleet.placement.packing import Snapshot
 from inferfleet.fleet.placement.quotas import Quotas
 from inferfleet.fleet.placement.space import Deductions, RoleReplicas, Shortage, Space, Spaces
 from inferfleet.fleet.shapes import PoolKey
@@ -45,12 +45,12 @@ class Ledger:
             pools = [(left.cluster, pool) for _, pool in left.pools] if left else None
             self._deductions.put_onto(self.spaces, pools)
 
-    def filled(self, spot: Spot) -> dict[PoolKey, Filled]:
+    def snapshot(self, spot: Spot) -> dict[PoolKey, Snapshot]:
         """Return how the pools of a spot are filled now."""
         keys = ((spot.cluster, pool) for _, pool in spot.pools)
-        return {key: self.spaces.by_key[key].filled() for key in keys if key in self.spaces.by_key}
+        return {key: self.spaces.by_key[key].snapshot() for key in keys if key in self.spaces.by_key}
 
-    def add(self, spot: Spot, replicas: int, back: Mapping[PoolKey, Filled] | None = None) -> None:
+    def add(self, spot: Spot, replicas: int, back: Mapping[PoolKey, Snapshot] | None = None) -> None:
         """Add replicas to a spot, or remove them with a negative number, whether they fit or not.
 
         With `back`, they undo the last change of these pools, which are filled then as they were before it.

@@ -319,7 +319,7 @@ class _Search:
         return max(most, 0)
 
 
-class Filled(NamedTuple):
+class Snapshot(NamedTuple):
     """How a pool is filled at a time, to go back to: what is packed, and what is known not to fit more."""
 
     free: Free | None

@@ -18,7 +18,7 @@ from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.packing import Filled
+from inferfleet.fleet.placement.packing import Snapshot
 from inferfleet.fleet.placement.quotas import Limits, Quotas
 from inferfleet.fleet.placement.reasons import kept_free
 from inferfleet.fleet.placement.space import Deductions, Spaces
@@ -60,7 +60,7 @@ class Placing:
         self.left: dict[Spot, str] = {}
         self.exchange_ended = False
         self._halves: list[str] = []
-        self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
+        self._valid = sorted(valid, key=lambda deployment: candidates.terms(deployment).scarcity)
 
     def place(self) -> None:
         """Bring the ledger to the targets as far as there is room."""
@@ -157,11 +157,11 @@ class Placing:
         replicas = self._ledger.on_spot(spot)
         if not replicas:
             return 1, 0, 0, 0, 0, 0, -place
-        wanted, spreading = self._candidates.wanted(spot.deployment), self._candidates.spreading
-        if spreading.too_many_unsteady(wanted, spot):
+        terms, spreading = self._candidates.terms(spot.deployment), self._candidates.spreading
+        if spreading.too_many_unsteady(terms, spot):
             consequence = max(consequence, int(Consequence.CORDON))
-        worst, second, _ = spreading.worth(wanted, first_pool(wanted, spot))
-        cost = self._candidates.cost(spot) if wanted.objective == "cost" and not consequence else 0
+        worst, second, _ = spreading.worth(terms, first_pool(terms, spot))
+        cost = self._candidates.cost(spot) if terms.objective == "cost" and not consequence else 0
         on_cluster = self._ledger.by_cluster(spot.deployment)[spot.cluster]
         return -consequence, -worst, -second, -cost, -on_cluster, -replicas, -place
 
@@ -170,24 +170,24 @@ class Placing:
 
         Return whether all of them have one.
         """
-        wanted = self._candidates.wanted(deployment)
+        terms = self._candidates.terms(deployment)
         spots = self._ledger.replicas(deployment)
         # Of those that are together, the spot of the most is the one that others join.
-        for spot, replicas in sorted(spots.items(), key=lambda item: -item[1] if wanted.together else 0):
-            if len(spot.pools) < len(wanted.roles):
+        for spot, replicas in sorted(spots.items(), key=lambda item: -item[1] if terms.together else 0):
+            if len(spot.pools) < len(terms.roles):
                 self._ledger.add(spot, -replicas)
-                whole = self._candidates.completed(wanted, spot.cluster, dict(spot.pools), replicas)
+                whole = self._candidates.completed(terms, spot.cluster, dict(spot.pools), replicas)
                 self._ledger.add(whole or spot, replicas)
-        if wanted.together:
+        if terms.together:
             self._gather(deployment)
-        return all(len(spot.pools) == len(wanted.roles) for spot in self._ledger.replicas(deployment))
+        return all(len(spot.pools) == len(terms.roles) for spot in self._ledger.replicas(deployment))
 
     def _gather(self, deployment: str) -> None:
         """Bring replicas that are together to one spot on each cluster, that of the most, if it has room.
 
         Spots that lack a role are left to `_evict`.
         """
-        roles = len(self._candidates.wanted(deployment).roles)
+        roles = len(self._candidates.terms(deployment).roles)
         by_cluster: dict[str, list[Spot]] = {}
         for spot in self._ledger.replicas(deployment):
             if len(spot.pools) == roles:
@@ -231,8 +231,8 @@ class Placing:
         exchange = Exchange(self._ledger, self._candidates)
         every = self._missing(self._targets)
         if not self._all(every, exchange):
-            for wanted in (self._ran, self._targets):
-                missing = self._missing(wanted)
+            for goals in (self._ran, self._targets):
+                missing = self._missing(goals)
                 for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
                     served = Counter({deployment: missing[deployment] for deployment in group})
                     # Of all that were missing it is known that there is not room for them.
@@ -245,15 +245,15 @@ class Placing:
         self.exchange_ended = self.exchange_ended or exchange.ended
         return added
 
-    def _missing(self, wanted: Mapping[str, int]) -> Counter[str]:
-        """Return how many replicas each deployment lacks, up to those that are wanted and to its target."""
+    def _missing(self, goals: Mapping[str, int]) -> Counter[str]:
+        """Return how many replicas each deployment lacks of these goals, and of its target at most."""
         total, targets = self._ledger.total, self._targets
-        lacks = {key: min(wanted.get(key, 0), targets[key]) - total(key) for key in self._valid}
+        lacks = {key: min(goals.get(key, 0), targets[key]) - total(key) for key in self._valid}
         return Counter({deployment: number for deployment, number in lacks.items() if number > 0})
 
     def _all(self, missing: Counter[str], exchange: Exchange) -> bool:
         """Add all missing replicas, in their order. Return False, and add none, where one has no room."""
-        added: list[tuple[Spot, Mapping[PoolKey, Filled]]] = []
+        added: list[tuple[Spot, Mapping[PoolKey, Snapshot]]] = []
         for deployment, number in missing.items():
             for _ in range(number):
                 spot = self._place_for(deployment)
@@ -261,7 +261,7 @@ class Placing:
                     for spot, before in reversed(added):
                         self._ledger.add(spot, -1, before)
                     return False
-                added.append((spot, self._ledger.filled(spot)))
+                added.append((spot, self._ledger.snapshot(spot)))
                 self._ledger.add(spot, 1)
         exchange.note([spot for spot, _ in added])
         return True
@@ -297,11 +297,11 @@ class Placing:
         return added
 
     def _rank(self, deployment: str) -> int:
-        return -self._candidates.wanted(deployment).priority
+        return -self._candidates.terms(deployment).priority
 
     def _size(self, deployment: str) -> int:
         """Return the GPUs of a replica."""
-        return self._candidates.wanted(deployment).total
+        return self._candidates.terms(deployment).total
 
     def _place_for(self, deployment: str) -> Spot | None:
         """Return where one more replica has room, or None."""

@@ -35,7 +35,7 @@ from inferfleet.fleet.spot import Spot
 _HAS_SPACE = Obstacle("has room", "have room", near=FULL)
 
 
-class Why:
+class Reasoning:
     """Reasons against clusters and pools in a finished ledger."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Why:
         self._suitability = suitability
         self._candidates = candidates
 
-    def not_there(self, deployment: str) -> tuple[Reason, ...]:
+    def reasons_against(self, deployment: str) -> tuple[Reason, ...]:
         """Return one reason for each cluster that objects as a whole, and one for each pool of the others."""
         roles = roles_of(self._documents.deployments[deployment])
         found: list[Reason] = []
@@ -95,7 +95,7 @@ class Why:
 
     def _why_not_together(self, deployment: str, cluster: str) -> str:
         spots = self._ledger.on_cluster(deployment, cluster)
-        if spots and self._candidates.wanted(deployment).together:
+        if spots and self._candidates.terms(deployment).together:
             where = " ".join(f"{role}={pool}" for role, pool in spots[0].pools)
             return f"its replicas share the pools {where}, which have no room for one more"
         if not self._candidates.affordable(deployment):
@@ -131,9 +131,9 @@ class Why:
     ) -> bool:
         if not all(any(against[pool, role] is None for pool in pools) for role in roles):
             return False
-        wanted = self._candidates.wanted(deployment)
+        terms = self._candidates.terms(deployment)
         spaces = self._ledger.spaces.on_cluster.get(cluster, [])
-        return all(self._candidates.on_pool(wanted, space) is None for space in spaces)
+        return all(self._candidates.on_pool(terms, space) is None for space in spaces)
 
     def _no_space(self, deployment: str, role: str, pool: PoolKey) -> Obstacle | None:
         """Return why one more replica's role does not fit on the pool, or None when it does."""
@@ -225,13 +225,13 @@ def kept_free(ledger: Ledger, pool: PoolKey) -> str:
     return f"the room for {kept.total()} more that rollout: Surge of {listing(sorted(kept))} keeps free"
 
 
-class Reasons(Mapping[str, tuple[Reason, ...]]):
+class ReasonsByDeployment(Mapping[str, tuple[Reason, ...]]):
     """Why replicas of each deployment do not run on the other clusters and pools.
 
     They are worked out when somebody asks: of a large fleet there are millions.
     """
 
-    def __init__(self, deployments: Iterable[str], why: "Why") -> None:
+    def __init__(self, deployments: Iterable[str], why: "Reasoning") -> None:
         self._deployments = dict.fromkeys(sorted(deployments))
         self._why = why
 
@@ -240,7 +240,7 @@ class Reasons(Mapping[str, tuple[Reason, ...]]):
             raise KeyError(deployment)
         return tuple(
             reason
-            for reason in self._why.not_there(deployment)
+            for reason in self._why.reasons_against(deployment)
             if not self._why.runs_there(deployment, reason)
         )
 
@@ -255,16 +255,16 @@ class Reasons(Mapping[str, tuple[Reason, ...]]):
         return len(self._deployments)
 
 
-class Lacking(Sequence[Reason]):
+class ReasonList(Sequence[Reason]):
     """The reasons of a deployment without a place, worked out when somebody looks at them."""
 
-    def __init__(self, deployment: str, why: "Why") -> None:
+    def __init__(self, deployment: str, why: "Reasoning") -> None:
         self._deployment = deployment
         self._why = why
 
     @cached_property
     def _reasons(self) -> tuple[Reason, ...]:
-        return self._why.not_there(self._deployment)
+        return self._why.reasons_against(self._deployment)
 
     def __getitem__(self, place: Any) -> Any:
         return self._reasons[place]
@@ -319,18 +319,18 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
         """Return why a replica is on its spot instead of another, while it is taken away from there."""
         if spot in self._before:
             return "replicas run there already, and none moves without need"
-        wanted, worth = self._candidates.wanted(spot.deployment), self._candidates.spreading.worth
-        own_worth, its_worth = (worth(wanted, first_pool(wanted, place)) for place in (spot, other))
-        if wanted.ordered and own_worth < its_worth:
+        terms, worth = self._candidates.terms(spot.deployment), self._candidates.spreading.worth
+        own_worth, its_worth = (worth(terms, first_pool(terms, place)) for place in (spot, other))
+        if terms.ordered and own_worth < its_worth:
             return "it comes later by spread and prefer of the deployment"
-        if wanted.objective == "pack":
+        if terms.objective == "pack":
             return "nodes there are empty, cost more or are filled worse, or its name comes later"
         there = self._ledger.by_cluster(spot.deployment)
         own, others = there.get(spot.cluster, 0), there.get(other.cluster, 0)
         cheaper = self._offers(spot) < self._offers(other)
-        if own < others and not (wanted.objective == "cost" and cheaper):
+        if own < others and not (terms.objective == "cost" and cheaper):
             return f"{other.cluster} has {others} of its replicas, {spot.cluster} has {own} beside this one"
-        if cheaper and (own == others or wanted.objective == "cost"):
+        if cheaper and (own == others or terms.objective == "cost"):
             return "its nodes cost more for each GPU, or are larger where prices are not known"
         if own == others and self._offers(spot) == self._offers(other):
             return "nodes there are filled worse, or its name comes later"
@@ -338,12 +338,12 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
 
     def _offers(self, spot: Spot) -> list[int]:
         """Return the places of a spot's nodes in the order of prices, by role."""
-        wanted, pools, spaces = (
-            self._candidates.wanted(spot.deployment),
+        terms, pools, spaces = (
+            self._candidates.terms(spot.deployment),
             dict(spot.pools),
             self._ledger.spaces,
         )
         names = {
-            role: spaces.by_key[spot.cluster, pools[role]].offer for role in wanted.roles if role in pools
+            role: spaces.by_key[spot.cluster, pools[role]].offer for role in terms.roles if role in pools
         }
-        return [wanted.offers[role].get(name, len(spaces.of_offer)) for role, name in names.items()]
+        return [terms.offers[role].get(name, len(spaces.of_offer)) for role, name in names.items()]

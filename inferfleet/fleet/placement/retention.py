@@ -15,7 +15,7 @@ _LOST_POOL = "the pool is lost"
 
 
 @dataclass(frozen=True)
-class Retained:
+class LockedReplicas:
     """The replicas of the lock, by what may happen to them.
 
     `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
@@ -35,7 +35,7 @@ class Retained:
     problems: tuple[Problem, ...]
 
 
-def retain(documents: Documents, lock: Lock) -> Retained:
+def retain(documents: Documents, lock: Lock) -> LockedReplicas:
     """Sort the replicas of the lock; those of removed deployments, of abandoned clusters and of pools that
     are gone are in no group.
     """
@@ -70,7 +70,7 @@ def retain(documents: Documents, lock: Lock) -> Retained:
     problems += _sharing(documents, lock, movable)
     problems += _kept_by_lost(documents, fixed)
     problems += _orphaned_services(documents, lock)
-    return Retained(movable, fixed, orphaned, left, revised, ran, tuple(problems))
+    return LockedReplicas(movable, fixed, orphaned, left, revised, ran, tuple(problems))
 
 
 def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:

@@ -36,7 +36,7 @@ _DOMAIN_STEPS = {
 
 
 @dataclass(frozen=True)
-class Checked:
+class Soundness:
     """What the checks found out.
 
     Replicas of deployments in `invalid` stay where they are.
@@ -46,7 +46,7 @@ class Checked:
     problems: tuple[Problem, ...]
 
 
-def check(documents: Documents, selectors: Selectors, demands: Demands) -> Checked:
+def check(documents: Documents, selectors: Selectors, demands: Demands) -> Soundness:
     """Check every deployment, and every class that a pool uses, by itself."""
     invalid: set[str] = set()
     problems = list(_classes(documents))
@@ -57,7 +57,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Check
         }
         if (empty := node(documents.classes[name]))
     }
-    selected, impossible = _Selected(documents), Impossible(documents)
+    selected, impossible = _ClassesBySelector(documents), Impossible(documents)
     for key in sorted(documents.deployments):
         own = [
             *(
@@ -73,7 +73,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Check
         problems += own
         if any(problem.severity == "error" for problem in own):
             invalid.add(key)
-    return Checked(frozenset(invalid), tuple(problems))
+    return Soundness(frozenset(invalid), tuple(problems))
 
 
 def _classes(documents: Documents) -> Iterator[Problem]:
@@ -128,7 +128,7 @@ def _pods(
             key=key,
         )
         return
-    gpus_of_pod = demands.written[key, role].pod.gpus
+    gpus_of_pod = demands.declared[key, role].pod.gpus
     why = spread[largest[1]]
     yield Problem(
         f"each pod needs {gpus_of_pod} GPUs (tensor x dataLocal); no node of the fleet has more than "
@@ -142,7 +142,7 @@ def _pods(
     )
 
 
-class _Selected:
+class _ClassesBySelector:
     """Classes of the clusters that a selector matches, worked out once for each selector."""
 
     def __init__(self, documents: Documents) -> None:
@@ -159,7 +159,7 @@ class _Selected:
         return self._known[key]
 
 
-def _clusters(documents: Documents, key: str, selected: _Selected) -> Iterator[Problem]:
+def _clusters(documents: Documents, key: str, selected: _ClassesBySelector) -> Iterator[Problem]:
     selector = documents.deployments[key].spec.cluster_selector
     any_matches, _ = selected.by(selector)
     if documents.clusters and not any_matches:
@@ -201,7 +201,9 @@ def _images(documents: Documents, key: str) -> Iterator[Problem]:
             )
 
 
-def _selector(documents: Documents, key: str, selectors: Selectors, selected: _Selected) -> Iterator[Problem]:
+def _selector(
+    documents: Documents, key: str, selectors: Selectors, selected: _ClassesBySelector
+) -> Iterator[Problem]:
     """Yield what is wrong with the conditions on devices, each once, at the first role that it is of."""
     document = documents.deployments[key]
     told: set[str] = set()

@@ -18,7 +18,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.fleet.demands import Demand, RoleKey
 from inferfleet.fleet.lock.capacity import FILE, Amounts, Observation
 from inferfleet.fleet.placement import packing
-from inferfleet.fleet.placement.packing import Filled, Free, Gang, Packing, no_more
+from inferfleet.fleet.placement.packing import Free, Gang, Packing, Snapshot, no_more
 from inferfleet.fleet.placement.prices import offer
 from inferfleet.fleet.shapes import Node, Pod, PoolKey, cores, counted, fit, gib, gpus, node
 
@@ -113,11 +113,11 @@ class Space:
             self._most = Node(*map(max, *free)) if len(free) > 1 else next(iter(free))
             self._total = Node(*(sum(map(mul, has, free.values())) for has in zip(*free, strict=True)))
 
-    def filled(self) -> Filled:
+    def snapshot(self) -> Snapshot:
         """Return how the pool is filled now."""
-        return Filled(self._free, self._left, self.certain, self._most, self._total, tuple(self._refused))
+        return Snapshot(self._free, self._left, self.certain, self._most, self._total, tuple(self._refused))
 
-    def add(self, more: RoleReplicas, back: Filled | None = None) -> None:
+    def add(self, more: RoleReplicas, back: Snapshot | None = None) -> None:
         """Count more replicas of a role, or fewer with a negative number, whether they fit or not.
 
         With `back`, they undo the last ones: the pool is filled as it was before these.
@@ -266,7 +266,7 @@ class Spaces:
                     self.of_offer.setdefault(bought, []).append(space)
                     self._stale.add(space.number)
 
-    def add(self, pool: PoolKey, more: RoleReplicas, back: Filled | None = None) -> None:
+    def add(self, pool: PoolKey, more: RoleReplicas, back: Snapshot | None = None) -> None:
         """Count more replicas of a role on a pool, or fewer. With `back`, they undo the last ones."""
         space = self.by_key[pool]
         space.add(more, back)

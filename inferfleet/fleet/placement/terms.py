@@ -1,7 +1,7 @@
-"""What each deployment asks of the fleet: where its replicas may run, which places come first, and which it
-refuses.
+"""The terms on which replicas are placed: where those of each deployment may run, and which places come
+first.
 
-What follows from documents alone is worked out once for each deployment (`Wants`); what depends on the
+What follows from documents alone is worked out once for each deployment (`Terms`); what depends on the
 replicas that a ledger has now is asked each time (`Spreading`).
 
 The skew of a place is how many more replicas its domain would have than the domain with the fewest, as
@@ -34,51 +34,57 @@ _NO_DOMAIN = "/"  # no name of a cluster, region or zone, and no value of a labe
 
 
 class Domains(NamedTuple):
-    """Over what replicas spread: the domain of each pool that has one, and those that may take replicas, in
-    order.
-    """
+    """What replicas of a deployment spread over: clusters, regions, zones, or the values of a label."""
 
     over: str
+    """`cluster`, `region`, `zone` or a label of clusters."""
     required: bool
+    """Whether a replica that makes the spread too uneven has no place."""
     max_skew: int
     of: Mapping[PoolKey, str]
+    """The domain of each pool that has one."""
     eligible: tuple[str, ...]
+    """The domains with pools that may take replicas, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """Where replicas of a deployment may run: the clusters, and by role the offers with their order.
-
-    The role with the most GPUs is the first. `nodes` are those on these clusters that suit the role which
-    fewest suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
-    replica, `cpu` by role the least thousandths of a core that a pod asks for. Where replicas are `together`,
-    those on a cluster have one spot, because each prefill pod serves each decode pod; `share` of them come to
-    a cluster if all have the same number.
-
-    `closed` are pools that take none of them, whatever their class, `unsteady` the most replicas on others
-    than OnDemand and Reservation. `tiers` have for each pool which preference it matches first, `domains` the
-    spread that the document asks for; where it asks for either, `by_tier` has the pools for the first role by
-    tier and offer. `objective` is that of the stack.
-    """
+class Terms:
+    """Where replicas of a deployment may run, and which places it prefers; by documents alone."""
 
     deployment: str
     roles: tuple[str, ...]
+    """Its roles, the one with the most GPUs first: that one chooses its pool before the others."""
     clusters: frozenset[str]
+    """Clusters that take new replicas of it, as far as whole clusters are asked."""
     offers: Mapping[str, Mapping[str, int]]
+    """By role the offers (a class, and how its nodes are bought) that suit it, with their rank by price."""
     nodes: int
+    """Nodes on these clusters that suit the role which fewest suit."""
     gpus: int
+    """GPUs of its largest pod."""
     gang: int
+    """Pods of its largest worker."""
     total: int
+    """GPUs of a replica."""
     cpu: Mapping[str, int]
+    """By role the least thousandths of a core that a pod asks for on any pool."""
     priority: int
     closed: frozenset[PoolKey]
+    """Pools that take none of its replicas: by their labels, or by their capacity model."""
     unsteady: int | None
+    """The most replicas on capacity models other than OnDemand and Reservation; None without a limit."""
     tiers: Mapping[PoolKey, int]
+    """Which of its preferences each pool matches first; empty where it has none."""
     domains: Domains | None
+    """The spread that the document asks for."""
     by_tier: Mapping[int, Mapping[str, list[Space]]]
+    """The pools for the first role by tier and offer, where the document has preferences or a spread."""
     objective: str
+    """That of the stack: `balance`, `cost` or `pack`."""
     together: bool
+    """Whether replicas on a cluster have one spot, because each prefill pod serves each decode pod."""
     share: int
+    """Replicas that come to a cluster if all have the same number."""
 
     @property
     def scarcity(self) -> tuple[int, int, int, str]:
@@ -106,8 +112,8 @@ class Wanted:
         return self.domains is not None and self.domains.required
 
 
-class Wants:
-    """What each deployment wants. `targets` are the replicas that it has on clusters that can be changed."""
+class TermsByDeployment:
+    """The terms of each deployment, worked out once. `targets` count its replicas that can be moved."""
 
     def __init__(
         self,
@@ -123,7 +129,7 @@ class Wants:
         self._demands = demands
         self._targets = targets
         self._order = sorted(spaces.of_offer, key=ranks(documents).__getitem__)
-        self._known: dict[str, Wanted] = {}
+        self._known: dict[str, Terms] = {}
         self._open: dict[tuple[str, frozenset[PoolKey]], bool] = {}
         self._nodes: dict[tuple[str, frozenset[str], frozenset[PoolKey]], int] = {}
         self._known_closed: dict[tuple[tuple[str, ...], str], frozenset[PoolKey]] = {}
@@ -132,13 +138,13 @@ class Wants:
         self._domains: dict[str, dict[PoolKey, str]] = {}
         self._eligible: dict[tuple[object, ...], tuple[str, ...]] = {}
 
-    def of(self, deployment: str) -> Wanted:
+    def of(self, deployment: str) -> Terms:
         """Return where replicas of a deployment may run."""
         if deployment not in self._known:
             self._known[deployment] = self._worked_out(deployment)
         return self._known[deployment]
 
-    def _worked_out(self, deployment: str) -> Wanted:
+    def _worked_out(self, deployment: str) -> Terms:
         document, takes = self._documents.deployments[deployment], self._suitability.takes
         spec = document.spec
         closed = self._closed(spec)
@@ -150,11 +156,11 @@ class Wants:
             }
             for role in roles_of(document)
         }
-        written = {role: self._demands.written[deployment, role] for role in offers}
+        written = {role: self._demands.declared[deployment, role] for role in offers}
         roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
         clusters = self._suitability.clusters(deployment)
         replicas = self._targets.get(deployment, spec.wanted)
-        return Wanted(
+        return Terms(
             deployment=deployment,
             roles=tuple(roles),
             clusters=clusters,
@@ -350,35 +356,35 @@ class Spreading:
         self._counts: dict[str, Counter[str]] = {}
         self._unsteady: dict[str, Counter[str]] = {}
 
-    def refuses(self, wanted: Wanted, space: Space, replicas: int = 1) -> bool:
+    def refuses(self, terms: Terms, space: Space, replicas: int = 1) -> bool:
         """Return whether more replicas must not have their first role on a pool."""
-        if self.closes(wanted, space, replicas):
+        if self.closes(terms, space, replicas):
             return True
-        return wanted.required and self._crowd(wanted).excess(space.key, replicas) > 0
+        return terms.required and self._crowd(terms).excess(space.key, replicas) > 0
 
-    def closes(self, wanted: Wanted, space: Space, replicas: int = 1) -> bool:
+    def closes(self, terms: Terms, space: Space, replicas: int = 1) -> bool:
         """Return whether more replicas must not have any role on a pool, by its labels and capacity model."""
-        if space.key in wanted.closed:
+        if space.key in terms.closed:
             return True
-        most = wanted.unsteady
+        most = terms.unsteady
         if most is None or is_steady(self._ledger.spaces.models[space.key]):
             return False
-        return self.unsteady(wanted) + replicas > most
+        return self.unsteady(terms) + replicas > most
 
-    def why(self, wanted: Wanted, space: Space) -> Obstacle | None:
+    def why(self, terms: Terms, space: Space) -> Obstacle | None:
         """Return why one more replica must not have its first role on a pool that suits it, or None."""
         model = self._ledger.spaces.models[space.key]
-        most = None if is_steady(model) else wanted.unsteady
-        if most is not None and self.unsteady(wanted) >= most:
+        most = None if is_steady(model) else terms.unsteady
+        if most is not None and self.unsteady(terms) >= most:
             return Obstacle(
                 f"capacity model {model}: at most {most} {'replica' if most == 1 else 'replicas'} may be on "
                 "others than OnDemand and Reservation (onDemandReplicas)",
                 f"refused by onDemandReplicas (at most {most} on {model} and the like)",
                 near=REFUSED,
-                step=f"lower onDemandReplicas of {wanted.deployment} by 1 for each replica that may be on "
+                step=f"lower onDemandReplicas of {terms.deployment} by 1 for each replica that may be on "
                 f"{model}",
             )
-        spread = wanted.domains
+        spread = terms.domains
         if spread is None or not spread.required:
             return None
         if space.key not in spread.of:
@@ -387,7 +393,7 @@ class Spreading:
                 f"refused by spread (no {_kind(spread.over)} known)",
                 near=REFUSED,
             )
-        crowd = self._crowd(wanted)
+        crowd = self._crowd(terms)
         if crowd.excess(space.key, 1) <= 0:
             return None
         own, least, counts = spread.of[space.key], crowd.least[1], crowd.counts
@@ -396,76 +402,72 @@ class Spreading:
             f"makes the skew {counts[own] + 1 - counts[least]} (maxSkew {spread.max_skew})",
             f"refused by spread over {_kind(spread.over)} (maxSkew {spread.max_skew})",
             near=REFUSED,
-            step=f"raise spread.maxSkew of {wanted.deployment}, or make room in {_kind(spread.over)} {least}",
+            step=f"raise spread.maxSkew of {terms.deployment}, or make room in {_kind(spread.over)} {least}",
         )
 
-    def levels(self, wanted: Wanted, replicas: int) -> list[Level]:
+    def levels(self, terms: Terms, replicas: int) -> list[Level]:
         """Return the levels on which pools may take more replicas, those that come first before others."""
         excesses = {0}
-        if wanted.domains and not wanted.required:
-            excesses = self._crowd(wanted).excesses(replicas)
-        return sorted((tier, excess) for tier in wanted.by_tier for excess in excesses)
+        if terms.domains and not terms.required:
+            excesses = self._crowd(terms).excesses(replicas)
+        return sorted((tier, excess) for tier in terms.by_tier for excess in excesses)
 
-    def on_level(
-        self, wanted: Wanted, level: Level, spaces: Iterator[Space], replicas: int
-    ) -> Iterator[Space]:
+    def on_level(self, terms: Terms, level: Level, spaces: Iterator[Space], replicas: int) -> Iterator[Space]:
         """Yield the pools that are on a level for more replicas."""
-        crowd = self._crowd(wanted) if wanted.domains else None
+        crowd = self._crowd(terms) if terms.domains else None
         tier, excess = level
         for space in spaces:
             own = max(0, crowd.excess(space.key, replicas)) if crowd else 0
-            if own == excess and wanted.tiers.get(space.key, 0) == tier:
+            if own == excess and terms.tiers.get(space.key, 0) == tier:
                 yield space
 
-    def worth(self, wanted: Wanted, pool: PoolKey) -> Worth:
+    def worth(self, terms: Terms, pool: PoolKey) -> Worth:
         """Return the place of a pool in the order of preference, by what stands in its domain now."""
-        tier = wanted.tiers.get(pool, 0)
-        on_cluster = self._ledger.by_cluster(wanted.deployment).get(pool[0], 0) if wanted.over_clusters else 0
-        spread = wanted.domains
+        tier = terms.tiers.get(pool, 0)
+        on_cluster = self._ledger.by_cluster(terms.deployment).get(pool[0], 0) if terms.over_clusters else 0
+        spread = terms.domains
         if spread is None:
             return tier, 0, on_cluster
-        number = self.counts(wanted)[spread.of[pool]] if pool in spread.of else _NOWHERE
+        number = self.counts(terms)[spread.of[pool]] if pool in spread.of else _NOWHERE
         return (number, tier, on_cluster) if spread.required else (tier, number, on_cluster)
 
-    def counts(self, wanted: Wanted) -> Counter[str]:
+    def counts(self, terms: Terms) -> Counter[str]:
         """Return the replicas in each domain, also of running ones in domains that take no more."""
-        if wanted.deployment not in self._counts:
-            of = wanted.domains.of if wanted.domains else {}
-            self._counts[wanted.deployment] = self._ledger.tally(
-                wanted.deployment, lambda spot: of.get(first_pool(wanted, spot))
+        if terms.deployment not in self._counts:
+            of = terms.domains.of if terms.domains else {}
+            self._counts[terms.deployment] = self._ledger.tally(
+                terms.deployment, lambda spot: of.get(first_pool(terms, spot))
             )
-        return self._counts[wanted.deployment]
+        return self._counts[terms.deployment]
 
-    def too_many_unsteady(self, wanted: Wanted, spot: Spot) -> bool:
+    def too_many_unsteady(self, terms: Terms, spot: Spot) -> bool:
         """Return whether a spot has nodes that may be taken away, and more replicas have than should."""
         return (
-            wanted.unsteady is not None
-            and self._is_unsteady(spot)
-            and self.unsteady(wanted) > wanted.unsteady
+            terms.unsteady is not None and self._is_unsteady(spot) and self.unsteady(terms) > terms.unsteady
         )
 
-    def unsteady(self, wanted: Wanted) -> int:
+    def unsteady(self, terms: Terms) -> int:
         """Return the replicas with a pool whose nodes may be taken away."""
-        if wanted.deployment not in self._unsteady:
-            self._unsteady[wanted.deployment] = self._ledger.tally(
-                wanted.deployment, lambda spot: "unsteady" if self._is_unsteady(spot) else None
+        if terms.deployment not in self._unsteady:
+            self._unsteady[terms.deployment] = self._ledger.tally(
+                terms.deployment, lambda spot: "unsteady" if self._is_unsteady(spot) else None
             )
-        return self._unsteady[wanted.deployment]["unsteady"]
+        return self._unsteady[terms.deployment]["unsteady"]
 
     def _is_unsteady(self, spot: Spot) -> bool:
         models = self._ledger.spaces.models
         return any(not is_steady(models.get((spot.cluster, pool), "OnDemand")) for _, pool in spot.pools)
 
-    def _crowd(self, wanted: Wanted) -> "_Crowd":
-        counts = self.counts(wanted)
-        spread = wanted.domains or Domains("", False, 0, {}, ())
+    def _crowd(self, terms: Terms) -> "_Crowd":
+        counts = self.counts(terms)
+        spread = terms.domains or Domains("", False, 0, {}, ())
         return _Crowd(spread, counts, *_two_least(counts, spread.eligible))
 
 
-def first_pool(wanted: Wanted, spot: Spot) -> PoolKey:
+def first_pool(terms: Terms, spot: Spot) -> PoolKey:
     """Return the pool of the role with the most GPUs that a spot has."""
     pools = dict(spot.pools)
-    return spot.cluster, next((pools[role] for role in wanted.roles if role in pools), "")
+    return spot.cluster, next((pools[role] for role in terms.roles if role in pools), "")
 
 
 def _kind(over: str) -> str:

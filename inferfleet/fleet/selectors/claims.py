@@ -39,7 +39,7 @@ _CONVERSIONS = frozenset({"bool", "double", "int", "uint"})
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimConditions:
     """A selector as claims can ask it: conditions by device of the class, and those left out, with why."""
 
     conditions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -54,13 +54,15 @@ class _Left(Exception):  # noqa: N818 (it says what becomes of a condition)
     """Raised for a condition that no claim can ask; its text says why."""
 
 
-def claimed(expression: str, inference_class: InferenceClass, *, devices: Set[str]) -> Claimed:
+def claim_conditions(
+    expression: str, inference_class: InferenceClass, *, devices: Set[str]
+) -> ClaimConditions:
     """Return a selector as conditions of claims for these devices of a class.
 
     One that is none asks nothing: it is a problem of the plan, which moves no replicas for it.
     """
     if isinstance(program(expression), InvalidSelector):
-        return Claimed()
+        return ClaimConditions()
     asked: dict[str, list[str]] = {}
     left_out: list[tuple[str, str]] = []
     for condition in Source(expression).conjuncts():
@@ -74,7 +76,7 @@ def claimed(expression: str, inference_class: InferenceClass, *, devices: Set[st
             left_out.append((text, str(why)))
         else:
             asked.setdefault(device, []).append(translated)
-    return Claimed({device: tuple(texts) for device, texts in asked.items()}, tuple(left_out))
+    return ClaimConditions({device: tuple(texts) for device, texts in asked.items()}, tuple(left_out))
 
 
 def _translated(text: str, part: tuple[Token, ...], inference_class: InferenceClass) -> tuple[str, str]:

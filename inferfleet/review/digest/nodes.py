@@ -14,7 +14,7 @@ from inferfleet.cloud.gke.values import SYSTEM_POOL
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.documents.problems import Problem
-from inferfleet.fleet.bill import Bill, Paid, prices_gone
+from inferfleet.fleet.bill import Bill, ClassCost, prices_gone
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import counted
 from inferfleet.review.digest.update import Side, Update, clouds
@@ -181,7 +181,7 @@ def uses(before: Bill, after: Bill) -> tuple[ClassUse, ...]:
             new.region or old.region,
         )
         for name in sorted({*before.classes, *after.classes})
-        if (old := before.classes.get(name, Paid())) != (new := after.classes.get(name, Paid()))
+        if (old := before.classes.get(name, ClassCost())) != (new := after.classes.get(name, ClassCost()))
     )
 
 
@@ -216,7 +216,7 @@ def unknown_now(before: Bill, after: Bill) -> tuple[Problem, ...]:
     )
 
 
-def _cost(paid: Paid) -> str:
+def _cost(paid: ClassCost) -> str:
     return "" if not paid.currency else money(paid.cost)
 
 

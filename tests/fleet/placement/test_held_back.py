@@ -12,7 +12,7 @@ from small_fleet import Document, cluster, deployment, fleet, lock, placed
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
-from inferfleet.fleet.lock.capacity import Amounts, Observation, stale
+from inferfleet.fleet.lock.capacity import Amounts, Observation, stale_capacity
 
 DAY = date(2026, 11, 23)
 EAST = cluster("east", {"l4": ("l4", 2)})
@@ -197,7 +197,7 @@ def test_the_plan_says_what_leaves_less_room_and_which_nodes_are_not_what_their_
 
 def test_what_is_older_than_a_week_is_told_once() -> None:
     seen = {("east", "l4"): Observation(DAY, 1), ("west", "l4"): Observation(date(2026, 11, 20), 1)}
-    assert list(stale(seen, today=date(2026, 11, 27))) == []
-    assert [problem.what for problem in stale(seen, today=date(2026, 12, 1))] == [
+    assert list(stale_capacity(seen, today=date(2026, 11, 27))) == []
+    assert [problem.what for problem in stale_capacity(seen, today=date(2026, 12, 1))] == [
         "capacity.lock has pool west/l4 as of 2026-11-20, 11 days ago, and 1 more before 2026-11-24"
     ]

@@ -5,7 +5,7 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.placement.ledger import nodes_used
 from inferfleet.fleet.spot import Spot
 
@@ -37,7 +37,9 @@ def used(gpus: int, replicas: int) -> int:
         }
     )
     documents = Documents(Settings(stack="prod"), {"l4": CLASS}, {"east": CLUSTER}, {"ml/a": deployment})
-    used = nodes_used(documents, {Spot("ml/a", "east", (("decode", "l4"),)): replicas}, written(documents))
+    used = nodes_used(
+        documents, {Spot("ml/a", "east", (("decode", "l4"),)): replicas}, declared_demands(documents)
+    )
     assert used["east", "more"] == 0
     return used["east", "l4"]
 
@@ -53,4 +55,7 @@ def test_no_more_nodes_are_needed_than_the_pool_may_have() -> None:
 def test_replicas_of_deployments_that_are_gone_need_none() -> None:
     documents = Documents(Settings(stack="prod"), {"l4": CLASS}, {"east": CLUSTER})
     spot = Spot("ml/gone", "east", (("decode", "l4"),))
-    assert nodes_used(documents, {spot: 2}, written(documents)) == {("east", "l4"): 0, ("east", "more"): 0}
+    assert nodes_used(documents, {spot: 2}, declared_demands(documents)) == {
+        ("east", "l4"): 0,
+        ("east", "more"): 0,
+    }

@@ -6,7 +6,7 @@ from small_fleet import class_, cluster, deployment, fleet, gke, lock, placed, q
 
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.quotas import Limits
 
@@ -143,7 +143,7 @@ def test_a_spot_is_looked_up_in_the_lowest_limit_of_each_kind_alone() -> None:
     quotas = [quota(f"q{number}", **spec) for number, spec in enumerate(limits * 3)]
     documents = fleet(*FLEET, deployment("m", 1, gpus=4), *quotas)
     (spot,) = (placement.spot for placement in plan(documents, EMPTY).placements)
-    amounts = Limits(documents, written(documents)).amounts(spot)
+    amounts = Limits(documents, declared_demands(documents)).amounts(spot)
     assert [(limit.quota, limit.path, each) for limit, each in amounts] == [
         ("ml/q1", "spec.gpus", 4),
         ("ml/q10", "spec.gpusByClass.h100", 4),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.fleet.selectors.claims import Claimed, claimed
+from inferfleet.fleet.selectors.claims import ClaimConditions, claim_conditions
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 
@@ -50,8 +50,8 @@ RACK = InferenceClass.model_validate(
 )
 
 
-def _claimed(expression: str) -> Claimed:
-    return claimed(expression, RACK, devices={"gpu", "rdma"})
+def _claimed(expression: str) -> ClaimConditions:
+    return claim_conditions(expression, RACK, devices={"gpu", "rdma"})
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def _claimed(expression: str) -> Claimed:
     ],
 )
 def test_a_condition_on_the_accelerator_is_asked_of_each_device(written: str, asked: str) -> None:
-    assert _claimed(written) == Claimed({"gpu": (asked,)})
+    assert _claimed(written) == ClaimConditions({"gpu": (asked,)})
 
 
 def test_each_condition_goes_to_the_claim_of_its_device() -> None:
@@ -96,7 +96,7 @@ def test_each_condition_goes_to_the_claim_of_its_device() -> None:
         "gpu": (HOPPER, 'device.driver != ""'),
         "rdma": ('device.attributes["rdma.example"].fast',),
     }
-    assert _claimed(written) == Claimed(asked)
+    assert _claimed(written) == ClaimConditions(asked)
 
 
 @pytest.mark.parametrize(
@@ -173,18 +173,18 @@ def test_an_optional_field_is_no_choice() -> None:
     ],
 )
 def test_what_a_claim_cannot_ask_is_left_out_and_said(condition: str, why: str) -> None:
-    assert _claimed(f"{condition} && {HOPPER}") == Claimed({"gpu": (HOPPER,)}, ((condition, why),))
+    assert _claimed(f"{condition} && {HOPPER}") == ClaimConditions({"gpu": (HOPPER,)}, ((condition, why),))
 
 
 def test_a_part_of_a_condition_is_looked_up_as_a_whole_one() -> None:
     written = '!("acme.example/in" in attributes) || "acme.example/in" in attributes'
     asked = '!("in" in device.attributes["acme.example"]) || "in" in device.attributes["acme.example"]'
-    assert _claimed(written) == Claimed({"gpu": (asked,)})
+    assert _claimed(written) == ClaimConditions({"gpu": (asked,)})
 
 
 @pytest.mark.parametrize("written", ["device.driver ==", "`", 'capacity["gpu.nvidia.com/memory"] >= 75', "1"])
 def test_what_is_no_selector_asks_nothing(written: str) -> None:
-    assert _claimed(written) == Claimed()
+    assert _claimed(written) == ClaimConditions()
 
 
 def test_every_condition_that_is_asked_is_one_of_kubernetes() -> None:

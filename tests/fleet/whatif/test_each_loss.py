@@ -17,7 +17,7 @@ from inferfleet.fleet import plan, whatif
 from inferfleet.fleet.advice.summaries import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.whatif import Consequence, Lacking, Loss, losses, n_minus_one, pools_of, without
+from inferfleet.fleet.whatif import Loss, Outcome, WithoutPlace, losses, n_minus_one, pools_of, without
 
 PRICE = {"onDemand": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
 PRICED = class_("l4", 4, memory="24Gi", price=PRICE)
@@ -81,7 +81,7 @@ def test_what_each_loss_does_is_what_abandoning_the_cluster_then_does(
         left = {name: sum(p.replicas for p in done.placements if p.spot.deployment == name)
                 for name in every.deployments}  # fmt: skip
         assert one.lacking == tuple(
-            Lacking(
+            WithoutPlace(
                 gone.deployment,
                 gone.running,
                 left[gone.deployment],
@@ -175,28 +175,28 @@ def test_each_loss_says_what_lacks_a_place_and_the_cheapest_repair_of_all() -> N
     one = "Add 1 node to pool east/l4 (8 USD an hour)"
     two = "Add 2 nodes to pool east/l4 (16 USD an hour)"
     assert list(n_minus_one(documents, locked, plan(documents, locked))) == [
-        Consequence(
+        Outcome(
             Loss("cluster", "east"),
             3,
-            (Lacking("ml/a", 1, 1, both), Lacking("ml/b", 2, 0, both)),
+            (WithoutPlace("ml/a", 1, 1, both), WithoutPlace("ml/b", 2, 0, both)),
             (MoreNodes("west", "l4", 3, 4, "24", "USD"),),
         ),
-        Consequence(
+        Outcome(
             Loss("cluster", "west"),
             1,
-            (Lacking("ml/a", 1, 1, one),),
+            (WithoutPlace("ml/a", 1, 1, one),),
             (MoreNodes("east", "l4", 1, 2, "8", "USD"),),
         ),
-        Consequence(
+        Outcome(
             Loss("pool", "east/l4"),
             1,
-            (Lacking("ml/a", 1, 1, one.replace("east", "west")),),
+            (WithoutPlace("ml/a", 1, 1, one.replace("east", "west")),),
             (MoreNodes("west", "l4", 1, 2, "8", "USD"),),
         ),
-        Consequence(
+        Outcome(
             Loss("pool", "east/h100"),
             2,
-            (Lacking("ml/b", 2, 0, two),),
+            (WithoutPlace("ml/b", 2, 0, two),),
             (MoreNodes("east", "l4", 2, 3, "16", "USD"),),
         ),
     ]

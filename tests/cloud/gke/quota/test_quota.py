@@ -13,7 +13,7 @@ from inferfleet.cloud.gke.quota.needs import Need, needs
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.decisions import Placement, Plan
-from inferfleet.fleet.demands import written
+from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
 
@@ -68,7 +68,7 @@ def all_taken(
         lock = with_clouds(old, lock, clouds_of(old, lock, Plan()))
         there = {"east": ["system-0", *names_in(old).values()]}
     placements = (Placement(SPOT, replicas),) if replicas else ()
-    planned = Plan(placements=placements, demands=written(documents))
+    planned = Plan(placements=placements, demands=declared_demands(documents))
     return list(needs(documents, clouds_of(documents, lock, planned), lock, planned, there))
 
 
