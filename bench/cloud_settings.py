@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from inferfleet.cloud.gke.decide import decide
+from inferfleet.cloud.provider import decide
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment

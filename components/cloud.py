@@ -12,7 +12,7 @@ from typing import Any
 import pulumi
 from pulumi_gcp import compute, container, projects, serviceaccount
 
-from inferfleet.cloud.gke.values import CloudComponent, CloudKind, CloudResource
+from inferfleet.cloud.values import CloudComponent, CloudResource
 from inferfleet.components.manifest import timeouts
 from inferfleet.tables.gke import PROVIDER_VERSION
 
@@ -79,7 +79,7 @@ class GpuNodePool(_InCloud):
     """One pool of accelerators, and what only it needs."""
 
 
-BY_KIND: dict[CloudKind, type[_InCloud]] = {
+BY_KIND: dict[str, type[_InCloud]] = {
     "GkeNetwork": GkeNetwork,
     "GkeCluster": GkeCluster,
     "GpuNodePool": GpuNodePool,

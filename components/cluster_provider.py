@@ -7,8 +7,8 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from inferfleet.cloud.gke.kubeconfig import kubeconfig
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.provider import provider_of
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.desired.values import Connection
 
 # For a cluster that is given up and whose kubeconfig is gone or not used. With an empty text the engine's
@@ -39,7 +39,7 @@ def gke_kubeconfig(plan: CloudCluster, cluster: Any) -> pulumi.Output[str]:
         else:
             host, ca = cluster.endpoint, cluster.master_auth.cluster_ca_certificate
         return pulumi.Output.all(host, ca).apply(
-            lambda values: kubeconfig(plan.cluster, host=values[0], ca=values[1])
+            lambda values: provider_of(plan).kubeconfig(plan.cluster, host=values[0], ca=values[1])
         )
 
     located: pulumi.Output[str] = cluster.id.apply(written)

@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.components import on_cluster
 from inferfleet.components.addresses import addresses
 from inferfleet.components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig

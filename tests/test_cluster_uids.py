@@ -8,7 +8,7 @@ import pytest
 from fleet_of_one import UID
 
 from inferfleet import run as module
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.problems import Problem
@@ -20,7 +20,7 @@ GKE = {
         name,
         f"gke/acme/us-east5/{name}",
         "active",
-        cloud=CloudCluster(name, "acme", "us-east5", f"{name}-1a2b3c", "DNS", (), {}),
+        cloud=CloudCluster(name, "acme", "us-east5", f"{name}-1a2b3c", "DNS", (), {}, source="GKE"),
     )
     for name in ("known", "new", "remade", "silent", "stands")
 }

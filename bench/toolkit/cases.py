@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.toolkit.flat import flat
-from inferfleet.cloud.gke.decide import decide
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.provider import decide
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.loading.load import load

@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
-from inferfleet.cloud.gke.decide import Cloud, decide
+from inferfleet.cloud.provider import Clouds, decide, pod_problems
 from inferfleet.desired.chains import Chains, chains
-from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
+from inferfleet.desired.checks import doubles, engine_problems, picker_problems, scheduler_problems
 from inferfleet.desired.clusters import Site, connection
 from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.worked import Worked, unplaced_link_problems, worked_out
@@ -24,7 +24,6 @@ from inferfleet.desired.kept_apart import kept_apart
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.pods import Pods, by_role, pods
 from inferfleet.desired.pools import declared_pools
-from inferfleet.desired.queued import queued_problems
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
@@ -60,27 +59,26 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     all_chains = chains(documents, registry)
     worked = worked_out(documents, lock, all_chains)
     planned = plan(documents, lock, worked.demands)
-    cloud = decide(documents, lock, planned)
-    templates, pod_problems = _templates(documents, planned, cloud, all_chains, worked)
+    clouds = decide(documents, lock, planned)
+    templates, wrong_pods = _templates(documents, planned, lock, clouds, all_chains, worked)
     pickers = _pickers(documents, planned, templates)
     problems = [
         *in_reading_order(documents.located(planned.problems)),
-        *cloud.problems,
+        *clouds.problems,
         *chain.from_iterable(documents.broken_links.values()),
         *all_chains.problems,
         *engine_problems(documents, planned),
         *picker_problems(documents, pickers),
-        *pod_problems,
-        *queued_problems(documents, planned, templates, lock),
+        *wrong_pods,
     ]
     _refuse(documents, problems)
-    clusters = _clusters(documents, planned, templates, pickers=pickers, lock=lock, cloud=cloud)
+    clusters = _clusters(documents, planned, templates, pickers=pickers, lock=lock, clouds=clouds)
     _refuse(documents, doubles(documents, clusters))
     return Desired(
         stack=documents.settings.stack,
         clusters=clusters,
-        plan=replace(planned, lock=cloud.lock),
-        cloud_changes=cloud.changes,
+        plan=replace(planned, lock=clouds.lock),
+        cloud_changes=clouds.changes,
         waiting=frozenset(),
         warnings=(*documents.notices, *documents.located(of_severity(problems, "warning", "notice"))),
         steps={
@@ -103,7 +101,7 @@ def _follower_steps(of: tuple[Pods, ...]) -> dict[str, tuple[Step, ...]]:
 
 
 def _templates(
-    documents: Documents, planned: Plan, cloud: Cloud, chains: Chains, worked: Worked
+    documents: Documents, planned: Plan, lock: Lock, clouds: Clouds, chains: Chains, worked: Worked
 ) -> tuple[dict[Spot, tuple[Pods, ...]], list[Problem]]:
     """Return the pods of every placement, and their problems; those of plugins also without a place."""
     templates: dict[Spot, tuple[Pods, ...]] = {}
@@ -112,9 +110,9 @@ def _templates(
     for placement in planned.placements:
         spot = placement.spot
         take(_MADE, f"making pods of {spot.deployment}")
-        created = cloud.clusters.get(spot.cluster)
+        created = clouds.clusters.get(spot.cluster)
         made, wrong, more = worked.made.get(spot) or pods(
-            documents, spot, chains, created.gpu_pools if created else None
+            documents, spot, chains, created.pools if created else None
         )
         templates[spot] = made
         problems += wrong
@@ -128,7 +126,8 @@ def _templates(
     problems += problems_of(link_problems)
     problems += risk_problems(documents, templates)
     problems += scheduler_problems(documents, templates)
-    problems += fabrics(cloud.clusters, templates)
+    finished = {spot: [(pods.role, pods.outcome.template) for pods in of] for spot, of in templates.items()}
+    problems += pod_problems(documents, planned, lock, clouds.clusters, finished)
     reads: dict[str, list[Reference]] = {}
     for spot, of in templates.items():
         problems += missing_keys(documents, spot.deployment, _reads(spot, of))
@@ -145,7 +144,7 @@ def _clusters(
     *,
     pickers: Mapping[tuple[str, str], Picker],
     lock: Lock,
-    cloud: Cloud,
+    clouds: Clouds,
 ) -> tuple[DesiredCluster, ...]:
     reads = {spot: _reads(spot, of) for spot, of in templates.items()}
     read_on = _by_cluster((spot.cluster, (spot.deployment, ref)) for spot, of in reads.items() for ref in of)
@@ -157,7 +156,7 @@ def _clusters(
             ((route.cluster, route.service) for route in planned.services),
         )
     )
-    sites = {name: Site(name, cloud.clusters.get(name)) for name in sorted(documents.clusters)}
+    sites = {name: Site(name, clouds.clusters.get(name)) for name in sorted(documents.clusters)}
     shared = {
         name: serving_stack(
             site,
@@ -193,7 +192,7 @@ def _clusters(
         )
         clusters.append(
             DesiredCluster(
-                connection=connection(documents, name, cloud.lock, site.cloud),
+                connection=connection(documents, name, clouds.lock, site.cloud),
                 components=components,
                 gateway_class=gateway.class_name,
                 gateway_provider=gateway.provider,

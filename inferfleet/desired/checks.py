@@ -3,8 +3,6 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from inferfleet.cloud.gke.gpu_direct.traffic import attached, traffic_problems
-from inferfleet.cloud.gke.values import CloudCluster
 from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents
@@ -128,20 +126,6 @@ def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]
                 position=pods.position,
                 link_of=pods.link_at,
             )
-
-
-def fabrics(clusters: Mapping[str, CloudCluster], made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
-    """Yield warnings of networks between GPUs that no pod uses, or whose objects nobody is said to make."""
-    used: dict[tuple[str, str], set[str]] = {}
-    for spot, of in made.items():
-        for pods in of:
-            place = spot.cluster, spot.pool(pods.role)
-            cloud = clusters[place[0]].gpu_pools.get(place[1]) if place[0] in clusters else None
-            if cloud and attached(pods.outcome.template, cloud.pool):
-                used.setdefault(place, set()).add(spot.deployment)
-    for name, cluster in clusters.items():
-        users = {pool: used.get((name, pool), set()) for pool in cluster.gpu_pools}
-        yield from traffic_problems(cluster, users)
 
 
 def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:

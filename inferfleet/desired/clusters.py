@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.cloud.gke import names as cloud_names
-from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.desired.values import Connection, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
@@ -17,7 +16,7 @@ CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Servic
 
 @dataclass(frozen=True)
 class Site:
-    """A cluster by name; `cloud` are its resources in Google Cloud, where the stack creates it."""
+    """A cluster by name; `cloud` are its resources in its cloud, where the stack creates it."""
 
     cluster: str
     cloud: CloudCluster | None = None
@@ -40,7 +39,9 @@ class Site:
         that is replaced is then created before pods move to it, and deleted after they have left.
         """
         metadata = manifest["metadata"]
-        nodes = [self.cloud.pool_key(pool) for pool in (SYSTEM_POOL, *pools)] if self.cloud else []
+        nodes: list[str] = []
+        if self.cloud:
+            nodes = [self.cloud.system_key, *(self.cloud.pools[pool].resource.key for pool in pools)]
         stays = retain or manifest["kind"] in CLOUD_BODIED
         return KubeObject(
             names.pulumi_object(self.cluster, name or metadata["name"], namespace=metadata.get("namespace")),
@@ -58,9 +59,7 @@ def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudClust
     locked = lock.clusters.get(cluster)
     return Connection(
         cluster=cluster,
-        identifier=cloud_names.gke_identity(cloud.project, cloud.region, cloud.cloud_name)
-        if cloud
-        else names.existing_identity(cluster),
+        identifier=cloud.identifier if cloud else names.existing_identity(cluster),
         state=documents.clusters[cluster].spec.state,
         kubeconfig=documents.kubeconfig_path(cluster),
         config_key=existing.kubeconfig.config_key if existing else None,

@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inferfleet.cloud.gke.settings.ranges import Ranges
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.replicas import Replicas
@@ -77,7 +76,7 @@ def model_endpoint(
     pool = site.place(inference_pool(picker), after=namespace)
     policies = network_policy.policies(
         picker,
-        proxies=_proxies(documents, site),
+        proxies=site.cloud.proxies if site.cloud else None,
         # Where pods of one engine talk to each other.
         joined=any(of_position.shape.pods > 1 for of_position in pods),
     )
@@ -166,14 +165,6 @@ def model_service(
     name = names.service_component(site.cluster, route.service)
     placed = _routed(site, manifest, shared, provider=gateway.provider, after=members)
     return Component("ModelService", name, (placed,))
-
-
-def _proxies(documents: Documents, site: Site) -> str | None:
-    """Return the range of the proxy-only subnetwork; None where the stack creates none."""
-    gke = documents.clusters[site.cluster].spec.cluster.gke
-    if gke is None or gke.network.existing or site.cloud is None or site.cloud.block is None:
-        return None
-    return Ranges(site.cloud.block).proxies
 
 
 def _routed(

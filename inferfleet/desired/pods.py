@@ -7,8 +7,7 @@ goes through the chain by itself, because plugins may be for one of the two.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from inferfleet.cloud.gke.settings.nodes import pod_taints
-from inferfleet.cloud.gke.values import CloudPool
+from inferfleet.cloud.values import CloudPool
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.request import request
 from inferfleet.documents.documents import Documents
@@ -125,7 +124,7 @@ def drain_seconds(every: Iterable[Pods]) -> int:
 @dataclass(frozen=True)
 class _Place:
     """The pool of a role, its class and what that has of accelerators, what pods claim there, and, where the
-    stack creates it, what it is in Google Cloud.
+    stack creates it, what it is in its cloud.
     """
 
     pool: NodePool
@@ -139,7 +138,7 @@ class _Place:
 def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, CloudPool] | None) -> Made:
     """Return the pods of every role of the spot, their problems, and what plugins did wrong.
 
-    `cloud` are the pools of the spot's cluster in Google Cloud, where the stack creates it.
+    `cloud` are the pools of the spot's cluster in its cloud, where the stack creates it.
     """
     link_problems: list[LinkProblem] = []
     made: list[Pods] = []
@@ -206,9 +205,9 @@ def _hardware(place: _Place, of_worker: Shape) -> Hardware:
         gpus=of_worker.gpus,
         pool=place.pool,
         label=created.name if created else None,
-        taints=pod_taints(place.pool) if created else (),
+        taints=created.taints if created else (),
         devices=place.inference_class.spec.all_devices,
-        labels=created.pool.node_labels if created else {},
+        labels=created.node_labels if created else {},
         allocation=place.inference_class.spec.allocation,
         claims=place.claims.pods,
         gpu_direct=recipe.networking.gpu_direct if recipe else "None",

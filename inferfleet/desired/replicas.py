@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inferfleet.cloud.gke.capacity_requests import IMMUTABLE, asking
+from inferfleet.cloud.provider import provider_of
+from inferfleet.cloud.values import NodeRequest
 from inferfleet.desired.chains import ready_hooks
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, Role, by_role
@@ -13,7 +14,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
-from inferfleet.fleet.scheduling import scheduling_of
+from inferfleet.fleet.scheduling import Scheduling, scheduling_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.scaler import OWNED, scaler
 from inferfleet.serving.schedulers import pod_groups, scheduled
@@ -27,7 +28,6 @@ from inferfleet.serving.workload import (
     worker_set,
     workload,
 )
-from inferfleet.tables.gke import CAPACITY_REQUEST
 
 # pulumi-kubernetes 4.25 waits for endpoints behind Services and Ingresses (10 minutes), and for a volume of
 # claims (5 minutes), which many storage classes make for the first pod alone. Of what else it waits for
@@ -118,11 +118,13 @@ def replicas(
             deadline=_deadline(deployment, pods),
         )
         manifest = scheduled(finished[pods.role], scheduling, spot=spot, role=pods.role)
-        pool = site.cloud.gpu_pools[spot.pool(pods.role)] if site.cloud else None
-        asks = asking(manifest, pool, scheduling, spot=spot, stack=documents.settings.stack)
-        requested = _in_order(asks.objects, site, needs, pools)
-        first = (*first, *(replace(item, ignore=_immutable(item)) for item in requested))
-        manifest = awaited(asks.workload) if manifest["kind"] == WORKER_SET else asks.workload
+        asking = _asking(documents, manifest, scheduling, spot, pods.role, site)
+        requested = _in_order(asking.objects, site, needs, pools)
+        first = (
+            *first,
+            *(replace(item, ignore=asking.immutable.get(item.kind, ())) for item in requested),
+        )
+        manifest = awaited(asking.workload) if manifest["kind"] == WORKER_SET else asking.workload
         # Nodes that are asked for may take days.
         unwaited = documents.settings.await_ == "applied" or bool(requested)
         if unwaited:
@@ -215,8 +217,27 @@ def _in_order(
     return tuple(placed)
 
 
-def _immutable(item: KubeObject) -> tuple[str, ...]:
-    return IMMUTABLE if (item.api_version, item.kind) == CAPACITY_REQUEST else ()
+def _asking(
+    documents: Documents,
+    manifest: dict[str, Any],
+    scheduling: Scheduling | None,
+    spot: Spot,
+    role: str,
+    site: Site,
+) -> NodeRequest:
+    """Return a workload with what asks for its nodes, where its pool is one of the stack's own."""
+    if site.cloud is None:
+        return NodeRequest(manifest)
+    pool = spot.pool(role)
+    document = documents.clusters[spot.cluster].spec.pool(pool)
+    return provider_of(site.cloud).node_request(
+        manifest,
+        site.cloud.pools[pool],
+        document,
+        scheduling,
+        spot=spot,
+        stack=documents.settings.stack,
+    )
 
 
 def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:

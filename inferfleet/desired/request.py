@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from inferfleet.cloud.gke.values import CloudPool
+from inferfleet.cloud.values import CloudPool
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
@@ -20,7 +20,7 @@ from inferfleet.plugins.contract import (
 )
 from inferfleet.serving.pod.hardware import Hardware
 from inferfleet.serving.pod.stand import Stand
-from inferfleet.tables.devices import GKE_ACCELERATOR, RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 
 def request(
@@ -107,21 +107,17 @@ def _cluster(document: InferenceCluster) -> ClusterFacts:
 
 
 def _pool(name: str, needs: Hardware, cloud: CloudPool | None) -> PoolFacts:
-    made = cloud.pool if cloud else None
-    # GKE sets this label: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
-    gpu = made.gke_class.recipe.accelerator if made else None
-    own = {GKE_ACCELERATOR: gpu.type} if gpu else {}
-    labels = {**own, **(made.document.labels if made else {}), **needs.node_selector}
+    labels = {**(cloud.labels if cloud else {}), **needs.node_selector}
     return PoolFacts(
         name=name,
         node_labels=MappingProxyType(labels),
         taints=tuple(
             TaintFacts(key=taint.key, value=taint.value, effect=taint.effect) for taint in needs.taints
         ),
-        zones=made.zones if made else (),
-        fabric=made.fabric.kind if made and made.fabric else None,
-        networks=tuple(network.part for network in made.networks) if made else (),
-        claims_cards=bool(made and made.claims_cards),
+        zones=cloud.zones if cloud else (),
+        fabric=cloud.fabric if cloud else None,
+        networks=cloud.networks if cloud else (),
+        claims_cards=bool(cloud and cloud.claims_cards),
     )
 
 

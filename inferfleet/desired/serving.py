@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.cloud.gke.gpu_direct.objects import objects as gpu_direct
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, KubeObject
 from inferfleet.documents.kinds.inference_cluster import Serving
@@ -119,7 +118,7 @@ def serving_stack(
         if name in namespaces
         for placed in _readers(site, made, metrics_reader(namespace=name, serving=serving, stack=stack))
     )
-    fabric = _in_turn(site, gpu_direct(site.cloud, stack=stack) if site.cloud else ())
+    fabric = _in_turn(site, site.cloud.objects if site.cloud else ())
     if own is None:
         return ServingStack(site.cluster, spaces, held, readers=readers, fabric=fabric)
     system = spaces[names.SYSTEM_NAMESPACE].key

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict
 
-from inferfleet.cloud.gke.changes.differences import CloudChange
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudChange, CloudCluster
 from inferfleet.desired.pools import DeclaredPool
 from inferfleet.documents.kinds.inference_cluster import State
 from inferfleet.documents.problems import Problem

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from inferfleet.cloud.gke.import_ids import cloud_id
+from inferfleet.cloud.provider import import_id
 from inferfleet.documents.problems import Problem
 
 CREATING = "creating"
@@ -218,7 +218,7 @@ def _is_wanted(resource: StackResource, wanted: WantedIds | None) -> bool:
 
 
 def _own_id(resource: StackResource) -> str | None:
-    return resource.id or cloud_id(resource.token, resource.inputs)
+    return resource.id or import_id(resource.token, resource.inputs)
 
 
 def _decide(pending: PendingOperation, state: State, presence: Mapping[str, Presence]) -> Decision:

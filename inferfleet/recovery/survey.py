@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inferfleet.cloud.gke.facts.schema import NODE_POOL
-from inferfleet.cloud.gke.import_ids import cloud_id
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.provider import import_id
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.api import Api, RefusedError, served_kinds
 from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.git import Repository
@@ -144,11 +143,10 @@ def survey(pulumi: Pulumi, desired: Desired | None, *, trusted: bool = False, co
 def wanted(desired: Desired) -> dict[tuple[str, str], str | None]:
     """Return the IDs of all cloud resources that the documents ask for, by type and Pulumi name."""
     return {
-        (resource.token, resource.name): cloud_id(resource.token, resource.inputs)
+        (resource.token, resource.name): import_id(resource.token, resource.inputs)
         for cluster in desired.clusters
         if cluster.connection.cloud
-        for component in cluster.connection.cloud.components
-        for resource in component.resources
+        for resource in cluster.connection.cloud.resources
     }
 
 
@@ -290,9 +288,8 @@ def broken_pools(
             continue
         for pool in pools:
             if pool.status == _BROKEN:
-                inputs = {"cluster": plan.cloud_name, "name": pool.name}
-                place = {"project": plan.project, "location": plan.region}
-                urn = state.urn_of(cloud_id(NODE_POOL, {**place, **inputs}))
+                any_pool = plan.resource(plan.system_key)
+                urn = state.urn_of(import_id(any_pool.token, {**any_pool.inputs, "name": pool.name}))
                 commands = tuple(_commands(plan, pool.name, urn, stack))
                 yield BrokenPool(plan.cluster, pool.name, pool.message, urn is not None, commands)
 

@@ -5,9 +5,9 @@ from typing import get_args
 import pytest
 from made_of import CATALOGUE, RECIPES, gke, stack
 
-from inferfleet.cloud.gke.clouds import cloud_clusters
 from inferfleet.cloud.gke.facts.machines import machine_of
 from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.provider import cloud_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.cloud.gke.settings.ranges import range_problems
 from inferfleet.documents.documents import Documents

@@ -10,7 +10,7 @@ from small_project import Project
 
 from inferfleet.cli.show.status import as_values, tables
 from inferfleet.cli.verbs import status as verb
-from inferfleet.cloud.gke.drift import Drift
+from inferfleet.cloud.values import Drift
 from inferfleet.clusters.status.values import (
     ClusterStatus,
     DeploymentStatus,

@@ -3,11 +3,10 @@
 import json
 from typing import Any, Literal
 
-from cloud_pools import cloud_pools
 from recording import Monitor, Recorder, own, run
 
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.cloud.gke.values import CloudCluster, CloudComponent, CloudResource
+from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudPool, CloudResource
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
@@ -29,6 +28,8 @@ L4 = CloudResource(
     timeout=2700,
     deleted_with=CONTROL.key,
 )
+
+OF_L4 = CloudComponent("GpuNodePool", "east/l4", (L4,))
 
 
 def _manifest(kind: str, name: str, api_version: str) -> dict[str, Any]:
@@ -59,9 +60,12 @@ def _desired(endpoint: Literal["DNS", "IP"] = "DNS") -> Desired:
         components=(
             CloudComponent("GkeNetwork", "east", (NETWORK,)),
             CloudComponent("GkeCluster", "east", (CONTROL, SYSTEM)),
-            CloudComponent("GpuNodePool", "east/l4", (L4,)),
+            OF_L4,
         ),
-        gpu_pools=cloud_pools(l4="l4-1a2b3c"),
+        pools={"l4": CloudPool("east", "l4", "l4", "l4-1a2b3c", OF_L4, {})},
+        source="GKE",
+        key=CONTROL.key,
+        system_key=SYSTEM.key,
     )
     site = Site("east", cloud)
     gateway = site.place(GATEWAY)

@@ -78,7 +78,7 @@ def test_pods_are_drawn_to_the_pool_by_its_name_in_the_cloud() -> None:
     cloud = found.clusters[0].connection.cloud
     assert cloud is not None
     pod = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]["spec"]
-    assert pod["nodeSelector"] == {"inferfleet.dev/pool": cloud.pools["l4"]}
+    assert pod["nodeSelector"] == {"inferfleet.dev/pool": cloud.pool_names["l4"]}
 
 
 def test_plugins_are_told_the_accelerator_label_that_gke_gives_to_nodes() -> None:

@@ -76,8 +76,8 @@ def test_a_workload_asks_for_what_its_pods_need_and_for_as_many_as_there_are() -
             "metadata": {"labels": pod["metadata"]["labels"]},
             "spec": {
                 "nodeSelector": {
-                    "inferfleet.dev/pool": cloud.pools["l4"],
-                    "cloud.google.com/gke-nodepool": cloud.pools["l4"],
+                    "inferfleet.dev/pool": cloud.pool_names["l4"],
+                    "cloud.google.com/gke-nodepool": cloud.pool_names["l4"],
                     "cloud.google.com/gke-flex-start": "true",
                 },
                 "tolerations": pod["spec"]["tolerations"],

@@ -12,10 +12,12 @@ from cloud_pools import cloud_pools
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 
 PATH = "/v1/projects/acme/locations/us-east5/clusters/east-1a2b3c"
-PLAN = CloudCluster("east", "acme", "us-east5", "east-1a2b3c", "IP", (), cloud_pools(l4="l4-0a1b2c"))
+PLAN = CloudCluster(
+    "east", "acme", "us-east5", "east-1a2b3c", "IP", (), cloud_pools(l4="l4-0a1b2c"), source="GKE"
+)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Any
 
 from fake_google import FakeGoogle
 
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.google import Addresses
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired

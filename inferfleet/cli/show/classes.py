@@ -1,15 +1,16 @@
 """Which classes a search matches, and classes as a table."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
-from inferfleet.cloud.gke.facts.machine import Machine
-from inferfleet.cloud.gke.facts.machines import machine_of
+from inferfleet.cloud.provider import capacity_models
+from inferfleet.cloud.values import Verdict
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
+from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.shapes import accelerators, cores, gib
 
@@ -68,20 +69,20 @@ _COLUMNS = ("name", "devices per node", "cores", "memory", "nodes by", "machine 
 
 def print_classes(classes: Iterable[InferenceClass]) -> None:
     """Print a table with one row for each class; with prices where any class has one."""
-    chosen = [(hardware, machine_of(hardware)) for hardware in classes]
+    chosen = [(hardware, capacity_models(hardware)) for hardware in classes]
     priced = any(hardware.spec.price for hardware, _ in chosen)
     columns = (*_COLUMNS, *(["price"] if priced else []), "description")
     rows = [
         (
             *_row(hardware),
-            _capacity(machine) if machine else None,
+            _capacity(models) if models else None,
             *([_price(hardware)] if priced else []),
             hardware.spec.description,
         )
-        for hardware, machine in chosen
+        for hardware, models in chosen
     ]
     print_table("classes", columns, rows)
-    if any("disputed" in machine.capacity.values() for _, machine in chosen if machine):
+    if any("disputed" in models.values() for _, models in chosen if models):
         print_line()
         print_line("?: sources disagree on whether Google offers it, or only a weak one says so")
 
@@ -104,11 +105,9 @@ def _device(device: Device) -> str:
     return f"{device.count} {device.name}" + (f" of {gib(int(each))}" if each is not None else "")
 
 
-def _capacity(machine: Machine) -> str:
+def _capacity(models: Mapping[CapacityModel, Verdict]) -> str:
     marks = {"yes": "", "disputed": "?"}
-    return " ".join(
-        f"{model}{marks[verdict]}" for model, verdict in machine.capacity.items() if verdict in marks
-    )
+    return " ".join(f"{model}{marks[verdict]}" for model, verdict in models.items() if verdict in marks)
 
 
 def _price(hardware: InferenceClass) -> str | None:

@@ -12,7 +12,7 @@ from inferfleet.cli.output import print_json, print_line, print_yaml, visible
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import Format, manifest_text, write_folder
 from inferfleet.cli.source import Paths, StackName, read_source
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.values import CloudResource
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired, KubeObject
 
@@ -70,8 +70,7 @@ def cloud_file(cluster: str, resource: CloudResource, as_format: Format) -> str:
 def _cloud(desired: Desired) -> Iterator[tuple[str, CloudResource]]:
     for cluster in desired.clusters:
         if cloud := cluster.connection.cloud:
-            for component in cloud.components:
-                yield from ((cloud.cluster, resource) for resource in component.resources)
+            yield from ((cloud.cluster, resource) for resource in cloud.resources)
 
 
 def _settings(resource: CloudResource) -> dict[str, Any]:

@@ -13,28 +13,37 @@ the name: the annotations of all pods would change with it, and what serves woul
 that may take days. It is written when the request is made and never changed, since requests are immutable.
 So fewer pods need nothing, and more find no node.
 
-Whoever names a request in a pod template makes it, and nothing is made here.
+Whoever names a request in a pod template makes it, and nothing is made here. What replicas on a queued pool
+lose in silence may be what somebody wants, so all of it are warnings.
 """
 
 import copy
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from inferfleet.cloud.gke.values import CloudPool
+from inferfleet.cloud.gke.pool import flex_start
+from inferfleet.cloud.values import CloudPool, Manifest, NodeRequest
+from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
+from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
-from inferfleet.fleet.scheduling import Scheduling
-from inferfleet.fleet.shapes import requests
+from inferfleet.fleet.decisions import Placement, Plan
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.roles import path_of_role
+from inferfleet.fleet.scheduling import Scheduling, scheduling_of
+from inferfleet.fleet.shapes import PoolKey, fit, node, requests
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import metadata
-from inferfleet.serving.schedulers import Manifest
 from inferfleet.serving.workload import pods_of, templates_of
 from inferfleet.tables import gke
 
+# The finished pod templates of each spot, with their roles.
+Finished = Mapping[Spot, Collection[tuple[str, Mapping[str, Any]]]]
 # Changes of these are never applied: the API refuses them.
-IMMUTABLE = ("spec",)
+_IMMUTABLE = ("spec",)
 # No pod is made from the template; the API wants an image.
 _IMAGE = "registry.k8s.io/pause:3.10"
 # Of a pod, beside its containers, what says on which nodes it can be.
@@ -51,32 +60,30 @@ _PLACED_BY = (
 )
 
 
-@dataclass(frozen=True)
-class Asking:
-    """A workload whose pods take the nodes of a request, and the objects of the request in their order."""
-
-    workload: Manifest
-    objects: tuple[Manifest, ...] = ()
-
-
-def asking(
-    manifest: Manifest, pool: CloudPool | None, scheduling: Scheduling | None, *, spot: Spot, stack: str
-) -> Asking:
+def node_request(
+    manifest: Manifest,
+    pool: CloudPool,
+    document: NodePool,
+    scheduling: Scheduling | None,
+    *,
+    spot: Spot,
+    stack: str,
+) -> NodeRequest:
     """Return the workload of a role of the spot, with what it asks nodes by. The given one stays.
 
-    `pool` is the workload's in Google Cloud. Nothing is asked for where that is not queued, where Kueue asks,
-    where pods name a request themselves, and for no pods.
+    Nothing is asked for where its pool is not queued, where Kueue asks, where pods name a request themselves,
+    and for no pods.
     """
     named = any(names_a_request(template) for template in templates_of(manifest))
-    if pool is None or not asks(pool.pool.document, scheduling) or named or not pods_of(manifest):
-        return Asking(manifest)
-    template = _template(max(templates_of(manifest), key=_size), pool)
-    longest = pool.pool.document.capacity.max_run_duration
+    if not asks(document, scheduling) or named or not pods_of(manifest):
+        return NodeRequest(manifest)
+    template = _template(max(templates_of(manifest), key=_size), pool, document)
+    longest = document.capacity.max_run_duration
     parameters = {"parameters": {"maxRunDurationSeconds": str(longest)}} if longest else {}
     digest = names.short_hash(6, json.dumps([template, parameters], sort_keys=True))
     name = names.by_contents(manifest["metadata"]["name"], digest)
-    made = copy.deepcopy(manifest)
-    for of_pods in templates_of(made):
+    asking = copy.deepcopy(manifest)
+    for of_pods in templates_of(asking):
         annotations = {gke.CONSUMED_REQUEST: name, gke.CONSUMED_CLASS: gke.QUEUED_CLASS}
         of_metadata = of_pods.setdefault("metadata", {})
         of_metadata["annotations"] = {**of_metadata.get("annotations", {}), **annotations}
@@ -84,8 +91,8 @@ def asking(
     of_request = metadata(name, namespace=spot.namespace, stack=stack, deployment=spot.deployment, labels=own)
     of_template = {**of_request, "labels": {**of_request["labels"], gke.WARDEN_POLICIES: "true"}}
     api_version, kind = gke.CAPACITY_REQUEST
-    return Asking(
-        made,
+    return NodeRequest(
+        asking,
         (
             {
                 "apiVersion": "v1",
@@ -104,6 +111,7 @@ def asking(
                 },
             },
         ),
+        immutable={kind: _IMMUTABLE},
     )
 
 
@@ -117,12 +125,12 @@ def names_a_request(template: Mapping[str, Any]) -> bool:
     return gke.CONSUMED_REQUEST in (template.get("metadata", {}).get("annotations") or {})
 
 
-def _template(of_pods: Mapping[str, Any], pool: CloudPool) -> Manifest:
+def _template(of_pods: Mapping[str, Any], pool: CloudPool, document: NodePool) -> Manifest:
     """Return what a pod needs of its node: what it runs is none of it, and must not change the request."""
     spec = of_pods["spec"]
     needs: Manifest = {field: spec[field] for field in _PLACED_BY if spec.get(field)}
     needs["nodeSelector"] = {**needs.get("nodeSelector", {}), gke.NODE_POOL_LABEL: pool.name}
-    if pool.pool.flex_start:
+    if flex_start(document):
         needs["nodeSelector"][gke.FLEX_START_LABEL] = "true"
     for kind in ("initContainers", "containers"):
         if containers := spec.get(kind):
@@ -143,3 +151,77 @@ def _size(template: Mapping[str, Any]) -> tuple[int, ...]:
     """Return how much of a node a pod takes, GPUs first: of two templates GKE is told the larger one."""
     spec = template["spec"]
     return tuple(requests(spec, resource) for resource in (gke.GPU_TAINT, "cpu", "memory"))
+
+
+def queued_problems(documents: Documents, planned: Plan, finished: Finished, lock: Lock) -> Iterator[Problem]:
+    """Yield warnings of replicas that end before others have nodes, and of those that never get any."""
+    needed: Counter[PoolKey] = Counter()
+    for placement in planned.placements:
+        spot = placement.spot
+        deployment, cluster = documents.deployments[spot.deployment], documents.clusters[spot.cluster]
+        named = {role for role, template in finished[spot] if names_a_request(template)}
+        for role, name in spot.pools:
+            pool = cluster.spec.pool(name)
+            if role in named or not asks(pool, scheduling_of(deployment, cluster)):
+                continue
+            needed[spot.cluster, name] += _nodes(documents, planned, placement, role)
+            for what, next_step in _lost(planned, placement, lock):
+                yield Problem(
+                    f"pods of deployment {spot.deployment}, role {role}, on queued pool {name!r} of cluster "
+                    f"{spot.cluster!r} {what}",
+                    next_step,
+                    f"{path_of_role(role)}.workers",
+                    kind="ModelDeployment",
+                    key=spot.deployment,
+                    severity="warning",
+                )
+    for (cluster_name, name), nodes in sorted(needed.items()):
+        pools = documents.clusters[cluster_name].spec.node_pools
+        at, pool = next((at, pool) for at, pool in enumerate(pools) if pool.name == name)
+        if nodes > pool.size:
+            yield cluster_problem(
+                cluster_name,
+                f"requests for nodes of queued pool {name!r} of cluster {cluster_name!r} are for {nodes}, "
+                f"because each has nodes of its own, and the pool has at most {pool.size}",
+                f"Write maxNodeCount: {nodes}, or give each deployment a queued pool of its own",
+                f"spec.nodePools[{at}].maxNodeCount",
+                severity="warning",
+            )
+
+
+def _lost(planned: Plan, placement: Placement, lock: Lock) -> Iterator[tuple[str, str]]:
+    """Yield what a placement whose nodes are asked for loses, and the next step."""
+    spot, before = placement.spot, lock.placements.get(placement.spot, 0)
+    if 0 < before < placement.replicas:
+        yield (
+            f"have nodes for {before} replicas, and the request for them cannot be changed: "
+            f"{placement.replicas - before} more find none",
+            "Add a queued pool for them; or, with a gap, write replicas: 0, run `pulumi up`, and write the "
+            "new number",
+        )
+    staying = {other.spot for other in planned.placements}
+    left = [
+        other.place
+        for other in sorted(lock.placements)
+        if other.deployment == spot.deployment and other not in staying
+    ]
+    if left and not before:
+        yield (
+            f"take the place of those on {listing(left)}, which end with this update, before the new ones "
+            "have nodes",
+            "Write a deployment of another name for the queued pool, let services select both, and remove "
+            "this one once the other serves",
+        )
+
+
+def _nodes(documents: Documents, planned: Plan, placement: Placement, role: str) -> int:
+    """Return how many nodes the request of a role is for, 0 where the plan has a problem with them."""
+    key = placement.spot.cluster, placement.spot.pool(role)
+    empty = node(documents.classes[documents.clusters[key[0]].spec.pool(key[1]).class_name])
+    needs = planned.demands.of(placement.spot.deployment, role, key)
+    on_each = min(fit(empty, pod) for pod in (needs.pod, needs.follower or needs.pod)) if empty else 0
+    workers = placement.replicas * needs.workers
+    if not on_each or not workers:
+        return 0
+    # No two pods of one worker share a node.
+    return max(needs.gang, -(-workers * needs.gang // on_each))

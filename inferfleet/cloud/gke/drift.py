@@ -1,12 +1,10 @@
 """Where a cluster and its pools in Google Cloud differ from the documents, because somebody changed them."""
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.cloud.gke.values import CloudCluster, CloudResource
+from inferfleet.cloud.values import CloudCluster, CloudResource, Drift, shown
 
 DAILY, EXCLUSIONS = "dailyMaintenanceWindow", "maintenanceExclusions"
 # Names in the answers of the Container API by the beginning of a path, the longest first; None where nothing
@@ -90,48 +88,29 @@ def api_path(token: str, path: Path) -> Path | None:
 _NO_VALUE = "set"
 
 
-@dataclass(frozen=True)
-class Drift:
-    """One field of one object: the value `found` there, and the value `wanted` by the documents.
-
-    `undeployed` where it is known that an update set what is found: the documents changed since, or went back
-    to what they were before an update that was cancelled.
-    """
-
-    cluster: str
-    thing: str
-    field: str
-    found: str
-    wanted: str
-    undeployed: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.thing}: {self.field} is {self.found}, documents say {self.wanted}"
-
-
 def cloud_drift(
-    plan: CloudCluster, cluster: Mapping[str, Any], sizes: Mapping[str, int]
+    cluster: CloudCluster, answer: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[Drift, ...]:
-    """Return what differs from the plan in `cluster`, the answer of clusters.get.
+    """Return what differs in `answer`, what clusters.get says of a cluster, from what should exist.
 
     `sizes` has the numbers of nodes of fixed pools by their names in the cloud, where they are known.
     """
-    actual_pools = {pool.get("name"): pool for pool in cluster.get("nodePools") or ()}
+    actual_pools = {pool.get("name"): pool for pool in answer.get("nodePools") or ()}
     drifts: list[Drift] = []
-    for resource in (resource for component in plan.components for resource in component.resources):
+    for resource in cluster.resources:
         if resource.token == CLUSTER:
-            drifts += _differing(plan.cluster, f"cluster {plan.cluster}", resource, cluster)
+            drifts += _differing(cluster.cluster, f"cluster {cluster.cluster}", resource, answer)
         if resource.token != NODE_POOL:
             continue
         name, thing = resource.inputs["name"], f"pool {resource.name}"
         if name not in actual_pools:
-            drifts.append(Drift(plan.cluster, thing, "node pool", "not there", name))
+            drifts.append(Drift(cluster.cluster, thing, "node pool", "not there", name))
             continue
-        drifts += _differing(plan.cluster, thing, resource, actual_pools[name])
-        pool = plan.gpu_pools.get(resource.name.partition("/")[2])
-        wanted = pool.pool.fixed_size if pool else None
+        drifts += _differing(cluster.cluster, thing, resource, actual_pools[name])
+        pool = cluster.pools.get(resource.name.partition("/")[2])
+        wanted = pool.fixed_size if pool else None
         if wanted is not None and sizes.get(name, wanted) != wanted:
-            drifts.append(Drift(plan.cluster, thing, "size", shown(sizes[name]), shown(wanted)))
+            drifts.append(Drift(cluster.cluster, thing, "size", shown(sizes[name]), shown(wanted)))
     return tuple(drifts)
 
 
@@ -200,10 +179,3 @@ def _plain(value: Any, wanted: Any) -> Any:
         keys = next((list(item) for item in wanted if isinstance(item, Mapping)), None)
         return sorted(str([item.get(key) for key in keys] if keys else item) for item in value) or None
     return None if value in (None, False, "", 0, "0", "0s", {}) else str(value)
-
-
-def shown(value: Any) -> str:
-    """Return a value as people read it: text as it is, anything else as JSON, `unset` for None."""
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) and value else json.dumps(value)

@@ -1,34 +1,18 @@
 """Why a pool is as it is: each of its settings in Google Cloud, and the field of a document behind it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.gke.facts.change_table import fields_of
 from inferfleet.cloud.gke.facts.create_only import is_create_only, recreates, without_places
 from inferfleet.cloud.gke.facts.effects import Effect
 from inferfleet.cloud.gke.facts.schema import NODE_POOL
-from inferfleet.cloud.gke.values import CloudCluster
-
-# For settings that no document decides.
-OURS = "inferfleet"
+from inferfleet.cloud.values import CloudCluster, Setting
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One leaf of a pool's inputs. `names` are the fields it comes from, by the names of `replace.allow`;
-    `effect` is what another value would do, None where no document decides it.
-    """
-
-    path: str
-    value: Any
-    names: tuple[str, ...]
-    effect: Effect | None
-
-
-def pool_settings(cloud: CloudCluster, pool: str) -> tuple[Setting, ...]:
+def pool_settings(cluster: CloudCluster, pool: str) -> tuple[Setting, ...]:
     """Return every setting of a pool of the document, in the order of the NodePool's inputs."""
-    inputs = cloud.gpu_pools[pool].resource.inputs
+    inputs = cluster.pools[pool].resource.inputs
     return tuple(_setting(path, value) for path, value in _leaves(inputs))
 
 

@@ -10,13 +10,13 @@ PLUGIN = "gke-gcloud-auth-plugin"
 _HINT = "Install it: https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl"
 
 
-def kubeconfig(name: str, *, host: str, ca: str | None) -> str:
+def kubeconfig(cluster: str, *, host: str, ca: str | None) -> str:
     """Return the kubeconfig as JSON, which every reader takes. `host` is a name or address without scheme.
 
     `ca` is the cluster's certificate authority as base64 of PEM, for the IP endpoint; None for the DNS
     endpoint, whose certificate any system trusts.
     """
-    cluster = {"server": f"https://{host}"} | ({"certificate-authority-data": ca} if ca else {})
+    server = {"server": f"https://{host}"} | ({"certificate-authority-data": ca} if ca else {})
     plugin = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "command": PLUGIN,
@@ -28,9 +28,9 @@ def kubeconfig(name: str, *, host: str, ca: str | None) -> str:
         {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": name, "cluster": cluster}],
-            "users": [{"name": name, "user": {"exec": plugin}}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-            "current-context": name,
+            "clusters": [{"name": cluster, "cluster": server}],
+            "users": [{"name": cluster, "user": {"exec": plugin}}],
+            "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
+            "current-context": cluster,
         }
     )

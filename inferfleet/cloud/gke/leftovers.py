@@ -20,7 +20,7 @@ from typing import Any
 
 from inferfleet.cloud.gke import names
 from inferfleet.cloud.gke.settings.network import NETWORK, ROUTER
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 
 # What is looked at, as the Compute API calls it, and what it is in words.
 COLLECTIONS = {
@@ -155,7 +155,6 @@ def _made(clusters: Iterable[CloudCluster], token: str) -> Iterator[str]:
     return (
         resource.inputs["name"]
         for cluster in clusters
-        for component in cluster.components
-        for resource in component.resources
+        for resource in cluster.resources
         if resource.token == token
     )

@@ -93,11 +93,7 @@ class GkePool:
 
     @property
     def flex_start(self) -> bool:
-        """Return whether its nodes are flex-start ones: queued ones are those too.
-
-        https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
-        """
-        return self.capacity_model in ("FlexStart", "Queued")
+        return flex_start(self.document)
 
     @property
     def fixed_size(self) -> int | None:
@@ -138,6 +134,10 @@ class GkeCluster:
     gke: Gke
     pools: tuple[GkePool, ...]
 
+    def pool(self, name: str) -> GkePool:
+        """Return the pool of this name."""
+        return next(pool for pool in self.pools if pool.name == name)
+
     @property
     def cloud_name(self) -> str:
         return cloud_names.gke_cluster(
@@ -155,6 +155,14 @@ class GkeCluster:
     def labels(self) -> dict[str, str]:
         """Return the labels of its resources in Google Cloud, which are not those of Kubernetes nodes."""
         return self.gke.labels | cloud_names.cloud_labels(self.stack, cluster=self.name)
+
+
+def flex_start(pool: NodePool) -> bool:
+    """Return whether nodes of a pool are flex-start ones: queued ones are those too.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
+    """
+    return pool.capacity.model in ("FlexStart", "Queued")
 
 
 def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from inferfleet.cloud.gke.kubeconfig import kubeconfig
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.provider import provider_of
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.google import CloudError, ContainerApi, ControlPlane
 from inferfleet.clusters.connections.kubeconfig import KUBECONFIG
 from inferfleet.desired.values import Connection
@@ -68,9 +68,8 @@ def judged(
         )
     if control_plane.host is None:
         return _not_yet(plan, f"cluster {name} has no {plan.endpoint} endpoint yet", made=True)
-    return Reached(
-        kubeconfig(plan.cluster, host=control_plane.host, ca=control_plane.ca), control_plane.private
-    )
+    kubeconfig = provider_of(plan).kubeconfig(plan.cluster, host=control_plane.host, ca=control_plane.ca)
+    return Reached(kubeconfig, control_plane.private)
 
 
 def _not_yet(plan: CloudCluster, why: str, *, made: bool) -> NotThere:

@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit
 
 from inferfleet.cloud.gke.quota.answers import FAMILIES
 from inferfleet.cloud.gke.quota.proxies import PURPOSE
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.api import reason
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.api import Api, ApiKind, served_kinds
 from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.exec_command import installed
@@ -88,11 +87,12 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
         api = ProjectApi(google, login, seconds=seconds)
         questions[2, need.called, "APIs and permissions"] = partial(project_checks, need, api)
     compute = ComputeApi(google, login, seconds=seconds)
-    container, described = ContainerApi(google.container, login), gke_clusters(subject.documents)
+    container = ContainerApi(google.container, login)
     for cloud in _clouds(desired):
         of = f"cluster {cloud.cluster}"
-        questions[2, of, ZONES] = partial(zone_checks, cloud, compute)
-        version = partial(version_check, described[cloud.cluster], cloud, container, seconds=seconds)
+        questions[2, of, ZONES] = partial(zone_checks, subject.documents, cloud, compute)
+        document = subject.documents.clusters[cloud.cluster]
+        version = partial(version_check, document, cloud, container, seconds=seconds)
         questions[2, of, MIN_VERSION] = version
     if needs:
         questions[2, _GOOGLE, _QUOTAS] = lambda: _quotas(subject, google, login, seconds)

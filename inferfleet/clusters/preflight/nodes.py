@@ -209,7 +209,7 @@ def capacity_of_pools(
         if (cloud := cluster.connection.cloud) and isinstance(answers.get(cloud.cluster), dict)
     ]
     there = {key: one.nodes + len(one.held) for key, one in seen.items()}
-    most, unanswered = allowed(clusters, there, google=google, until=until)
+    most, unanswered = allowed(documents, clusters, there, google=google, until=until)
     return {key: replace(one, most=most.get(key)) for key, one in seen.items()}, (*problems, *unanswered)
 
 
@@ -225,7 +225,7 @@ def _of_cluster(
     devices = Devices(
         _listed(api if claimed else None, "ResourceSlice"), _listed(api if claimed else None, "ResourceClaim")
     )
-    named = connection.cloud.pools if connection.cloud else {}
+    named = connection.cloud.pool_names if connection.cloud else {}
     seen: dict[PoolKey, Observation] = {}
     for pool in pools:
         label = named.get(pool.name, pool.name)

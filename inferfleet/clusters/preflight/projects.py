@@ -17,7 +17,6 @@ from inferfleet.cloud.gke.facts.access import (
     permissions,
 )
 from inferfleet.cloud.gke.facts.floors import minor, parsed
-from inferfleet.cloud.gke.facts.schema import CLUSTER
 from inferfleet.cloud.gke.leftovers import (
     CLUSTERS,
     COLLECTIONS,
@@ -30,9 +29,9 @@ from inferfleet.cloud.gke.leftovers import (
     left,
     networks_left,
 )
-from inferfleet.cloud.gke.pool import GkeCluster
+from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.gke.recipes.findings import either
-from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.google import (
     Addresses,
     CloudError,
@@ -47,6 +46,8 @@ from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.check import Check, unseen
 from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 
@@ -80,7 +81,7 @@ def project_needs(desired: Desired) -> tuple[ProjectNeeds, ...]:
     for cluster in desired.clusters:
         cloud = cluster.connection.cloud
         if cloud and cluster.connection.state not in GIVEN_UP:
-            types = {made.token for component in cloud.components for made in component.resources}
+            types = {made.token for made in cloud.resources}
             hosts.setdefault(cloud.project, set()).update(_hosts(cloud))
             clusters.setdefault(cloud.project, []).append((cluster.gateway_class, cloud.endpoint, types))
     return tuple(
@@ -99,11 +100,9 @@ def project_needs(desired: Desired) -> tuple[ProjectNeeds, ...]:
 
 def _hosts(cloud: CloudCluster) -> Iterator[str]:
     """Yield the host project of the Shared VPC that the cluster is in, if it is in one."""
-    for component in cloud.components:
-        for made in component.resources:
-            host = made.inputs["subnetwork"].split("/")[1] if made.token == CLUSTER else cloud.project
-            if host != cloud.project:
-                yield host
+    host = cloud.resource(cloud.key).inputs["subnetwork"].split("/")[1]
+    if host != cloud.project:
+        yield host
 
 
 def project_checks(needs: ProjectNeeds, api: ProjectApi) -> tuple[Check, ...]:
@@ -178,24 +177,25 @@ def _permissions(needs: ProjectNeeds, permitted: frozenset[str]) -> Iterator[Che
 
 
 def version_check(
-    cluster: GkeCluster, cloud: CloudCluster, container: ContainerApi, *, seconds: float
+    document: InferenceCluster, cloud: CloudCluster, container: ContainerApi, *, seconds: float
 ) -> tuple[Check, ...]:
     """Return what Google says of the version of a cluster that is not there; nothing of one that is."""
-    wanted, of = cluster.gke.min_version, f"cluster {cluster.name}"
-    if wanted is None:
+    gke, of = document.spec.cluster.gke, f"cluster {cloud.cluster}"
+    wanted = gke.min_version if gke else None
+    if gke is None or wanted is None:
         return ()
     try:
         if container.cluster(cloud, seconds=seconds) is not None:
             return ()
-        offered = container.versions(cloud, cluster.gke.release_channel, seconds=seconds)
+        offered = container.versions(cloud, gke.release_channel, seconds=seconds)
     except CloudError as error:
         return (unseen(of, MIN_VERSION, error.what, error.next_step),)
     if any(offers(version, wanted) for version in offered):
         return (Check(of, MIN_VERSION),)
-    where = f"channel {cluster.gke.release_channel} in {cluster.gke.region}"
+    where = f"channel {gke.release_channel} in {gke.region}"
     problem = cluster_problem(
-        cluster.name,
-        f"cluster {cluster.name!r} is to begin with GKE {wanted}, which Google does not offer to {where}; it "
+        cloud.cluster,
+        f"cluster {cloud.cluster!r} is to begin with GKE {wanted}, which Google does not offer to {where}; it "
         f"offers {listing(offered) or 'none'}",
         _step(offered),
         "spec.cluster.gke.minVersion",
@@ -229,19 +229,19 @@ class _Machines:
     type_path: str
 
 
-def zone_checks(cluster: CloudCluster, compute: ComputeApi) -> tuple[Check, ...]:
+def zone_checks(documents: Documents, cluster: CloudCluster, compute: ComputeApi) -> tuple[Check, ...]:
     """Ask for the zones of the cluster's region and for machine types in each, and return what came of it."""
     of = f"cluster {cluster.cluster}"
     try:
-        problems = tuple(dict.fromkeys(_problems(cluster, compute)))
+        problems = tuple(dict.fromkeys(_problems(documents, cluster, compute)))
     except CloudError as error:
         return (unseen(of, ZONES, error.what, error.next_step),)
     return tuple(Check(of, ZONES, "wrong", problem) for problem in problems) or (Check(of, ZONES),)
 
 
-def _problems(cluster: CloudCluster, compute: ComputeApi) -> Iterator[Problem]:
+def _problems(documents: Documents, cluster: CloudCluster, compute: ComputeApi) -> Iterator[Problem]:
     region, there = compute.zones(cluster.project, cluster.region), dict[tuple[str, str], bool]()
-    for wanted in _machines(cluster):
+    for wanted in _machines(documents, cluster):
         for zone in wanted.zones:
             if zone not in region:
                 what = f"there is no zone {zone}, which {wanted.pool} of cluster {cluster.cluster} names"
@@ -265,19 +265,18 @@ def _problems(cluster: CloudCluster, compute: ComputeApi) -> Iterator[Problem]:
             yield _problem(cluster, what, step, wanted.zones_path if wanted.zones else wanted.type_path)
 
 
-def _machines(cluster: CloudCluster) -> Iterator[_Machines]:
-    for component in cluster.components:
-        for resource in component.resources:
-            if resource.key == cluster.pool_key(SYSTEM_POOL):
-                yield _Machines(
-                    "the system pool",
-                    resource.inputs["nodeConfig"]["machineType"],
-                    tuple(resource.inputs.get("nodeLocations", ())),
-                    f"{_GKE}.zones",
-                    f"{_GKE}.systemPool.machineType",
-                )
-    for name, made in cluster.gpu_pools.items():
-        pool = made.pool
+def _machines(documents: Documents, cluster: CloudCluster) -> Iterator[_Machines]:
+    system = cluster.resource(cluster.system_key).inputs
+    yield _Machines(
+        "the system pool",
+        system["nodeConfig"]["machineType"],
+        tuple(system.get("nodeLocations", ())),
+        f"{_GKE}.zones",
+        f"{_GKE}.systemPool.machineType",
+    )
+    described = gke_clusters(documents)[cluster.cluster]
+    for name in cluster.pools:
+        pool = described.pool(name)
         zones = pool.path("zones") if pool.document.zones else f"{_GKE}.zones"
         yield _Machines(f"pool {name}", pool.machine.type, pool.zones, zones, pool.path("className"))
 

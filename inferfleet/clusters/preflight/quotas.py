@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
+from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.gke.quota.answers import Quota, family_quotas, quotas, shortages
 from inferfleet.cloud.gke.quota.metrics import FAMILY, gpu_metric
-from inferfleet.cloud.gke.quota.needs import Need, needs
+from inferfleet.cloud.gke.quota.needs import needs
 from inferfleet.cloud.gke.quota.proxies import Proxied, proxied, proxy_problems
 from inferfleet.cloud.gke.quota.reservations import Reserved, free_machines, reservation_problems, reserved
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster, QuotaUse
 from inferfleet.clusters.connections.google import (
     Addresses,
     Answer,
@@ -60,7 +61,7 @@ def capacity_warnings(
     of_quotas = needs(documents, known, lock, desired.plan, existing)
     compute = ComputeApi(google, login, seconds=max(until - time.monotonic(), 0.1))
     sizes, sizeless = _sizes(known, existing, compute, until)
-    of_reservations = reserved(known, existing, sizes)
+    of_reservations = reserved(documents, known, existing, sizes)
     questions: dict[str, Callable[[], Answer | None]] = {
         _quota_key(need): partial(_quota_question, compute, need) for need in of_quotas
     }
@@ -83,54 +84,56 @@ def capacity_warnings(
 
 
 def allowed(
-    clusters: Iterable[CloudCluster], there: Mapping[PoolKey, int], *, google: Addresses, until: float
+    documents: Documents,
+    clusters: Iterable[CloudCluster],
+    there: Mapping[PoolKey, int],
+    *,
+    google: Addresses,
+    until: float,
 ) -> tuple[dict[PoolKey, int], tuple[Problem, ...]]:
     """Return how many nodes each pool may have in all by its quota of GPUs or its named reservation.
 
     `there` has the nodes that exist. Pools that share a quota are each told all of what is left. Where Google
     does not say how much of a quota is in use, its limit counts.
     """
+    described = gke_clusters(documents)
     pools = [
-        (pool, cluster)
+        (described[cluster.cluster].pool(name), cluster)
         for cluster in clusters
-        for pool in cluster.gpu_pools.values()
-        if (pool.pool.cluster, pool.pool.name) in there
+        for name in cluster.pools
+        if (cluster.cluster, name) in there
     ]
     if not pools:
         return {}, ()
     preload()
     compute = ComputeApi(google, GoogleLogin(), seconds=max(until - time.monotonic(), 0.1))
-    by_quota: dict[PoolKey, Need] = {}
+    by_quota: dict[PoolKey, QuotaUse] = {}
     by_name: dict[PoolKey, Reserved] = {}
     questions: dict[str, Callable[[], Answer | None]] = {}
     for pool, cluster in pools:
-        key, gpus, named = (
-            (pool.pool.cluster, pool.pool.name),
-            pool.pool.recipe.accelerator,
-            pool.pool.document.capacity,
-        )
-        if named.reservation:
-            need = Reserved(pool.pool, named.reservation.project or cluster.project, named.reservation.name)
+        key, gpus = (pool.cluster, pool.name), pool.recipe.accelerator
+        if reservation := cluster.pools[pool.name].reservation:
+            need = Reserved(pool, *reservation)
             by_name[key] = need
             questions |= {
                 _zone_key(need, zone): partial(compute.reservation, need.project, zone, need.name)
-                for zone in pool.pool.zones
+                for zone in pool.zones
             }
-        elif gpus and (metric := gpu_metric(gpus.type, pool.pool.capacity_model)):
-            quota = Need(cluster.project, cluster.region, metric, 0, 0, (pool.pool.key,), pool.pool.path())
+        elif gpus and (metric := gpu_metric(gpus.type, pool.capacity_model)):
+            quota = QuotaUse(cluster.project, cluster.region, metric, 0, 0, (pool.key,), pool.path())
             by_quota[key] = quota
             questions[_quota_key(quota)] = partial(_quota_question, compute, quota)
     answers, unanswered = _ask(questions, until)
     limits = _quotas(by_quota.values(), answers)
     most: dict[PoolKey, int] = {}
     for pool, _ in pools:
-        key, gpus = (pool.pool.cluster, pool.pool.name), pool.pool.recipe.accelerator
+        key, gpus = (pool.cluster, pool.name), pool.recipe.accelerator
         limit = limits.get(by_quota[key]) if key in by_quota else None
         if limit is not None and gpus:
             left = limit.limit if limit.used is None else limit.limit - limit.used
             most[key] = max(0, left) // gpus.count + (0 if limit.used is None else there[key])
         elif key in by_name:
-            zones = [answers.get(_zone_key(by_name[key], zone)) for zone in pool.pool.zones]
+            zones = [answers.get(_zone_key(by_name[key], zone)) for zone in pool.zones]
             free = [free_machines(answer) for answer in zones if answer]
             if len(free) == len(zones) and None not in free:
                 most[key] = there[key] + sum(number or 0 for number in free)
@@ -164,10 +167,10 @@ def _sizes(
 ) -> tuple[dict[str, int], tuple[Problem, ...]]:
     """Return the nodes of pools that exist and have a named reservation, by `cluster/pool`."""
     pools = {
-        f"{cluster.project}/nodes/{pool.pool.key}": (pool.pool.key, existing[cluster.cluster][pool.name])
+        f"{cluster.project}/nodes/{pool.key}": (pool.key, existing[cluster.cluster][pool.name])
         for cluster in clusters
-        for pool in cluster.gpu_pools.values()
-        if pool.pool.document.capacity.reservation and pool.name in existing[cluster.cluster]
+        for pool in cluster.pools.values()
+        if pool.reservation and pool.name in existing[cluster.cluster]
     }
     answers, unanswered = _ask(
         {question: partial(compute.pool_size, pool) for question, (_, pool) in pools.items()}, until
@@ -197,7 +200,7 @@ def _ask(
     return given, tuple(unanswered.values())
 
 
-def _quota_key(need: Need) -> str:
+def _quota_key(need: QuotaUse) -> str:
     return f"{need.project}/{'families' if need.metric.startswith(FAMILY) else need.region}"
 
 
@@ -209,7 +212,7 @@ def _proxy_key(need: Proxied) -> str:
     return f"{need.project}/proxies/{need.region}"
 
 
-def _quota_question(compute: ComputeApi, need: Need) -> Answer:
+def _quota_question(compute: ComputeApi, need: QuotaUse) -> Answer:
     if need.metric.startswith(FAMILY):
         return compute.gpu_families(need.project)
     return compute.region(need.project, need.region) if need.region else compute.project(need.project)
@@ -222,8 +225,8 @@ def _tried(question: Callable[[], T]) -> T | CloudError:
         return error
 
 
-def _quotas(wanted: Iterable[Need], answers: Mapping[str, Answer | None]) -> dict[Need, Quota | None]:
-    def quota(need: Need) -> Quota | None:
+def _quotas(wanted: Iterable[QuotaUse], answers: Mapping[str, Answer | None]) -> dict[QuotaUse, Quota | None]:
+    def quota(need: QuotaUse) -> Quota | None:
         answer = answers.get(_quota_key(need)) or {}
         if need.metric.startswith(FAMILY):
             return family_quotas(answer, need.region).get(need.metric)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.api import Api, ApiKind, served_kinds
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.pods.template import ENGINE, ROUTING_PROXY
@@ -171,7 +171,7 @@ def _pool_in_document(label: str, cloud: CloudCluster) -> str:
     """Return the pool's name in its document: nodes carry `<pool>-<hash>`, and another hash once the pool is
     replaced.
     """
-    current = {in_cloud: pool for pool, in_cloud in cloud.pools.items()}
+    current = {in_cloud: pool for pool, in_cloud in cloud.pool_names.items()}
     return current.get(label) or _HASH.sub("", label)
 
 

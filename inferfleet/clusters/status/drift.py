@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.cloud.gke.drift import Drift, cloud_drift, shown
+from inferfleet.cloud.provider import provider_of
+from inferfleet.cloud.values import Drift, shown
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.status.read import METADATA_ONLY, LiveCloudCluster, LiveCluster
 from inferfleet.clusters.status.routing import titled
@@ -29,7 +30,7 @@ def drift(
         if cluster.connection.state in GIVEN_UP:
             continue
         if plan and name in in_cloud:
-            yield from cloud_drift(plan, in_cloud[name].cluster, in_cloud[name].sizes)
+            yield from provider_of(plan).drift(plan, in_cloud[name].cluster, in_cloud[name].sizes)
         live = seen.get(name)
         if not isinstance(live, LiveCluster):
             continue

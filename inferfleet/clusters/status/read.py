@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from inferfleet.cloud.gke.facts.schema import NODE_POOL
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.api import Api, ApiKind, ApiResource, RefusedError, newest, served_kinds
 from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.gke import GKE, NotThere
@@ -170,12 +169,7 @@ def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[s
 
 
 def _sizes(plan: CloudCluster, cluster: Mapping[str, Any], compute: ComputeApi) -> dict[str, int]:
-    fixed = {
-        resource.inputs["name"]
-        for component in plan.components
-        for resource in component.resources
-        if resource.token == NODE_POOL and "nodeCount" in resource.inputs
-    }
+    fixed = {pool.name for pool in plan.pools.values() if pool.fixed_size is not None}
     sizes: dict[str, int] = {}
     for pool in cluster.get("nodePools") or ():
         if pool.get("name") not in fixed:

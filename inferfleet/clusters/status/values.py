@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from inferfleet.cloud.gke.drift import Drift
+from inferfleet.cloud.values import Drift
 
 
 class Phase(StrEnum):

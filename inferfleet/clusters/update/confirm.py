@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from inferfleet.cloud.gke.drift import Drift
+from inferfleet.cloud.values import Drift
 from inferfleet.clusters.connections.api import Api, ApiResource, RefusedError, served_kinds
 from inferfleet.clusters.connections.ask import ask, refusal
 from inferfleet.clusters.connections.gke import NotThere

@@ -10,8 +10,8 @@ the document says all then.
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from inferfleet.cloud.gke.decide import cloud_pools
-from inferfleet.cloud.gke.values import CloudPool
+from inferfleet.cloud.provider import cloud_pools
+from inferfleet.cloud.values import CloudPool
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods

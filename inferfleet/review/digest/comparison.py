@@ -95,7 +95,7 @@ def _nothing(stack: str, today: date) -> Side:
 def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     update = update_of(base or _nothing(name, head.day), head)
     touched = resources(update)
-    in_place = updates_in_place(update, touched)
+    in_place = updates_in_place(update)
     bill_before, bill_after = _bill(update.base, update.lock), _bill(update.head, update.desired.plan.lock)
     own = (*unknown_now(bill_before, bill_after), *_tuned(update))
     problems = (*update.after, *head.documents.located(own))

@@ -6,11 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from inferfleet.cloud.gke.changes.differences import CloudChange
-from inferfleet.cloud.gke.facts.create_only import ZONES, recreates
-from inferfleet.cloud.gke.quota.needs import Need, needs
-from inferfleet.cloud.gke.quota.reservations import reserved
-from inferfleet.cloud.gke.values import SYSTEM_POOL
+from inferfleet.cloud.provider import PROVIDERS, quota_uses
+from inferfleet.cloud.values import SYSTEM_POOL, CloudChange, Comparison, QuotaUse
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.documents.problems import Problem
@@ -28,13 +25,12 @@ from inferfleet.review.digest.values import (
     PoolOperation,
     QuotaNeed,
     ReservationNeed,
-    ResourceChange,
 )
 
 _LEFT = ("drained", "lost", "abandoned")
 _CENTS = Decimal("0.01")
-# What changes in place, by the name of the resource: the fields, and the same in words.
-InPlace = Mapping[str, tuple[ResourceChange, str]]
+# What changes in place, by cluster and pool ("" for the cluster itself).
+InPlace = Mapping[tuple[str, str], Comparison]
 
 
 def cluster_changes(update: Update, updated: InPlace) -> tuple[ClusterChange, ...]:
@@ -64,14 +60,10 @@ def _cluster(
         if old.spec.state != new.spec.state:
             text = f"cluster {name} is {new.spec.state}, and was {old.spec.state}"
             yield ClusterChange(name, "changed", ("spec.state",), text)
-        for title, subject in (
-            (f"Cluster {name}", f"cluster {name}"),
-            (f"NodePool {name}/system", f"the system pool of cluster {name}"),
-        ):
-            if title in updated:
-                resource, words = updated[title]
-                text = f"{subject} {_in_place(resource)}: {words}"
-                yield ClusterChange(name, "changed", resource.fields, text)
+        for pool, subject in (("", f"cluster {name}"), (SYSTEM_POOL, f"the system pool of cluster {name}")):
+            if comparison := updated.get((name, pool)):
+                text = f"{subject} {comparison.happens}: {comparison.words}"
+                yield ClusterChange(name, "changed", comparison.fields, text)
 
 
 def pool_changes(update: Update, updated: InPlace) -> tuple[PoolChange, ...]:
@@ -99,28 +91,21 @@ def _pool(
 ) -> Iterator[PoolChange]:
     place = "/".join(key)
     before, after = old.size if old else 0, new.size if new else 0
-    resource, words = updated.get(f"NodePool {place}", (None, ""))
+    comparison = updated.get(key)
     if cloud:
         yield PoolChange(*key, cloud.kind, before, after, cloud.fields, str(cloud))
     elif old is None or new is None:
         change: PoolOperation = "added" if old is None else "removed"
         yield PoolChange(*key, change, before, after, (), f"pool {place} is {change}")
-    elif resource:
+    elif comparison:
         nodes = f"; {before} -> {after} nodes in all" if before != after else ""
-        text = f"pool {place} {_in_place(resource)}: {words}{nodes}"
-        yield PoolChange(*key, "changed", before, after, resource.fields, text)
+        text = f"pool {place} {comparison.happens}: {comparison.words}{nodes}"
+        yield PoolChange(*key, "changed", before, after, comparison.fields, text)
     elif fields := tuple(_fields(old, new)):
         text = f"pool {place} has another {', another '.join(fields)} in its document"
         if before != after:
             text = f"pool {place} has {after} nodes in its document, and had {before}"
         yield PoolChange(*key, "changed", before, after, fields, text)
-
-
-def _in_place(resource: ResourceChange) -> str:
-    # Zones of a pool that lose nodes are a change in the cloud, and shown as one.
-    fields = set(resource.fields) - {ZONES}
-    nodes = resource.resource.startswith("NodePool ") and any(map(recreates, fields))
-    return "changes in place, and GKE replaces its nodes, some at a time" if nodes else "changes in place"
 
 
 def _fields(old: NodePool, new: NodePool) -> Iterator[str]:
@@ -250,14 +235,14 @@ def _quota_amounts(side: Side) -> Counter[tuple[str, str, str]]:
     )
 
 
-def _needs(side: Side, lock: Lock, existing: dict[str, set[str]]) -> Iterator[Need]:
-    yield from needs(side.documents, clouds(side.desired), lock, side.desired.plan, existing)
+def _needs(side: Side, lock: Lock, existing: dict[str, set[str]]) -> Iterator[QuotaUse]:
+    yield from quota_uses(side.documents, clouds(side.desired), lock, side.desired.plan, existing)
 
 
 def _existing_pools(update: Update) -> dict[str, set[str]]:
     """Return the names of node pools in Google Cloud by cluster, as the lock of the base knows them."""
     pools: dict[str, set[str]] = {
-        name: {SYSTEM_POOL} for name, cluster in update.lock.clusters.items() if cluster.source == "GKE"
+        name: {SYSTEM_POOL} for name, cluster in update.lock.clusters.items() if cluster.source in PROVIDERS
     }
     for key, pool in update.lock.pools.items():
         pools.setdefault(key.partition("/")[0], {SYSTEM_POOL}).add(pool.name)
@@ -266,7 +251,12 @@ def _existing_pools(update: Update) -> dict[str, set[str]]:
 
 def reservations(update: Update) -> tuple[ReservationNeed, ...]:
     """Return the reservations that pools need which do not exist yet."""
+    existing = _existing_pools(update)
     return tuple(
-        ReservationNeed(need.project, need.name, need.pool.key, need.pool.document.size)
-        for need in reserved(clouds(update.head.desired), _existing_pools(update))
+        ReservationNeed(*pool.reservation, pool.key, document.size)
+        for cluster in clouds(update.head.desired)
+        for document in update.head.documents.clusters[cluster.cluster].spec.node_pools
+        if (pool := cluster.pools[document.name]).reservation
+        and pool.name not in existing.get(cluster.cluster, ())
+        and document.size
     )

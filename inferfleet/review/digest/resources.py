@@ -4,13 +4,11 @@ Manifests and inputs of both sides are compared, which is what the engine does w
 groups and providers are left out: they are nothing on a cluster or in a cloud.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any
 
-from inferfleet.cloud.gke.changes.differences import differences, in_words
-from inferfleet.cloud.gke.facts.create_only import forcing, leaves, without_places
-from inferfleet.cloud.gke.facts.schema import CLUSTER
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.provider import provider_of
+from inferfleet.cloud.values import SYSTEM_POOL, Comparison
 from inferfleet.desired.values import KubeObject
 from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.update import Update, clouds
@@ -42,84 +40,41 @@ def differing_fields(before: Any, after: Any) -> tuple[str, ...]:
     )
 
 
-def cloud_pairs(update: Update) -> dict[str, tuple[CloudResource | None, CloudResource | None]]:
-    """Return the resources in Google Cloud by their names, before and after."""
-    untouched = _untouched(update)
-    old, new = (
-        {
-            _title_in_cloud(resource): resource
-            for cluster in clouds(desired)
-            if cluster.cluster not in untouched
-            for component in cluster.components
-            for resource in component.resources
-        }
-        for desired in (update.base.desired, update.desired)
-    )
-    return {name: (old.get(name), new.get(name)) for name in sorted({*old, *new})}
-
-
-def updates_in_place(
-    update: Update, resources: Iterable[ResourceChange]
-) -> dict[str, tuple[ResourceChange, str]]:
-    """Return by name the resources in Google Cloud that change without a replacement, and how, in words such
-    as `releaseChannel (channel REGULAR -> RAPID)`.
-    """
-    updated = {change.resource: change for change in resources if change.operation == "update"}
-    return {
-        name: (updated[name], _in_words(before, after))
-        for name, (before, after) in cloud_pairs(update).items()
-        if name in updated and before and after
-    }
-
-
-def _in_words(before: CloudResource, after: CloudResource) -> str:
-    kind: Literal["Cluster", "NodePool"] = "Cluster" if after.token == CLUSTER else "NodePool"
-    changed = set(_changed(before, after))
-    every = differences(kind, leaves(after.token, before.inputs), leaves(after.token, after.inputs))
-    return in_words(difference for difference in every if difference.path in changed)
+def updates_in_place(update: Update) -> dict[tuple[str, str], Comparison]:
+    """Return what changes in clouds without a replacement, by cluster and pool ("" for the cluster)."""
+    old = {cluster.cluster: cluster for cluster in clouds(update.base.desired)}
+    updated: dict[tuple[str, str], Comparison] = {}
+    for cluster in clouds(update.desired):
+        if cluster.cluster not in old or cluster.cluster in _untouched(update):
+            continue
+        keys = {"": cluster.key, SYSTEM_POOL: cluster.system_key}
+        keys |= {name: pool.resource.key for name, pool in cluster.pools.items()}
+        before = {resource.key: resource for resource in old[cluster.cluster].resources}
+        for pool, key in keys.items():
+            comparison = key in before and provider_of(cluster).compared(before[key], cluster.resource(key))
+            if comparison and not comparison.replaced:
+                updated[cluster.cluster, pool] = comparison
+    return updated
 
 
 def _in_clouds(update: Update) -> Iterator[ResourceChange]:
-    for before, after in cloud_pairs(update).values():
-        yield from _cloud_resource(before, after)
-
-
-def _cloud_resource(before: CloudResource | None, after: CloudResource | None) -> Iterator[ResourceChange]:
-    if before is None or after is None:
-        if resource := after or before:
-            operation: ResourceOperation = "delete" if after is None else "create"
-            yield ResourceChange(_title_in_cloud(resource), operation, ())
-        return
-    changed = tuple(_changed(before, after))
-    if not changed:
-        return
-    token = after.token
-    forced = _differing(forcing(token, before.inputs), forcing(token, after.inputs))
-    if forced or "name" in changed:
-        yield ResourceChange(
-            _title_in_cloud(after), "replace", _once(path for path in forced if path != "name")
-        )
-    else:
-        yield ResourceChange(_title_in_cloud(after), "update", _once(changed))
-
-
-def _changed(before: CloudResource, after: CloudResource) -> Iterator[str]:
-    """Yield the paths of settings that differ and that the engine is not told to ignore."""
-    for path in _differing(leaves(after.token, before.inputs), leaves(after.token, after.inputs)):
-        if not any(f"{without_places(path)}.".startswith(f"{ignored}.") for ignored in after.ignore):
-            yield path
-
-
-def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    return [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
-
-
-def _once(paths: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(without_places(path) for path in paths))
-
-
-def _title_in_cloud(resource: CloudResource) -> str:
-    return f"{resource.token.rpartition(':')[2]} {resource.name}"
+    old, new = (
+        {
+            resource.title: (resource, cluster)
+            for cluster in clouds(desired)
+            if cluster.cluster not in _untouched(update)
+            for resource in cluster.resources
+        }
+        for desired in (update.base.desired, update.desired)
+    )
+    for title in sorted({*old, *new}):
+        if title not in old or title not in new:
+            yield ResourceChange(title, "create" if title in new else "delete", ())
+            continue
+        (before, _), (after, cluster) = old[title], new[title]
+        if comparison := provider_of(cluster).compared(before, after):
+            operation: ResourceOperation = "replace" if comparison.replaced else "update"
+            yield ResourceChange(title, operation, comparison.fields)
 
 
 def _on_clusters(update: Update) -> Iterator[ResourceChange]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from inferfleet.cloud.gke.changes.clusters import cloud_changes
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.provider import cloud_changes
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.preflight.workloads import (
     changed_in_place,
     leaving,

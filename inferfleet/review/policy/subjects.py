@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, TypedDict
 
-from inferfleet.cloud.gke.changes.differences import CloudChange
+from inferfleet.cloud.values import CloudChange
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.cloud.gke.facts.schema import Field, Fields, Type, resource
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.values import CloudResource
 
 _PYTHON: Mapping[Type, type] = {"String": str, "Int": int, "Float": float, "Bool": bool}
 

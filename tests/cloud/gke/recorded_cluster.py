@@ -8,7 +8,7 @@ from typing import Any
 
 from small_clouds import clouds, cluster, made, pool
 
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 
 TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}
 PLAN: CloudCluster = made(

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from inferfleet.cloud.gke.clouds import cloud_clusters
 from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.values import CloudCluster, CloudResource
+from inferfleet.cloud.gke.provider import cloud_clusters
+from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster, CloudResource
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
@@ -125,4 +125,4 @@ def resources(*found: CloudCluster) -> dict[str, CloudResource]:
 def node_pool(name: str, documents: Documents, planned: Plan | None = None) -> CloudResource:
     """The NodePool of a pool of the one cluster."""
     found = made(documents, planned=planned)
-    return resources(found)[found.pool_key(name)]
+    return found.resource(found.system_key if name == SYSTEM_POOL else found.pools[name].resource.key)

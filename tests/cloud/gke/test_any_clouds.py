@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from input_check import mistakes
 from small_clouds import resources
 
-from inferfleet.cloud.gke.clouds import cloud_clusters
 from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.settings.ranges import range_problems
-from inferfleet.cloud.gke.values import CloudCluster, CloudResource
+from inferfleet.cloud.gke.provider import cloud_clusters
+from inferfleet.cloud.gke.settings.ranges import BLOCK, range_problems
+from inferfleet.cloud.values import CloudCluster, CloudResource
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
@@ -75,7 +75,7 @@ def test_a_cluster_alone_keeps_what_it_had_among_others(documents: Documents) ->
     together = {one.cluster: one for one in clouds_of(documents)}
     lock = Lock(
         clusters={
-            name: LockedCluster("GKE", settings={"block": one.block} if one.block else {})
+            name: LockedCluster("GKE", settings={BLOCK: one.settings[BLOCK]} if BLOCK in one.settings else {})
             for name, one in together.items()
         }
     )

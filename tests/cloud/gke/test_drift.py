@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from recorded_cluster import L4, MEGA, PLAN, answer
 
-from inferfleet.cloud.gke.drift import Drift, api_path, cloud_drift
+from inferfleet.cloud.gke.drift import api_path, cloud_drift
 from inferfleet.cloud.gke.facts.schema import NODE_POOL
+from inferfleet.cloud.values import Drift
 
 Change = Callable[[dict[str, Any]], object]
 

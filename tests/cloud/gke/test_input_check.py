@@ -6,7 +6,7 @@ import pytest
 from input_check import mistakes
 
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.values import CloudResource
 
 POOL = {"cluster": "east"}
 

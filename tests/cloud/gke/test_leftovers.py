@@ -12,7 +12,7 @@ from inferfleet.cloud.gke.leftovers import (
     left,
     networks_left,
 )
-from inferfleet.cloud.gke.values import CloudCluster, CloudComponent, CloudResource
+from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudResource
 
 NETWORK, ROUTER = "gcp:compute/network:Network", "gcp:compute/router:Router"
 EAST = CloudCluster(
@@ -32,6 +32,7 @@ EAST = CloudCluster(
         ),
     ),
     {},
+    source="GKE",
 )
 MARK = Footprint(
     "acme",

@@ -3,7 +3,6 @@
 import pytest
 from fake_google import PATH, PLAN, FakeGoogle
 
-from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.clusters.connections.google import ContainerApi
 from inferfleet.clusters.preflight.check import Check, problems
 from inferfleet.clusters.preflight.projects import version_check
@@ -20,14 +19,12 @@ def checked(google: FakeGoogle, version: str | None) -> tuple[Check, ...]:
         "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],
     }
     document = InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
-    assert document.spec.cluster.gke
-    cluster = GkeCluster("east", "test", document, document.spec.cluster.gke, ())
     channels = [
         {"channel": "RAPID", "validVersions": ["1.37.0-gke.1000000"]},
         {"channel": "REGULAR", "validVersions": OFFERED},
     ]
     google.clusters.setdefault(CONFIG, (200, {"channels": channels}))
-    return version_check(cluster, PLAN, ContainerApi(google.address), seconds=300)
+    return version_check(document, PLAN, ContainerApi(google.address), seconds=300)
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.35.4", "1.35.4-gke.1000000"])

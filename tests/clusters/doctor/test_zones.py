@@ -16,7 +16,8 @@ PROJECT = "/compute/v1/projects/acme-ml"
 
 def looked(google: FakeGoogle, *pools: dict[str, Any], **gke: Any) -> tuple[Check, ...]:
     compute = ComputeApi(at(google), GoogleLogin(), seconds=300)
-    return zone_checks(made(clouds(cluster("east", *pools, **gke))), compute)
+    documents = clouds(cluster("east", *pools, **gke))
+    return zone_checks(documents, made(documents), compute)
 
 
 def has(google: FakeGoogle, **types: str) -> None:

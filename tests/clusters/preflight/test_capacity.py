@@ -49,7 +49,7 @@ def test_pools_that_stand_add_nothing_and_nothing_is_asked_about_them(
     google: FakeGoogle, tmp_path: Path
 ) -> None:
     cloud = decided(written(tmp_path))[1]
-    pools = [{"name": name, "status": "RUNNING"} for name in cloud.pools.values()]
+    pools = [{"name": name, "status": "RUNNING"} for name in cloud.pool_names.values()]
     google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": pools}
     assert warned(google, tmp_path) == []
     assert [path for path, _ in google.asked] == [path_of(cloud)]
@@ -58,8 +58,8 @@ def test_pools_that_stand_add_nothing_and_nothing_is_asked_about_them(
 def test_a_pool_that_failed_counts_as_not_there(google: FakeGoogle, tmp_path: Path) -> None:
     cloud = decided(written(tmp_path))[1]
     pools = [
-        {"name": cloud.pools["l4"], "status": "ERROR"},
-        {"name": cloud.pools["h100"], "status": "RUNNING"},
+        {"name": cloud.pool_names["l4"], "status": "ERROR"},
+        {"name": cloud.pool_names["h100"], "status": "RUNNING"},
     ]
     google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": pools}
     google.clusters |= {REGION: limits(NVIDIA_L4_GPUS=(1, 0)), PROJECT: PLENTY}
@@ -195,7 +195,7 @@ def test_a_reserved_pool_that_lacks_nodes_is_compared_with_its_reservation(
     groups = {"h100": [f"https://www.googleapis.com{GROUP}"]}
     pools = [
         {"name": name, "status": "RUNNING", "instanceGroupUrls": groups.get(pool, [])}
-        for pool, name in cloud.pools.items()
+        for pool, name in cloud.pool_names.items()
     ]
     google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": pools}
     google.clusters[GROUP] = 200, {"targetSize": nodes}

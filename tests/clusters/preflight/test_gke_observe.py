@@ -79,7 +79,7 @@ def test_leaving_workloads_are_in_the_pool_of_the_document(
 def test_a_pool_whose_own_name_looks_like_a_hash_keeps_it(google: FakeGoogle, standing: Start) -> None:
     standing(objects=[engine("a-decode-x", "x-abcdef-0a1b2c")])
     desired = desired_on()
-    pools = replace(PLAN, gpu_pools=cloud_pools(x_abcdef="x-abcdef-0a1b2c"))
+    pools = replace(PLAN, pools=cloud_pools(x_abcdef="x-abcdef-0a1b2c"))
     (one,) = desired.clusters
     there = replace(one, connection=replace(one.connection, cloud=pools))
     (gone,) = look(google, replace(desired, clusters=(there,))).leaving

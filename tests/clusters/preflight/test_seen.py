@@ -276,14 +276,18 @@ def test_a_quota_says_how_many_nodes_a_pool_may_have(
     google: FakeGoogle, tmp_path: Path, answer: Any, most: int | None
 ) -> None:
     google.clusters |= {REGION: answer}
-    _, cloud = decided(written(tmp_path))
+    documents = written(tmp_path)
+    _, cloud = decided(documents)
     there = {("east", "l4"): 2}
-    given, problems = allowed([cloud], there, google=at(google), until=time.monotonic() + 300)
+    given, problems = allowed(documents, [cloud], there, google=at(google), until=time.monotonic() + 300)
     assert (given.get(("east", "l4")), problems) == (most, ())
 
 
 def test_a_named_reservation_says_how_many_nodes_a_pool_may_have(google: FakeGoogle, tmp_path: Path) -> None:
     google.clusters |= {RESERVATION: (200, {"specificReservation": {"count": "5", "inUseCount": "2"}})}
-    _, cloud = decided(written(tmp_path))
-    given, _ = allowed([cloud], {("east", "h100"): 2}, google=at(google), until=time.monotonic() + 300)
+    documents = written(tmp_path)
+    _, cloud = decided(documents)
+    given, _ = allowed(
+        documents, [cloud], {("east", "h100"): 2}, google=at(google), until=time.monotonic() + 300
+    )
     assert given == {("east", "h100"): 5}

@@ -6,7 +6,7 @@ from typing import Any
 from fake_google import FakeGoogle, error
 from small_gke import at, decided, path_of, written
 
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.status.read import LiveCloudCluster, read_cloud
 
 GROUPS = "/compute/v1/projects/acme-ml/zones"
@@ -16,7 +16,7 @@ ZONES = ("us-east5-a", "us-east5-b")
 def answer(cloud: CloudCluster) -> dict[str, Any]:
     urls = [f"https://www.googleapis.com{GROUPS}/{zone}/instanceGroupManagers/g" for zone in ZONES]
     pools = [
-        {"name": cloud.pools["l4"], "instanceGroupUrls": urls},
+        {"name": cloud.pool_names["l4"], "instanceGroupUrls": urls},
         {"name": "theirs", "instanceGroupUrls": urls},
     ]
     return {"status": "RUNNING", "nodePools": pools}
@@ -29,7 +29,7 @@ def test_fixed_pools_have_the_size_of_their_groups_in_all_zones(google: FakeGoog
         f"{GROUPS}/{zone}/instanceGroupManagers/g": (200, {"targetSize": 2}) for zone in ZONES
     }
     assert read_cloud(desired, google=at(google), seconds=300) == {
-        "east": LiveCloudCluster(answer(cloud), {cloud.pools["l4"]: 4})
+        "east": LiveCloudCluster(answer(cloud), {cloud.pool_names["l4"]: 4})
     }
 
 

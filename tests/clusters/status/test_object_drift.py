@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.cloud.gke.drift import Drift
+from inferfleet.cloud.values import Drift
 from inferfleet.clusters.status.drift import object_drift
 
 MANIFEST = {

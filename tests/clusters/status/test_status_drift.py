@@ -30,7 +30,9 @@ def test_what_was_changed_on_a_cluster_is_told_and_still_serves(tmp_path: Path) 
 
 def test_a_pool_that_was_changed_in_the_cloud_is_told(tmp_path: Path) -> None:
     desired, cloud = decided(written(tmp_path))
-    answer = {"nodePools": [{"name": cloud.pools["l4"]}]}
+    answer = {"nodePools": [{"name": cloud.pool_names["l4"]}]}
     drift = status(desired, {}, NOW, in_cloud={"east": LiveCloudCluster(answer)}).drift
-    assert "pool east/h100: node pool is not there, documents say " + cloud.pools["h100"] in map(str, drift)
+    assert "pool east/h100: node pool is not there, documents say " + cloud.pool_names["h100"] in map(
+        str, drift
+    )
     assert status(desired, {}, NOW).drift == ()

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from cloud_double import empty_cloud
 
-from inferfleet.cloud.gke.decide import decide
 from inferfleet.cloud.gke.facts.schema import resource
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.provider import decide
+from inferfleet.cloud.values import CloudResource
 from inferfleet.documents import load
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass

@@ -13,7 +13,7 @@ from cloud_double import IDS, create, empty_cloud
 from fake_google import service_account
 from small_cloud import Resource, cluster, network, pool
 
-from inferfleet.cloud.gke.values import CloudCluster, CloudComponent, CloudResource
+from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudResource
 from inferfleet.clusters.connections.google import addresses
 from inferfleet.clusters.preflight.check import Check
 from inferfleet.clusters.preflight.projects import leftovers
@@ -65,6 +65,7 @@ def desired() -> Desired:
         "DNS",
         (CloudComponent("GkeNetwork", "east", (inside, router)),),
         {},
+        source="GKE",
     )
     one = DesiredCluster(Connection("east", "gke/acme/us-east5/east", "active", cloud=plan), ())
     return Desired("prod", (one,), Plan(), frozenset(), ())

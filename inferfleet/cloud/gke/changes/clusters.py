@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from inferfleet.cloud.gke.changes.differences import CloudChange, Difference, differences, in_words
-from inferfleet.cloud.gke.changes.locked import cluster_settings
+from inferfleet.cloud.gke.changes.differences import differences
 from inferfleet.cloud.gke.changes.pools import allow_problems, pool_changes, replaced_with_cluster
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudChange, CloudCluster, Difference, in_words
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
@@ -70,7 +69,7 @@ def cluster_change(
     if source != locked.source:
         changed = [Difference("source", locked.source, source, ("source",))]
     elif planned and locked.settings:
-        changed = [*differences("Cluster", locked.settings, cluster_settings(planned))]
+        changed = [*differences("Cluster", locked.settings, planned.settings)]
         # Another place changes addresses of networks too, which says nothing more.
         changed = [difference for difference in changed if difference.path in _ELSEWHERE] or changed
     else:
@@ -126,5 +125,5 @@ def _protected(lock: Lock, name: str) -> Problem:
 
 
 def _pools(cluster: CloudCluster) -> str:
-    pools = cluster.gpu_pools
+    pools = cluster.pools
     return f"with {'pools' if len(pools) > 1 else 'pool'} {', '.join(pools)}" if pools else ""

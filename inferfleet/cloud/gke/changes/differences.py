@@ -1,60 +1,19 @@
 """What differs between the settings of the lock and those of the documents, by the names of their fields."""
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from inferfleet.cloud.gke.facts.change_table import fields_of
-from inferfleet.cloud.gke.facts.create_only import without_places
+from inferfleet.cloud.gke.facts.create_only import ZONES, forcing, leaves, recreates, without_places
+from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.cloud.values import CloudResource, Comparison, Difference, in_words
 
-ChangeKind = Literal["created", "replaced", "nodes replaced", "removed"]
-_SHOWN = 3
 # Where a pool takes reservations before and after, another one is no other capacity model.
+# Zones of a pool that lose nodes are a change in the cloud, and told as one.
+_IN_PLACE = "changes in place"
 _MODEL = "capacity.model"
 _CONSUMES = "nodeConfig.reservationAffinity.consumeReservationType"
 _RESERVING = {"ANY_RESERVATION_THEN_FAIL", "SPECIFIC_RESERVATION"}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One setting that differs: its path on the wire, its old and its new value (None: not set).
-
-    `names` are the fields of documents that may have caused it, as `replace.allow` has them; none for
-    settings that no document decides.
-    """
-
-    path: str
-    before: Any
-    after: Any
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class CloudChange:
-    """What an update does to one cluster (`pool` is "") or to one pool of it.
-
-    `note` says in which order, and which replicas are affected.
-    """
-
-    cluster: str
-    pool: str
-    kind: ChangeKind
-    differences: tuple[Difference, ...] = ()
-    note: str = ""
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Return what forces it: fields of documents, or settings that no document has."""
-        named = [name for difference in self.differences for name in difference.names or (difference.path,)]
-        return tuple(dict.fromkeys(named))
-
-    def __str__(self) -> str:
-        """Return `pool east/h100 is replaced: accelerator.count 4 -> 8; new nodes first`."""
-        thing = f"pool {self.cluster}/{self.pool}" if self.pool else f"cluster {self.cluster}"
-        verb = "has its nodes replaced" if self.kind == "nodes replaced" else f"is {self.kind}"
-        why = f": {in_words(self.differences)}" if self.differences else ""
-        return f"{thing} {verb}{why}{f'; {self.note}' if self.note else ''}"
 
 
 def differences(
@@ -87,27 +46,38 @@ def _names(wire: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.name for row in fields_of(wire)))
 
 
-def in_words(changed: Iterable[Difference]) -> str:
-    """Return the differences by field: `accelerator.count 4 -> 8, capacity.model (spot unset -> true)`."""
-    by_field: dict[str, list[Difference]] = {}
-    for difference in changed:
-        by_field.setdefault(" or ".join(difference.names) or difference.path, []).append(difference)
-    return ", ".join(_field(name, group) for name, group in by_field.items())
+def compared(before: CloudResource, after: CloudResource) -> Comparison | None:
+    """Return what becomes of a resource whose inputs change, as the engine finds it by its state."""
+    token = after.token
+    changed = tuple(_changed(before, after))
+    if not changed:
+        return None
+    forced = _differing(forcing(token, before.inputs), forcing(token, after.inputs))
+    if forced or "name" in changed:
+        return Comparison(True, _once(path for path in forced if path != "name"), "")
+    kind: Literal["Cluster", "NodePool"] = "Cluster" if token == CLUSTER else "NodePool"
+    every = differences(kind, leaves(token, before.inputs), leaves(token, after.inputs))
+    fields = _once(changed)
+    return Comparison(
+        False,
+        fields,
+        in_words(difference for difference in every if difference.path in changed),
+        _IN_PLACE
+        if token != NODE_POOL or not any(map(recreates, set(fields) - {ZONES}))
+        else f"{_IN_PLACE}, and GKE replaces its nodes, some at a time",
+    )
 
 
-def _field(name: str, group: list[Difference]) -> str:
-    if len(group) == 1 and name.rpartition(".")[2] == group[0].path.rpartition(".")[2]:
-        return f"{name} {_values(group[0])}"
-    parts = [f"{each.path.rpartition('.')[2]} {_values(each)}" for each in group[:_SHOWN]]
-    more = [f"{len(group) - _SHOWN} more"] if len(group) > _SHOWN else []
-    return f"{name} ({', '.join(parts + more)})"
+def _changed(before: CloudResource, after: CloudResource) -> Iterator[str]:
+    """Yield the paths of settings that differ and that the engine is not told to ignore."""
+    for path in _differing(leaves(after.token, before.inputs), leaves(after.token, after.inputs)):
+        if not any(f"{without_places(path)}.".startswith(f"{ignored}.") for ignored in after.ignore):
+            yield path
 
 
-def _values(difference: Difference) -> str:
-    return f"{_shown(difference.before)} -> {_shown(difference.after)}"
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    return [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
 
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+def _once(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(without_places(path) for path in paths))

@@ -4,19 +4,20 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
-from inferfleet.cloud.gke.changes.differences import (
-    ChangeKind,
-    CloudChange,
-    Difference,
-    differences,
-    in_words,
-)
+from inferfleet.cloud.gke.changes.differences import differences
 from inferfleet.cloud.gke.facts import schema
 from inferfleet.cloud.gke.facts.change_table import field_table
 from inferfleet.cloud.gke.facts.create_only import ZONES, is_create_only, only_adds, recreates, without_places
 from inferfleet.cloud.gke.facts.schema import NODE_POOL
-from inferfleet.cloud.gke.pool import GkePool
-from inferfleet.cloud.gke.values import CloudCluster, CloudPool
+from inferfleet.cloud.gke.pool import GkePool, gke_clusters
+from inferfleet.cloud.values import (
+    ChangeKind,
+    CloudChange,
+    CloudCluster,
+    CloudPool,
+    Difference,
+    in_words,
+)
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Replace
 from inferfleet.documents.kinds.inference_cluster import State
@@ -35,13 +36,15 @@ def pool_changes(documents: Documents, lock: Lock, cluster: CloudCluster) -> Ite
     """Yield what happens to the pools of a cluster that stays, what is refused, and what has a risk."""
     state = documents.clusters[cluster.cluster].spec.state
     before = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] == cluster.cluster}
-    now = {pool.pool.key: pool for pool in cluster.gpu_pools.values()}
+    now = {pool.key: pool for pool in cluster.pools.values()}
+    described = gke_clusters(documents)[cluster.cluster]
     for key in sorted({*before, *now}):
         if key not in before or key not in now:
             kind: ChangeKind = "created" if key in now else "removed"
             yield _created_or_removed(CloudChange(cluster.cluster, key.partition("/")[2], kind), state)
-        elif before[key] != now[key].locked:
-            yield from _changed(lock, now[key], state)
+        elif before[key] != _locked(now[key]):
+            pool = described.pool(now[key].pool)
+            yield from _changed(lock, pool, _locked(now[key]), state)
 
 
 def replaced_with_cluster(
@@ -49,7 +52,7 @@ def replaced_with_cluster(
 ) -> Iterator[CloudChange]:
     """Yield what happens to pools of a cluster that is replaced by another, which has its own."""
     before = {key for key in lock.pools if key.partition("/")[0] == cluster.cluster}
-    now = {pool.pool.key for pool in cluster.gpu_pools.values()}
+    now = {pool.key for pool in cluster.pools.values()}
     for key in sorted(before | now):
         kind: ChangeKind = "replaced" if key in before & now else "created" if key in now else "removed"
         yield CloudChange(cluster.cluster, key.partition("/")[2], kind, why, _WITH_CLUSTER)
@@ -82,10 +85,10 @@ def _created_or_removed(change: CloudChange, state: State) -> CloudChange | Prob
     return Problem(what, _LOST, "spec.nodePools", kind=_KIND, key=change.cluster)
 
 
-def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange | Problem]:
+def _changed(lock: Lock, pool: GkePool, now: LockedPool, state: State) -> Iterator[CloudChange | Problem]:
     """Yield what happens to a pool whose settings are not those of the lock."""
-    pool, before = now.pool, lock.pools[now.pool.key]
-    changed = _differences(before, now.locked)
+    before = lock.pools[pool.key]
+    changed = _differences(before, now)
     replacing = tuple(difference for difference in changed if not recreates(difference.path))
     on_it = _replicas(lock, pool)
     thing = f"pool {pool.key} with {on_it}" if on_it else f"pool {pool.key}"
@@ -124,6 +127,10 @@ def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange |
             what = f"{thing} is replaced, and its old nodes hold the reservation that the new ones need"
             step = "Make room for both in it, or set spec.cluster.gke.replace.order: DeleteFirst"
             yield problem(what, step, severity="warning")
+
+
+def _locked(pool: CloudPool) -> LockedPool:
+    return LockedPool(pool.name, pool.settings)
 
 
 def _differences(before: LockedPool, now: LockedPool) -> tuple[Difference, ...]:

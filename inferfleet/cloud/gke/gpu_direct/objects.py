@@ -12,7 +12,7 @@ from typing import Any
 from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.fabrics import ExtraNetwork, shared
 from inferfleet.cloud.gke.facts.installers import Daemon, Installer, Step, installers_for
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.serving.metadata import SKIP_AWAIT, metadata
 
 # Where pods may have the priority of the system, and where Google's manifests have them.
@@ -23,21 +23,21 @@ _GROUP = "networking.gke.io"
 PARAMETERS, NETWORK = "GKENetworkParamSet", "Network"
 
 
-def objects(cluster: CloudCluster, *, stack: str) -> tuple[dict[str, Any], ...]:
+def objects(cluster: GkeCluster) -> tuple[dict[str, Any], ...]:
     """Return networks and installers of all pools with GPUDirect, whatever is placed on them.
 
     So a replica that moves takes no network away from pods that still end there. Networks that GKE makes
     itself have no objects, and need the installers all the same (cluster-toolkit, examples/gke-a4x at commit
     10470803, 2026-06-25).
     """
-    pools = [pool.pool for pool in cluster.gpu_pools.values() if pool.pool.networks or pool.pool.claims_cards]
-    if not any(pool.gke.network.gpu_direct == "Stack" for pool in pools):
+    pools = [pool for pool in cluster.pools if pool.networks or pool.claims_cards]
+    if not pools or cluster.gke.network.gpu_direct != "Stack":
         return ()
     gpus = {pool.recipe.accelerator.type for pool in pools if pool.recipe.accelerator}
     extras = shared(extra for pool in pools for extra in pool.networks)
     return (
-        *networks(extras, cloud_name=cluster.cloud_name, stack=stack),
-        *(installer(row, stack=stack) for row in installers_for(gpus)),
+        *networks(extras, cloud_name=cluster.cloud_name, stack=cluster.stack),
+        *(installer(row, stack=cluster.stack) for row in installers_for(gpus)),
     )
 
 

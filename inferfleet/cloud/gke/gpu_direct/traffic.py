@@ -4,14 +4,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from inferfleet.cloud.gke.pool import GkePool
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.gke.pool import GkeCluster, GkePool
+from inferfleet.cloud.values import CloudPool
 from inferfleet.documents.problems import Problem
 from inferfleet.serving.claims import DEVICES
 from inferfleet.tables.gke import FIRST_NETWORK, INTERFACES
 
 
-def attached(template: Mapping[str, Any], pool: GkePool) -> bool:
+def attached(template: Mapping[str, Any], pool: CloudPool) -> bool:
     """Return whether pods of a finished template have an interface beside that of the cluster's network.
 
     Where the pool's cards are claimed, each pod with GPUs has as many of them as it has GPUs.
@@ -27,7 +27,7 @@ def attached(template: Mapping[str, Any], pool: GkePool) -> bool:
     return any(isinstance(entry, dict) and entry.get("network") != FIRST_NETWORK for entry in entries)
 
 
-def traffic_problems(cluster: CloudCluster, users: Mapping[str, Collection[str]]) -> Iterator[Problem]:
+def traffic_problems(cluster: GkeCluster, users: Mapping[str, Collection[str]]) -> Iterator[Problem]:
     """Yield a warning for each pool whose networks no pod uses, and one where pods use what nobody makes.
 
     `users` are the deployments whose pods are attached to networks, by pool.
@@ -35,14 +35,14 @@ def traffic_problems(cluster: CloudCluster, users: Mapping[str, Collection[str]]
     made_by: str | None = None
     using: dict[str, Collection[str]] = {}
     claiming: dict[str, Collection[str]] = {}
-    for name, cloud in cluster.gpu_pools.items():
-        if not (cloud.pool.networks or cloud.pool.claims_cards):
+    for pool in sorted(cluster.pools, key=lambda pool: pool.name):
+        if not (pool.networks or pool.claims_cards):
             continue
-        made_by = cloud.pool.gke.network.gpu_direct
-        if users.get(name):
-            (claiming if cloud.pool.claims_cards else using)[name] = users[name]
+        made_by = cluster.gke.network.gpu_direct
+        if users.get(pool.name):
+            (claiming if pool.claims_cards else using)[pool.name] = users[pool.name]
         else:
-            yield _unused(cloud.pool)
+            yield _unused(pool)
     if made_by is not None:
         return
     for pools, what in (
@@ -60,11 +60,11 @@ def traffic_problems(cluster: CloudCluster, users: Mapping[str, Collection[str]]
         if not pools:
             continue
         yield Problem(
-            f"cluster {cluster.cluster} does not say {what}",
+            f"cluster {cluster.name} does not say {what}",
             "Write network: {gpuDirect: Stack}, or gpuDirect: Existing where they are there already",
             "spec.cluster.gke.network",
             kind="InferenceCluster",
-            key=cluster.cluster,
+            key=cluster.name,
             severity="warning",
         )
 

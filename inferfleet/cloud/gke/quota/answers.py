@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.gke.quota.metrics import FAMILY
-from inferfleet.cloud.gke.quota.needs import Need
 from inferfleet.cloud.gke.quota.networks import METRIC as NETWORKS
+from inferfleet.cloud.values import QuotaUse
 from inferfleet.documents.problems import Problem
 
 # The path of the quotas per GPU family, whose usage Google does not say there.
@@ -33,7 +33,7 @@ def quotas(answer: Mapping[str, Any]) -> dict[str, Quota]:
 
 
 def family_quotas(answer: Mapping[str, Any], region: str) -> dict[str, Quota]:
-    """Return the quotas of the Cloud Quotas API's answer for FAMILIES, by metric as `Need` has it.
+    """Return the quotas of the Cloud Quotas API's answer for FAMILIES, by metric as `QuotaUse` has it.
 
     Of several values that apply, the one with more dimensions counts. Unlimited ones are left out.
     """
@@ -50,7 +50,7 @@ def family_quotas(answer: Mapping[str, Any], region: str) -> dict[str, Quota]:
     return {metric: quota for metric, (_, quota) in exact.items()}
 
 
-def short(need: Need, quota: Quota) -> Problem | None:
+def short(need: QuotaUse, quota: Quota) -> Problem | None:
     """Return a warning at the first pool, when the quota is too small for the need; None when it is not."""
     others = max((quota.used or 0) - need.in_use, 0)
     if others + need.amount <= quota.limit:
@@ -76,7 +76,7 @@ def short(need: Need, quota: Quota) -> Problem | None:
     )
 
 
-def shortages(needs: Mapping[Need, Quota | None]) -> Iterator[Problem]:
+def shortages(needs: Mapping[QuotaUse, Quota | None]) -> Iterator[Problem]:
     """Yield a warning for each quota that is too small for its need; none for quotas that are not known."""
     for need, quota in sorted(needs.items()):
         if quota and (problem := short(need, quota)):

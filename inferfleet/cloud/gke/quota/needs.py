@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.cloud.gke.facts.machines import machine
-from inferfleet.cloud.gke.pool import GkePool
+from inferfleet.cloud.gke.pool import GkeCluster, GkePool, gke_clusters
 from inferfleet.cloud.gke.quota.metrics import (
     ALL_CPUS,
     ALL_GPUS,
@@ -18,7 +18,7 @@ from inferfleet.cloud.gke.quota.metrics import (
 from inferfleet.cloud.gke.quota.networks import METRIC as NETWORKS
 from inferfleet.cloud.gke.quota.networks import networks
 from inferfleet.cloud.gke.settings.system import system_machine_type
-from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
+from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster, QuotaUse
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Gke
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
@@ -31,34 +31,13 @@ from inferfleet.fleet.shapes import PoolKey
 _ZONES = 3
 
 
-@dataclass(frozen=True, order=True)
-class Need:
-    """How much of one quota `pools` (`cluster/pool`, of networks `cluster`) take at the peak of an update.
-
-    `in_use` of the `amount` is taken already. A quota of the whole project has the region "". `path` is the
-    field of the first pool in its cluster's document.
-    """
-
-    project: str
-    region: str
-    metric: str
-    amount: int
-    in_use: int
-    pools: tuple[str, ...]
-    path: str
-
-    @property
-    def added(self) -> int:
-        return self.amount - self.in_use
-
-
 def needs(
     documents: Documents,
     clusters: Collection[CloudCluster],
     lock: Lock,
     planned: Plan,
     existing: Mapping[str, Collection[str]],
-) -> tuple[Need, ...]:
+) -> tuple[QuotaUse, ...]:
     """Return the quotas of which more is taken than before, sorted.
 
     An autoscaled pool takes what its replicas need now. `existing` has by cluster the names of the pools
@@ -74,11 +53,14 @@ def needs(
             planned.demands,
         ),
     )
+    described = gke_clusters(documents)
     amounts: Counter[_Quota] = Counter()
     in_use: Counter[_Quota] = Counter()
     takers: dict[_Quota, dict[str, str]] = {}
     for cluster in clusters:
-        for taken in _taken(documents, cluster, lock, used, existing.get(cluster.cluster, ())):
+        for taken in _taken(
+            described[cluster.cluster], cluster, lock, used, existing.get(cluster.cluster, ())
+        ):
             for quota, number in _metrics(cluster, taken.node):
                 amounts[quota] += number * taken.nodes
                 in_use[quota] += number * taken.in_use
@@ -92,7 +74,7 @@ def needs(
             takers.setdefault(quota, {})[cluster.cluster] = "spec.cluster.gke"
     return tuple(
         sorted(
-            Need(*quota, amount, in_use[quota], *_named(takers[quota]))
+            QuotaUse(*quota, amount, in_use[quota], *_named(takers[quota]))
             for quota, amount in amounts.items()
             if amount > in_use[quota]
         )
@@ -139,13 +121,12 @@ class _Taken:
 
 
 def _taken(
-    documents: Documents, cluster: CloudCluster, lock: Lock, used: _Used, existing: Collection[str]
+    described: GkeCluster, cluster: CloudCluster, lock: Lock, used: _Used, existing: Collection[str]
 ) -> Iterator[_Taken]:
-    gke = documents.clusters[cluster.cluster].spec.cluster.gke
-    if gke and not existing:
-        yield _system_pool(cluster.cluster, gke)
-    for planned in cluster.gpu_pools.values():
-        pool, locked = planned.pool, lock.pools.get(planned.pool.key)
+    if not existing:
+        yield _system_pool(cluster.cluster, described.gke)
+    for planned in cluster.pools.values():
+        pool, locked = described.pool(planned.pool), lock.pools.get(planned.key)
         after = _nodes(pool, used.after)
         before = _nodes(pool, used.before)
         if planned.name in existing:

@@ -8,7 +8,7 @@ Reports name limits of 5 (https://github.com/fortinet/fortigate-tutorial-gcp/iss
 from collections.abc import Collection, Iterator
 
 from inferfleet.cloud.gke.settings.network import NETWORK
-from inferfleet.cloud.gke.values import CloudCluster, CloudPool
+from inferfleet.cloud.values import CloudCluster, CloudPool
 from inferfleet.fleet.lock.lock import Lock
 
 METRIC = "NETWORKS"
@@ -21,19 +21,14 @@ def networks(cluster: CloudCluster, lock: Lock, existing: Collection[str]) -> tu
     Those exist that a pool of `existing` (names in Google Cloud) uses, and the cluster's own where it has
     any pool.
     """
-    wanted = {
-        resource.inputs["name"]
-        for component in cluster.components
-        for resource in component.resources
-        if resource.token == NETWORK
-    }
+    wanted = {resource.inputs["name"] for resource in cluster.resources if resource.token == NETWORK}
     if not existing:
         return len(wanted), 0
-    there = wanted.difference(*(_between_gpus(pool) for pool in cluster.gpu_pools.values()))
-    for pool in cluster.gpu_pools.values():
+    there = wanted.difference(*(_between_gpus(pool) for pool in cluster.pools.values()))
+    for pool in cluster.pools.values():
         if pool.name in existing:
             there |= wanted.intersection(_between_gpus(pool))
-        elif (locked := lock.pools.get(pool.pool.key)) and locked.name in existing:
+        elif (locked := lock.pools.get(pool.key)) and locked.name in existing:
             there |= wanted & {
                 value
                 for path, value in locked.settings.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.gke.facts.gateway_classes import PROXY_ONLY, TAKES_POOLS
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.values import CloudCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from inferfleet.cloud.gke.pool import GkePool
-from inferfleet.cloud.gke.values import CloudCluster
+from inferfleet.cloud.gke.pool import GkePool, gke_clusters
+from inferfleet.cloud.values import CloudCluster
+from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 
 # As a reservation has it, by the word of a pool.
@@ -47,6 +48,7 @@ class Reserved:
 
 
 def reserved(
+    documents: Documents,
     clusters: Collection[CloudCluster],
     existing: Mapping[str, Collection[str]],
     sizes: Mapping[str, int] = MappingProxyType({}),
@@ -55,18 +57,18 @@ def reserved(
 
     `sizes` has the nodes of pools that exist, by `cluster/pool`; one that is not in it is taken to be whole.
     """
+    described = gke_clusters(documents)
     needs = (
         Reserved(
-            pool.pool,
-            named.project or cluster.project,
-            named.name,
-            sizes.get(pool.pool.key, pool.pool.document.size)
-            if pool.name in existing.get(cluster.cluster, ())
+            pool,
+            *named,
+            sizes.get(pool.key, pool.document.size)
+            if cluster.pools[pool.name].name in existing.get(cluster.cluster, ())
             else 0,
         )
         for cluster in clusters
-        for pool in sorted(cluster.gpu_pools.values(), key=lambda pool: pool.pool.place)
-        if (named := pool.pool.document.capacity.reservation)
+        for pool in described[cluster.cluster].pools
+        if (named := cluster.pools[pool.name].reservation)
     )
     return tuple(need for need in needs if need.machines)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inferfleet.cloud.gke.facts.machines import is_arm, machine
 from inferfleet.cloud.gke.facts.sources import ARM_NODES, GKE_GPUS, GPUS, NODE_POOL_API
 from inferfleet.cloud.gke.pool import GkeCluster
-from inferfleet.cloud.gke.values import SYSTEM_POOL
+from inferfleet.cloud.values import SYSTEM_POOL
 from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.documents.wording import below

@@ -2,7 +2,7 @@
 
 from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.pool import GkeCluster
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.values import CloudResource
 from inferfleet.tables.gke import NODE_ROLES
 
 ACCOUNT = "gcp:serviceaccount/account:Account"

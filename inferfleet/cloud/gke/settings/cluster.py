@@ -6,7 +6,7 @@ from inferfleet.cloud.gke.facts.schema import CLUSTER
 from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.cloud.gke.settings.network import network_settings
 from inferfleet.cloud.gke.settings.upkeep import maintenance
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.values import CloudResource
 from inferfleet.documents.kinds.gke import Gke
 from inferfleet.fleet import names
 from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES

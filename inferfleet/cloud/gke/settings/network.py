@@ -7,7 +7,7 @@ from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.fabrics import ExtraNetwork
 from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.cloud.gke.settings.ranges import Ranges
-from inferfleet.cloud.gke.values import CloudComponent, CloudResource
+from inferfleet.cloud.values import CloudComponent, CloudResource
 from inferfleet.fleet import names
 
 NETWORK = "gcp:compute/network:Network"

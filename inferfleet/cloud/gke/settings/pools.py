@@ -7,10 +7,11 @@ from inferfleet.cloud.gke.facts.create_only import LABELS, create_only, digest, 
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.gke.pool import GkeCluster, GkePool
 from inferfleet.cloud.gke.settings.network import interfaces
-from inferfleet.cloud.gke.settings.nodes import ignored, node_config
+from inferfleet.cloud.gke.settings.nodes import ignored, node_config, pod_taints
 from inferfleet.cloud.gke.settings.upkeep import upgrades
-from inferfleet.cloud.gke.values import CloudComponent, CloudPool, CloudResource
+from inferfleet.cloud.values import CloudComponent, CloudPool, CloudResource
 from inferfleet.fleet import names
+from inferfleet.tables.devices import GKE_ACCELERATOR
 from inferfleet.tables.gke import AUTO_PROFILE, RACK_TOPOLOGY
 
 RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
@@ -52,11 +53,26 @@ def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> C
     )
     resources = (policy, resource) if policy else (resource,)
     labels = {LABELS: dict(sorted(cluster.gke.labels.items()))} if cluster.gke.labels else {}
+    gpu, named = pool.recipe.accelerator, pool.document.capacity.reservation
     return CloudPool(
-        pool,
-        cloud_name,
-        CloudComponent("GpuNodePool", cloud_names.cloud_resource(cluster.name, pool.name), resources),
-        create_only(NODE_POOL, inputs) | recreating(inputs) | labels,
+        cluster=cluster.name,
+        pool=pool.name,
+        class_name=pool.gke_class.name,
+        name=cloud_name,
+        component=CloudComponent(
+            "GpuNodePool", cloud_names.cloud_resource(cluster.name, pool.name), resources
+        ),
+        settings=create_only(NODE_POOL, inputs) | recreating(inputs) | labels,
+        # GKE sets the first: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
+        labels=({GKE_ACCELERATOR: gpu.type} if gpu else {}) | pool.document.labels,
+        node_labels=pool.node_labels,
+        taints=pod_taints(pool.document),
+        zones=pool.zones,
+        fixed_size=pool.fixed_size,
+        fabric=pool.fabric.kind if pool.fabric else None,
+        networks=tuple(network.part for network in pool.networks),
+        claims_cards=pool.claims_cards,
+        reservation=(named.project or cluster.gke.project, named.name) if named else None,
     )
 
 

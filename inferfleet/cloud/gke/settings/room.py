@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 from inferfleet.cloud.gke.facts.sources import PODS_PER_NODE
 from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.cloud.gke.settings.ranges import Ranges
-from inferfleet.cloud.gke.values import SYSTEM_POOL
+from inferfleet.cloud.values import SYSTEM_POOL
 from inferfleet.documents.kinds.gke import LARGEST_BLOCK
 from inferfleet.documents.problems import Problem, Severity
 

@@ -10,7 +10,7 @@ from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.gke.pool import GkeCluster
 from inferfleet.cloud.gke.settings.nodes import system_node_config
 from inferfleet.cloud.gke.settings.pools import SECONDS, pool_of, with_name
-from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudResource
+from inferfleet.cloud.values import SYSTEM_POOL, CloudResource
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Gke
 from inferfleet.documents.problems import Problem

@@ -5,7 +5,7 @@ from typing import Any
 from small_clouds import L4, clouds, clouds_of, recipe
 
 from inferfleet.cloud.gke.changes.clusters import cloud_changes
-from inferfleet.cloud.gke.changes.locked import with_clouds
+from inferfleet.cloud.provider import locked
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import of_severity
@@ -32,7 +32,7 @@ def standing(*clusters: InferenceCluster, replicas: int = 2) -> Lock:
 def after(lock: Lock, *clusters: InferenceCluster) -> Lock:
     """What the lock is after an update with these clusters."""
     documents = clouds(*clusters)
-    return with_clouds(documents, lock, clouds_of(documents, lock, Plan()))
+    return locked(documents, lock, clouds_of(documents, lock, Plan()))
 
 
 def changes(

@@ -7,8 +7,8 @@ from hypothesis import given
 from small_clouds import clouds_of
 
 from inferfleet.cloud.gke.changes.clusters import cloud_changes
-from inferfleet.cloud.gke.changes.locked import with_clouds
 from inferfleet.cloud.gke.facts.create_only import recreates
+from inferfleet.cloud.provider import locked
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, matches, parse, text
@@ -25,7 +25,7 @@ def _standing(documents: Documents) -> Lock:
             for pool in cluster.spec.node_pools
         },
     )
-    return with_clouds(documents, known, clouds_of(documents, known, Plan()))
+    return locked(documents, known, clouds_of(documents, known, Plan()))
 
 
 @given(any_clouds())
@@ -33,7 +33,7 @@ def test_after_an_update_nothing_is_left_to_change(documents: Documents) -> None
     lock = _standing(documents)
     clusters = clouds_of(documents, lock, Plan())
     assert cloud_changes(documents, lock, clusters) == ((), ())
-    assert matches(lock, with_clouds(documents, lock, clusters))
+    assert matches(lock, locked(documents, lock, clusters))
 
 
 @given(any_clouds())

@@ -12,7 +12,7 @@ from inferfleet.cloud.gke.facts.create_only import LABELS, ZONES, create_only, r
 from inferfleet.cloud.gke.facts.effects import Effect, Row
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.gke.settings.ranges import BLOCK
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.values import CloudResource
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.names import POOL
@@ -170,8 +170,10 @@ def _settings(row: Row, *, edited: bool) -> dict[str, tuple[Any, str]]:
         if one.token == CLUSTER:
             found |= _flat(one, "Cluster")
         elif one.token == NODE_POOL:
-            found |= _flat(one, "NodePool" if one.inputs["name"] in cloud.pools.values() else "SystemPool")
-    return found | {f"Cluster.{BLOCK}": (cloud.block, "life")}
+            found |= _flat(
+                one, "NodePool" if one.inputs["name"] in cloud.pool_names.values() else "SystemPool"
+            )
+    return found | {f"Cluster.{BLOCK}": (cloud.settings.get(BLOCK), "life")}
 
 
 def _flat(one: CloudResource, part: str) -> dict[str, tuple[Any, str]]:

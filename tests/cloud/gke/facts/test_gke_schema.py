@@ -9,7 +9,7 @@ import pytest
 from inferfleet.cloud.gke.facts.schema import Field, Type, at, replacing, resource, walk
 
 CLUSTER, POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
-TABLE = Path(__file__).parents[3] / "inferfleet" / "gke" / "facts" / "schema.json"
+TABLE = Path(__file__).parents[4] / "inferfleet" / "cloud" / "gke" / "facts" / "schema.json"
 TOKENS = sorted(json.loads(TABLE.read_text())["resources"])
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from small_clouds import L4, clouds, clouds_of, cluster, pool, recipe, with_pickers
 
-from inferfleet.cloud.gke.changes.locked import with_clouds
 from inferfleet.cloud.gke.quota.metrics import SSD_GB
-from inferfleet.cloud.gke.quota.needs import Need, needs
+from inferfleet.cloud.gke.quota.needs import needs
+from inferfleet.cloud.provider import locked
+from inferfleet.cloud.values import QuotaUse
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.decisions import Placement, Plan
@@ -21,8 +22,8 @@ P, R = "acme-ml", "us-east5"
 SPOT = Spot("ml/m0", "east", (("decode", "l4"),))
 SYSTEM_POOL = "spec.cluster.gke.systemPool"
 SYSTEM = (
-    Need(P, "", "CPUS_ALL_REGIONS", 48, 0, ("east/system",), SYSTEM_POOL),
-    Need(P, R, "CPUS", 48, 0, ("east/system",), SYSTEM_POOL),
+    QuotaUse(P, "", "CPUS_ALL_REGIONS", 48, 0, ("east/system",), SYSTEM_POOL),
+    QuotaUse(P, R, "CPUS", 48, 0, ("east/system",), SYSTEM_POOL),
 )
 
 
@@ -33,12 +34,12 @@ def fleet(made: InferenceCluster) -> Documents:
 
 def names_in(documents: Documents) -> Mapping[str, str]:
     (found,) = clouds_of(documents, Lock(stack="prod"), Plan())
-    return found.pools
+    return found.pool_names
 
 
 def taken(
     made: InferenceCluster, *, replicas: int = 0, before: InferenceCluster | None = None, stood: int = 0
-) -> list[Need]:
+) -> list[QuotaUse]:
     """What is taken for so many replicas by a cluster that is new, or was made as `before` says.
 
     Disks and networks are left out, which every node and cluster has: `disks` and `networks` have them.
@@ -47,36 +48,36 @@ def taken(
     return [need for need in found if need.metric not in (SSD_GB, "NETWORKS")]
 
 
-def networks(made: InferenceCluster, **how: Any) -> list[Need]:
+def networks(made: InferenceCluster, **how: Any) -> list[QuotaUse]:
     """What is taken of the quota of networks."""
     return [need for need in all_taken(made, **how) if need.metric == "NETWORKS"]
 
 
-def disks(made: InferenceCluster, **how: Any) -> list[Need]:
+def disks(made: InferenceCluster, **how: Any) -> list[QuotaUse]:
     """What is taken of the quota of disks."""
     return [need for need in all_taken(made, **how) if need.metric == SSD_GB]
 
 
 def all_taken(
     made: InferenceCluster, *, replicas: int = 0, before: InferenceCluster | None = None, stood: int = 0
-) -> list[Need]:
+) -> list[QuotaUse]:
     documents = fleet(made)
     lock, there = Lock(stack="prod"), {}
     if before:
         old = fleet(before)
         lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")}, placements={SPOT: stood})
-        lock = with_clouds(old, lock, clouds_of(old, lock, Plan()))
+        lock = locked(old, lock, clouds_of(old, lock, Plan()))
         there = {"east": ["system-0", *names_in(old).values()]}
     placements = (Placement(SPOT, replicas),) if replicas else ()
     planned = Plan(placements=placements, demands=declared_demands(documents))
     return list(needs(documents, clouds_of(documents, lock, planned), lock, planned, there))
 
 
-def gpus(metric: str, amount: int, standing: int = 0) -> list[Need]:
+def gpus(metric: str, amount: int, standing: int = 0) -> list[QuotaUse]:
     """A need of GPUs in the region and in the whole project."""
     return [
-        Need(P, "", "GPUS_ALL_REGIONS", amount, standing, ("east/l4",), "spec.nodePools[0]"),
-        Need(P, R, metric, amount, standing, ("east/l4",), "spec.nodePools[0]"),
+        QuotaUse(P, "", "GPUS_ALL_REGIONS", amount, standing, ("east/l4",), "spec.nodePools[0]"),
+        QuotaUse(P, R, metric, amount, standing, ("east/l4",), "spec.nodePools[0]"),
     ]
 
 
@@ -138,16 +139,16 @@ def test_gpus_that_are_not_known_count_in_the_whole_project() -> None:
     [("CreateFirst", gpus("NVIDIA_L4_GPUS", 16, 8)), ("DeleteFirst", [])],
 )
 def test_a_pool_that_is_replaced_counts_twice_unless_its_old_nodes_end_first(
-    order: str, added: list[Need]
+    order: str, added: list[QuotaUse]
 ) -> None:
     made = cluster("east", pool(nodeCount=2), replace={"order": order})
     documents = fleet(made)
     lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")})
     clusters = clouds_of(documents, lock, Plan())
-    (now,) = with_clouds(documents, lock, clusters).pools.values()
+    (now,) = locked(documents, lock, clusters).pools.values()
     old = replace(lock, pools={"east/l4": LockedPool("l4-000000", now.settings)})
     found = list(needs(documents, clusters, old, Plan(), {"east": ["l4-000000"]}))
-    both = [Need(P, R, SSD_GB, 400, 200, ("east/l4",), "spec.nodePools[0]")]
+    both = [QuotaUse(P, R, SSD_GB, 400, 200, ("east/l4",), "spec.nodePools[0]")]
     assert found == ([*added, *both] if added else [])
 
 
@@ -155,8 +156,8 @@ def test_a_pool_that_becomes_spot_takes_of_another_quota() -> None:
     before = cluster("east", pool(nodeCount=2))
     spot = cluster("east", pool(nodeCount=2, capacity={"model": "Spot"}))
     assert taken(spot, before=before) == [
-        Need(P, "", "GPUS_ALL_REGIONS", 16, 8, ("east/l4",), "spec.nodePools[0]"),
-        Need(P, R, "PREEMPTIBLE_NVIDIA_L4_GPUS", 8, 0, ("east/l4",), "spec.nodePools[0]"),
+        QuotaUse(P, "", "GPUS_ALL_REGIONS", 16, 8, ("east/l4",), "spec.nodePools[0]"),
+        QuotaUse(P, R, "PREEMPTIBLE_NVIDIA_L4_GPUS", 8, 0, ("east/l4",), "spec.nodePools[0]"),
     ]
 
 
@@ -164,17 +165,19 @@ def test_pools_of_several_clusters_add_up() -> None:
     documents = clouds(cluster("east", pool(nodeCount=1)), cluster("west", pool(nodeCount=2)), classes=(L4,))
     lock = Lock(stack="prod")
     found = needs(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
-    assert Need(P, R, "NVIDIA_L4_GPUS", 12, 0, ("east/l4", "west/l4"), "spec.nodePools[0]") in found
-    assert Need(P, R, "CPUS", 96, 0, ("east/system", "west/system"), SYSTEM_POOL) in found
+    assert QuotaUse(P, R, "NVIDIA_L4_GPUS", 12, 0, ("east/l4", "west/l4"), "spec.nodePools[0]") in found
+    assert QuotaUse(P, R, "CPUS", 96, 0, ("east/system", "west/system"), SYSTEM_POOL) in found
 
 
 def test_disks_of_nodes_count_as_ssds_also_those_of_reserved_and_system_nodes() -> None:
     """The default of GKE is balanced: 100 GB for each system node, and what the recipe says for others."""
     reserved = cluster("east", pool(nodeCount=2, capacity={"model": "Reservation"}))
-    assert disks(reserved) == [Need(P, R, SSD_GB, 500, 0, ("east/l4", "east/system"), "spec.nodePools[0]")]
+    assert disks(reserved) == [
+        QuotaUse(P, R, SSD_GB, 500, 0, ("east/l4", "east/system"), "spec.nodePools[0]")
+    ]
     small = cluster(zones=["us-east5-a"], systemPool={"diskSizeGb": 50})
     assert disks(small, replicas=5) == [
-        Need(P, R, SSD_GB, 250, 0, ("east/l4", "east/system"), "spec.nodePools[0]")
+        QuotaUse(P, R, SSD_GB, 250, 0, ("east/l4", "east/system"), "spec.nodePools[0]")
     ]
     assert disks(reserved, before=reserved) == []
 
@@ -201,8 +204,8 @@ def test_disks_of_unknown_machines_and_hyperdisks_do_not_count(kind: str, gb: in
 
 
 def test_a_cluster_takes_a_network_of_its_own_and_those_between_its_gpus() -> None:
-    def need(amount: int, standing: int = 0) -> list[Need]:
-        return [Need(P, "", "NETWORKS", amount, standing, ("east",), "spec.cluster.gke")]
+    def need(amount: int, standing: int = 0) -> list[QuotaUse]:
+        return [QuotaUse(P, "", "NETWORKS", amount, standing, ("east",), "spec.cluster.gke")]
 
     plain, tcpxo = pool(nodeCount=1), pool("mega", "mega", nodeCount=1, zones=["us-east5-a"])
     without, along = cluster("east", plain), cluster("east", plain, tcpxo)

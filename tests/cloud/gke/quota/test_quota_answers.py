@@ -3,10 +3,10 @@
 import pytest
 
 from inferfleet.cloud.gke.quota.answers import Quota, family_quotas, quotas, short, shortages
-from inferfleet.cloud.gke.quota.needs import Need
+from inferfleet.cloud.values import QuotaUse
 from inferfleet.documents.problems import Problem
 
-NEED = Need("acme", "us-east5", "NVIDIA_L4_GPUS", 12, 4, ("east/a", "east/b"), "spec.nodePools[1]")
+NEED = QuotaUse("acme", "us-east5", "NVIDIA_L4_GPUS", 12, 4, ("east/a", "east/b"), "spec.nodePools[1]")
 H100 = ("east/h100",)
 ASK = (
     "Ask for more at https://console.cloud.google.com/iam-admin/quotas?project=acme, or nodes will be missing"
@@ -43,10 +43,10 @@ def test_a_shortage_names_the_quota_its_use_and_the_pools() -> None:
 
 
 def test_a_shortage_of_a_family_in_one_pool_and_of_the_whole_project() -> None:
-    family = Need(
+    family = QuotaUse(
         "acme", "us-east5", "GPUS_PER_GPU_FAMILY:NVIDIA_H100", 8, 0, ("east/h100",), "spec.nodePools[0]"
     )
-    whole = Need("acme", "", "GPUS_ALL_REGIONS", 8, 0, H100, "spec.nodePools[0]")
+    whole = QuotaUse("acme", "", "GPUS_ALL_REGIONS", 8, 0, H100, "spec.nodePools[0]")
     told = shortages({family: Quota(0, None), whole: Quota(4, 1), NEED: None})
     assert [one.what for one in told] == [
         "quota GPUS_ALL_REGIONS of project acme is 4, with 1 in use; pool east/h100 takes 8 more",

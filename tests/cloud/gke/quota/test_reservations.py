@@ -43,18 +43,19 @@ def whats(**answers: Any) -> list[str]:
 def test_a_pool_that_does_not_stand_yet_asks_for_its_reservation() -> None:
     documents = clouds(cluster("east", on_mega()), classes=())
     cloud = made(documents)
-    (need,) = reserved((cloud,), {})
+    (need,) = reserved(documents, (cloud,), {})
     pool = need.pool
     assert (pool.key, pool.zones, need.project, need.name) == ("east/mega", ("us-east5-a",), "acme-ml", "big")
     assert (pool.machine.type, need.ssds, pool.document.size) == ("a3-megagpu-8g", 16, 2)
-    assert reserved((cloud,), {"east": [cloud.pools["mega"]]}) == ()
+    assert reserved(documents, (cloud,), {"east": [cloud.pools["mega"].name]}) == ()
 
 
 def test_a_pool_that_grows_asks_for_what_it_lacks() -> None:
-    cloud = made(clouds(cluster("east", on_mega())))
-    there = {"east": [cloud.pools["mega"]]}
-    (need,) = reserved((cloud,), there, {"east/mega": 1})
-    assert (need.machines, reserved((cloud,), there, {"east/mega": 2})) == (1, ())
+    documents = clouds(cluster("east", on_mega()))
+    cloud = made(documents)
+    there = {"east": [cloud.pools["mega"].name]}
+    (need,) = reserved(documents, (cloud,), there, {"east/mega": 1})
+    assert (need.machines, reserved(documents, (cloud,), there, {"east/mega": 2})) == (1, ())
     assert list(reservation_problems(need, {"us-east5-a": answer("4", used="3")})) == []
     assert [one.what for one in reservation_problems(need, {"us-east5-a": answer("4", used="4")})] == [
         "reservation 'big' of project acme-ml has 0 of the 1 machines left that pool east/mega may need"
@@ -63,12 +64,12 @@ def test_a_pool_that_grows_asks_for_what_it_lacks() -> None:
 
 def test_a_shared_reservation_is_in_its_own_project() -> None:
     documents = clouds(cluster("east", on_mega(project="acme-core")))
-    assert [one.project for one in reserved((made(documents),), {})] == ["acme-core"]
+    assert [one.project for one in reserved(documents, (made(documents),), {})] == ["acme-core"]
 
 
 def test_pools_without_a_named_reservation_ask_for_none() -> None:
     documents = clouds(cluster("east", pool(nodeCount=1, capacity={"model": "Reservation"}), on_mega()))
-    assert [one.pool.key for one in reserved((made(documents),), {})] == ["east/mega"]
+    assert [one.pool.key for one in reserved(documents, (made(documents),), {})] == ["east/mega"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from recipe_text import alone, recipe, stack
 
-from inferfleet.cloud.gke.clouds import cloud_clusters
 from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.provider import cloud_clusters
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
 
@@ -74,8 +74,8 @@ def test_nodes_have_neither_accelerators_nor_their_taint() -> None:
     documents = stack({"p": (cores("n4-standard-4"), fields)})
     lock = Lock(stack="test")
     (cloud,) = cloud_clusters(documents, gke_clusters(documents), lock, plan(documents, lock))
-    config = cloud.gpu_pools["p"].resource.inputs["nodeConfig"]
+    config = cloud.pools["p"].resource.inputs["nodeConfig"]
     assert config["taints"] == [{"key": "models", "value": "only", "effect": "NO_SCHEDULE"}]
     assert config["bootDisk"] == {"sizeGb": 100, "diskType": "hyperdisk-balanced"}
     assert "guestAccelerators" not in config
-    assert "cloud.google.com/gke-accelerator" not in cloud.gpu_pools["p"].pool.node_labels
+    assert "cloud.google.com/gke-accelerator" not in cloud.pools["p"].node_labels

@@ -10,12 +10,11 @@ from typing import get_args
 import yaml
 from small_clouds import clouds, cluster, made, pool, resources
 
-from inferfleet.cloud.gke.changes.locked import cluster_settings
 from inferfleet.cloud.gke.facts.create_only import create_only, digest
 from inferfleet.cloud.gke.facts.schema import NODE_POOL
 from inferfleet.cloud.gke.names import cloud_resource
 from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.values import SYSTEM_POOL, CloudCluster
+from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.loading.load import load
@@ -35,11 +34,11 @@ def test_no_release_replaces_what_is_deployed() -> None:
     standard = _made(recipes[MODEL])
     system = resources(standard)[f"{NODE_POOL} {cloud_resource('east', SYSTEM_POOL)}"]
     found = {
-        "cluster": digest(cluster_settings(standard)),
+        "cluster": digest(standard.settings),
         "systemPool": digest(create_only(NODE_POOL, system.inputs)),
-        "classes": {name: _made(one).pools["gpus"] for name, one in recipes.items()},
+        "classes": {name: _made(one).pool_names["gpus"] for name, one in recipes.items()},
         "models": {
-            model: _made(recipes[MODEL], model=model).pools["gpus"] for model in get_args(CapacityModel)
+            model: _made(recipes[MODEL], model=model).pool_names["gpus"] for model in get_args(CapacityModel)
         },
     }
     pinned = yaml.safe_load(PINNED.read_text(encoding="utf-8"))

@@ -3,8 +3,8 @@
 import pytest
 from small_clouds import clouds, cluster, pool, recipe, remembering
 
-from inferfleet.cloud.gke.decide import decide
 from inferfleet.cloud.gke.settings.room import node_range
+from inferfleet.cloud.provider import decide
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.problems import Problem

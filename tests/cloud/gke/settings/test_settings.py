@@ -4,6 +4,8 @@ from typing import Any
 
 from small_clouds import clouds, cluster, made, pool, resources
 
+from inferfleet.cloud.gke.settings.ranges import BLOCK
+
 NETWORK = "gcp:compute/network:Network"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 FIREWALL = "gcp:compute/firewall:Firewall"
@@ -158,7 +160,11 @@ def test_a_cluster_with_l4_on_demand_in_two_zones() -> None:
     )
     found = made(clouds(cluster("east", l4, zones=zones, minVersion="1.34", labels={"cost": "ml"})))
     labels = {"cost": "ml", **LABELS}
-    assert (found.cloud_name, found.block, found.pools) == ("east-51d4d6", "10.0.0.0/14", {"l4": "l4-cda308"})
+    assert (found.cloud_name, found.settings[BLOCK], found.pool_names) == (
+        "east-51d4d6",
+        "10.0.0.0/14",
+        {"l4": "l4-cda308"},
+    )
     assert {key: one.inputs for key, one in resources(found).items()} == {
         **OWN_NETWORK,
         **NODE_ACCOUNT,
@@ -202,7 +208,7 @@ def test_a_cluster_with_a_reservation_of_h100_mega_and_networks_between_its_gpus
     }
     mega = pool("mega", "mega", zones=["us-east5-a"], maxNodeCount=8, capacity=reserved)
     found = made(clouds(cluster("east", mega)))
-    called = found.pools["mega"]
+    called = found.pool_names["mega"]
     assert called == "mega-5af276"
     between: dict[str, dict[str, Any]] = {}
     for number in range(8):

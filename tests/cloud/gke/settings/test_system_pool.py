@@ -9,7 +9,7 @@ from small_clouds import clouds, cluster, made, node_pool, with_pickers
 from inferfleet.cloud.gke.facts.machines import machine
 from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.gke.settings.system import nodes_for, system_problems
-from inferfleet.cloud.gke.values import SYSTEM_POOL
+from inferfleet.cloud.values import SYSTEM_POOL
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Plan
 
@@ -55,7 +55,7 @@ def test_more_pickers_change_nothing_but_the_most_nodes() -> None:
     before, after = (node_pool(SYSTEM_POOL, *found) for found in ((one, few), (other, many)))
     autoscaling = before.inputs["autoscaling"] | {"totalMaxNodeCount": 7}
     assert before.inputs | {"autoscaling": autoscaling} == after.inputs
-    assert made(one, planned=few).pools == made(other, planned=many).pools
+    assert made(one, planned=few).pool_names == made(other, planned=many).pool_names
 
 
 def test_its_machine_and_disk_are_the_documents() -> None:

@@ -16,7 +16,7 @@ from pulumi.runtime import mocks
 from small_clouds import CLASSES, clouds, cluster, made, pool, resources
 
 from inferfleet.cloud.gke.facts.schema import resource
-from inferfleet.cloud.gke.values import CloudResource
+from inferfleet.cloud.values import CloudResource
 from inferfleet.components import cloud
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.tables.gke import PROVIDER_VERSION

@@ -1,0 +1,274 @@
+"""The seam to clouds: what each has to say of its clusters, who says it, and what follows for all of them.
+
+Clusters of `source: Existing` are of no cloud. For every other source there is a provider in PROVIDERS, a
+module of its own room, and nobody outside of that room knows what is inside: `desired`, digests, recovery,
+components and the command ask here. A provider decides and touches nothing outside. How its clusters are
+asked over the network is in `clusters`.
+
+Another cloud is a room beside `gke`, a line here, its blocks in `documents`, its resource types in
+`components`, and what asks it in `clusters`.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from inferfleet.cloud.gke import provider as gke
+from inferfleet.cloud.values import (
+    CloudChange,
+    CloudCluster,
+    CloudPool,
+    CloudResource,
+    Comparison,
+    Drift,
+    Manifest,
+    NodeRequest,
+    QuotaUse,
+    Setting,
+    Verdict,
+)
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import CapacityModel, NodePool
+from inferfleet.documents.problems import Problem, of_severity
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
+from inferfleet.fleet.scheduling import Scheduling
+from inferfleet.fleet.spot import Spot
+
+# The finished pod templates of each spot, with their roles.
+Templates = Mapping[Spot, Collection[tuple[str, Mapping[str, Any]]]]
+
+
+class Provider(Protocol):
+    """What is asked of a cloud in which the stack creates clusters. All answers follow from the arguments."""
+
+    def pools(self, documents: Documents, lock: Lock) -> Mapping[str, Mapping[str, CloudPool]]:
+        """Return its pools by cluster and name, which are the same whatever is placed on them.
+
+        There are none while documents have errors.
+        """
+        ...
+
+    def clusters(
+        self, documents: Documents, lock: Lock, planned: Plan
+    ) -> tuple[tuple[CloudCluster, ...], tuple[Problem, ...]]:
+        """Return its clusters by name, with everything that should exist of them, and what is wrong with the
+        documents; no clusters while that has errors.
+        """
+        ...
+
+    def changes(
+        self, documents: Documents, lock: Lock, clusters: tuple[CloudCluster, ...]
+    ) -> tuple[tuple[CloudChange, ...], tuple[Problem, ...]]:
+        """Return what an update does to clusters and pools that exist by `lock`, and what of it is refused or
+        has a risk.
+        """
+        ...
+
+    def pod_problems(
+        self,
+        documents: Documents,
+        planned: Plan,
+        lock: Lock,
+        clusters: Mapping[str, CloudCluster],
+        templates: Templates,
+    ) -> Iterator[Problem]:
+        """Yield what finished pods and the pools where they are placed do not fit in."""
+        ...
+
+    def node_request(
+        self,
+        manifest: Manifest,
+        pool: CloudPool,
+        document: NodePool,
+        scheduling: Scheduling | None,
+        *,
+        spot: Spot,
+        stack: str,
+    ) -> NodeRequest:
+        """Return the workload of a role on a pool, with what asks for its nodes, where something does."""
+        ...
+
+    def compared(self, before: CloudResource, after: CloudResource) -> Comparison | None:
+        """Return what becomes of a resource; None where nothing does."""
+        ...
+
+    def quota_uses(
+        self,
+        documents: Documents,
+        clusters: Collection[CloudCluster],
+        lock: Lock,
+        planned: Plan,
+        existing: Mapping[str, Collection[str]],
+    ) -> tuple[QuotaUse, ...]:
+        """Return the quotas of which more is taken than before, sorted.
+
+        `existing` has by cluster the names of the pools that the cloud has.
+        """
+        ...
+
+    def settings(self, cluster: CloudCluster, pool: str) -> tuple[Setting, ...]:
+        """Return every setting of a pool of the document, with the fields behind it."""
+        ...
+
+    def drift(
+        self, cluster: CloudCluster, answer: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> tuple[Drift, ...]:
+        """Return what somebody changed, by what the cloud answers of the cluster, and by the numbers of nodes
+        of fixed pools, by their names in the cloud, as far as they are known.
+        """
+        ...
+
+    def import_id(self, token: str, inputs: Mapping[str, Any]) -> str | None:
+        """Return the ID under which Pulumi imports a resource; None for one that is not of this cloud."""
+        ...
+
+    def kubeconfig(self, cluster: str, *, host: str, ca: str | None) -> str:
+        """Return a kubeconfig without credentials for an API server at `host`, a name or an address.
+
+        `ca` is its certificate authority as base64 of PEM, None where any system trusts it.
+        """
+        ...
+
+    def capacity_models(self, hardware: InferenceClass) -> Mapping[CapacityModel, Verdict] | None:
+        """Return whether the machines of a class are offered by each capacity model; None for a class whose
+        nodes are not of this cloud.
+        """
+        ...
+
+
+# By `spec.cluster.source` of documents.
+PROVIDERS: dict[str, Provider] = {"GKE": gke}
+
+
+@dataclass(frozen=True)
+class Clouds:
+    """What should exist in all clouds, and what an update changes there."""
+
+    clusters: Mapping[str, CloudCluster] = field(default_factory=dict)
+    """By name; none while anything has errors."""
+    changes: tuple[CloudChange, ...] = ()
+    """In comparison with the lock that was loaded."""
+    problems: tuple[Problem, ...] = ()
+    lock: Lock = field(default_factory=Lock)
+    """The next one, with the settings of clusters and pools."""
+
+
+def provider_of(cluster: CloudCluster) -> Provider:
+    """Return the provider of a cluster."""
+    return PROVIDERS[cluster.source]
+
+
+def cloud_pools(documents: Documents, lock: Lock) -> dict[str, Mapping[str, CloudPool]]:
+    """Return the pools that the stack creates, by cluster and name."""
+    return {
+        cluster: pools
+        for provider in PROVIDERS.values()
+        for cluster, pools in provider.pools(documents, lock).items()
+    }
+
+
+def decide(documents: Documents, lock: Lock, planned: Plan) -> Clouds:
+    """Return everything about clouds. Changes are worked out only where nothing else is refused."""
+    clusters: list[CloudCluster] = []
+    problems: list[Problem] = []
+    for provider in PROVIDERS.values():
+        found, wrong = provider.clusters(documents, lock, planned)
+        clusters += found
+        problems += wrong
+    if of_severity(problems, "error"):
+        return Clouds(problems=tuple(problems), lock=planned.lock)
+    changes, refused = cloud_changes(documents, lock, clusters)
+    return Clouds(
+        clusters={cluster.cluster: cluster for cluster in clusters},
+        changes=changes,
+        problems=(*problems, *refused),
+        lock=locked(documents, planned.lock, clusters),
+    )
+
+
+def cloud_changes(
+    documents: Documents, lock: Lock, clusters: Iterable[CloudCluster]
+) -> tuple[tuple[CloudChange, ...], tuple[Problem, ...]]:
+    """Return what an update does in all clouds, and what of it is refused or has a risk."""
+    every = tuple(clusters)
+    changes: list[CloudChange] = []
+    problems: list[Problem] = []
+    for source, provider in PROVIDERS.items():
+        own = tuple(cluster for cluster in every if cluster.source == source)
+        changed, refused = provider.changes(documents, lock, own)
+        changes += changed
+        problems += refused
+    return tuple(changes), tuple(problems)
+
+
+def locked(documents: Documents, lock: Lock, clusters: Iterable[CloudCluster]) -> Lock:
+    """Return the lock with the settings that `clusters` and their pools have now, and no others.
+
+    Entries of lost clusters stay as they are. A cluster that is replaced loses its UID.
+    """
+    lost = {name for name, document in documents.clusters.items() if document.spec.state == "lost"}
+    now = {cluster.cluster: cluster for cluster in clusters if cluster.cluster in lock.clusters.keys() - lost}
+    pools = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] in lost}
+    for cluster in now.values():
+        pools |= {pool.key: LockedPool(pool.name, pool.settings) for pool in cluster.pools.values()}
+    return replace(
+        lock,
+        clusters={
+            name: _locked_cluster(before, now[name]) if name in now else before
+            for name, before in lock.clusters.items()
+        },
+        pools=dict(sorted(pools.items())),
+    )
+
+
+def _locked_cluster(before: LockedCluster, cluster: CloudCluster) -> LockedCluster:
+    another = bool(before.settings) and before.settings != cluster.settings
+    return replace(
+        before,
+        settings=cluster.settings,
+        uid=None if another else before.uid,
+        protected=cluster.protected,
+    )
+
+
+def pod_problems(
+    documents: Documents,
+    planned: Plan,
+    lock: Lock,
+    clusters: Mapping[str, CloudCluster],
+    templates: Templates,
+) -> Iterator[Problem]:
+    """Yield what finished pods and the pools where they are placed do not fit in, of all clouds."""
+    for source, provider in PROVIDERS.items():
+        own = {name: cluster for name, cluster in clusters.items() if cluster.source == source}
+        yield from provider.pod_problems(documents, planned, lock, own, templates)
+
+
+def quota_uses(
+    documents: Documents,
+    clusters: Collection[CloudCluster],
+    lock: Lock,
+    planned: Plan,
+    existing: Mapping[str, Collection[str]],
+) -> tuple[QuotaUse, ...]:
+    """Return the quotas of all clouds of which more is taken than before."""
+    return tuple(
+        need
+        for source, provider in PROVIDERS.items()
+        if (own := [cluster for cluster in clusters if cluster.source == source])
+        for need in provider.quota_uses(documents, own, lock, planned, existing)
+    )
+
+
+def import_id(token: str, inputs: Mapping[str, Any]) -> str | None:
+    """Return the ID under which Pulumi imports a resource of any cloud; None where it does not follow."""
+    ids = (provider.import_id(token, inputs) for provider in PROVIDERS.values())
+    return next(filter(None, ids), None)
+
+
+def capacity_models(hardware: InferenceClass) -> Mapping[CapacityModel, Verdict] | None:
+    """Return whether the machines of a class are offered by each capacity model, None where nobody knows."""
+    models = (provider.capacity_models(hardware) for provider in PROVIDERS.values())
+    return next((known for known in models if known is not None), None)
