@@ -195,8 +195,8 @@ def version_check(
     where = f"channel {gke.release_channel} in {gke.region}"
     problem = cluster_problem(
         cloud.cluster,
-        f"cluster {cloud.cluster!r} is to begin with GKE {wanted}, which Google does not offer to {where}; it "
-        f"offers {listing(offered) or 'none'}",
+        f"cluster {cloud.cluster!r} is to begin with GKE {wanted}, which Google does not offer to {where}; "
+        f"it offers {listing(offered) or 'none'}",
         _step(offered),
         "spec.cluster.gke.minVersion",
     )
