@@ -12,11 +12,25 @@ from cloud_pools import cloud_pools
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from inferfleet.cloud.values import CloudCluster
+from inferfleet.cloud.gke.facts.schema import NODE_POOL
+from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudResource
 
 PATH = "/v1/projects/acme/locations/us-east5/clusters/east-1a2b3c"
+SYSTEM = CloudResource(
+    NODE_POOL,
+    "east/system",
+    {"name": "system-0a0a0a", "cluster": "east-1a2b3c", "project": "acme", "location": "us-east5"},
+)
 PLAN = CloudCluster(
-    "east", "acme", "us-east5", "east-1a2b3c", "IP", (), cloud_pools(l4="l4-0a1b2c"), source="GKE"
+    "east",
+    "acme",
+    "us-east5",
+    "east-1a2b3c",
+    "IP",
+    (CloudComponent("GkeCluster", "east", (SYSTEM,)),),
+    cloud_pools(l4="l4-0a1b2c"),
+    source="GKE",
+    system_key=SYSTEM.key,
 )
 
 
