@@ -61,6 +61,16 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("sandbox",),
     ("__main__",),
 )
+# Who knows a cloud from inside: the table of providers, and what asks it over the network. Everybody else
+# asks the provider, so another cloud is a room of its own and few places more.
+CLOUDS = {
+    "inferfleet.cloud.gke": {
+        "inferfleet.cloud.provider",
+        "inferfleet.clusters.connections.google",
+        "inferfleet.clusters.preflight.projects",
+        "inferfleet.clusters.preflight.quotas",
+    },
+}
 # The one module that knows the sandbox, and the one module of it that is known.
 SANDBOX_VERB = ("inferfleet.cli.main", "sandbox.verbs.sandbox")
 # Import modules by names from a table. The table is in the same file, so its names are seen all the same.

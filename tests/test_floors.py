@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from floors import (
     BUILTINS,
+    CLOUDS,
     ENVIRONMENT,
     ENVIRONMENT_MODULES,
     FLOORS,
@@ -117,6 +118,15 @@ def apart(module: str, target: str) -> bool:
     )
 
 
+def cloud_of(module: str) -> str | None:
+    """The room of the cloud that a module is of."""
+    return next((cloud for cloud in CLOUDS if within(module, cloud)), None)
+
+
+def knows(module: str, cloud: str) -> bool:
+    return within(module, cloud) or module in CLOUDS[cloud]
+
+
 def permission(own: str, target: str) -> str | None:
     """The name in the lists by which the room `own` may import `target`, which is not ours."""
     names = [*PURE, *OUTSIDE.get(own, ()), *(STANDARD_LIBRARY if own == "sandbox" else ())]
@@ -143,6 +153,8 @@ def breaches(path: Path, source: str) -> list[str]:
         elif other == "sandbox" and own != "sandbox":
             if (module, target) != SANDBOX_VERB:
                 forbidden.append(f"{path} imports {target}: only {SANDBOX_VERB[0]} may know the sandbox")
+        elif (cloud := cloud_of(target)) and not (own == "sandbox" or knows(module, cloud)):
+            forbidden.append(f"{path} imports {target}: only CLOUDS know what is inside of {cloud}")
         elif other and other != own and (FLOOR[other] >= FLOOR[own] or apart(module, target)):
             forbidden.append(f"{path} imports {target}: {other} is not below {own}")
     for name in uses(source):
@@ -183,6 +195,9 @@ def test_every_file_imports_only_from_below() -> None:
         ("inferfleet/nowhere.py", ""),
         ("inferfleet/fleet/x.py", "from inferfleet.plugins import chain"),
         ("inferfleet/serving/x.py", "from inferfleet.cloud.gke.facts.schema import tokens"),
+        ("inferfleet/desired/x.py", "from inferfleet.cloud.gke.facts.schema import tokens"),
+        ("inferfleet/clusters/preflight/x.py", "from inferfleet.cloud.gke import names"),
+        ("components/x.py", "from inferfleet.cloud.gke.kubeconfig import kubeconfig"),
         ("inferfleet/run.py", "from components.stack import register_stack"),
         ("inferfleet/plugins/x.py", "from inferfleet.cloud.gke.facts.schema import tokens"),
         ("inferfleet/fleet/x.py", 'import_module("pulumi")'),
@@ -241,6 +256,19 @@ def test_the_environment_is_read_only_at_the_ways_in() -> None:
         if path.parts[0] != "sandbox" and ENVIRONMENT & {*uses((ROOT / path).read_text())}
     }
     assert readers == ENVIRONMENT_MODULES
+
+
+def test_few_know_what_is_inside_of_a_cloud() -> None:
+    knowing = {
+        cloud: {
+            module_of(path)
+            for path in sources()
+            if path.parts[0] != "sandbox" and not within(module_of(path), cloud)
+            if any(within(target, cloud) for target in imports((ROOT / path).read_text()))
+        }
+        for cloud in CLOUDS
+    }
+    assert knowing == CLOUDS
 
 
 def test_every_exemption_is_used() -> None:
