@@ -64,15 +64,13 @@ class Target:
     """A service or deployment (namespace/name) on a cluster.
 
     `requests` are those that its gateway hands to it, None for a deployment without a route of its own.
-    `model` is what requests must name, where its route goes by that. `pods` are those of every deployment
-    behind it, the largest share first.
+    `pods` are those of every deployment behind it, the largest share first.
     """
 
     kind: Kind
     key: str
     cluster: str
     requests: Requests | None
-    model: str | None
     pods: tuple[Pods, ...]
 
     def __str__(self) -> str:
@@ -135,7 +133,6 @@ def _services(documents: Documents, plan: Plan) -> Iterator[Target]:
             route.service,
             route.cluster,
             of_service(documents, route),
-            documents.services[route.service].spec.route.model,
             tuple(_pods(documents, ((backend.deployment, backend.revision) for backend in backends))),
         )
 
@@ -143,14 +140,11 @@ def _services(documents: Documents, plan: Plan) -> Iterator[Target]:
 def _deployments(documents: Documents, plan: Plan) -> Iterator[Target]:
     for endpoint in plan.endpoints:
         deployment = documents.deployments[endpoint.deployment]
-        form = deployment.spec.route
-        gateway = documents.clusters[endpoint.cluster].spec.serving.gateway
         yield Target(
             "deployment",
             endpoint.deployment,
             endpoint.cluster,
-            of_deployment(deployment, gateway) if form.enabled else None,
-            form.model,
+            of_deployment(deployment) if deployment.spec.route.enabled else None,
             tuple(_pods(documents, [(endpoint.deployment, endpoint.revision)])),
         )
 
@@ -210,7 +204,7 @@ def ask(api: Api, cluster: DesiredCluster, target: Target, asked: Question, *, s
     address = _address(api, cluster)
     way = _gateway(address, target, asked, until) if asked.via != "api-server" else None
     way = way or _through_api_server(api, address, target)
-    model = asked.model or target.model or first_model(_sent(way, target, MODELS, None), target, way.words)
+    model = asked.model or first_model(_sent(way, target, MODELS, None), target, way.words)
     return reply(_sent(way, target, COMPLETIONS, question(model, asked.text)), target, way.words)
 
 

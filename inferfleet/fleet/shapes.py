@@ -91,7 +91,7 @@ def accelerator(inference_class: InferenceClass) -> Device | None:
 
 def has_accelerators(deployment: ModelDeployment) -> bool:
     """Return whether pods of the deployment ask for accelerators."""
-    return deployment.spec.accelerator == "Required"
+    return deployment.spec.accelerator is None
 
 
 def resource(inference_class: InferenceClass) -> str | None:

@@ -21,7 +21,6 @@ from math import gcd, lcm
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
-from inferfleet.documents.kinds.inference_cluster import Gateway
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import PATH_LIMIT, ModelService, RouteForm
 from inferfleet.documents.problems import Problem
@@ -325,10 +324,10 @@ class Requests:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def of_deployment(deployment: ModelDeployment, gateway: Gateway) -> Requests:
-    """Return the requests of a deployment's own route through a cluster's gateway."""
+def of_deployment(deployment: ModelDeployment) -> Requests:
+    """Return the requests of a deployment's own route."""
     form = deployment.spec.route
-    return _requests(form, names.deployment_path(deployment.metadata.key), _paths(deployment), gateway)
+    return _requests(form, names.deployment_path(deployment.metadata.key), _paths(deployment))
 
 
 def of_service(documents: Documents, route: ServiceRoute) -> Requests:
@@ -336,18 +335,14 @@ def of_service(documents: Documents, route: ServiceRoute) -> Requests:
     form = documents.services[route.service].spec.route
     behind = (documents.deployments[backend.deployment] for backend in route.backends)
     theirs = (path for deployment in behind for path in _paths(deployment))
-    gateway = documents.clusters[route.cluster].spec.serving.gateway
-    return _requests(form, names.service_path(route.service), tuple(sorted(set(theirs))), gateway)
+    return _requests(form, names.service_path(route.service), tuple(sorted(set(theirs))))
 
 
-def _requests(form: RouteForm, prefix: str, theirs: tuple[str, ...], gateway: Gateway) -> Requests:
-    headers = sorted(form.headers.items())
-    if form.model and gateway.model_header:
-        headers.append((gateway.model_header, form.model))
+def _requests(form: RouteForm, prefix: str, theirs: tuple[str, ...]) -> Requests:
     cut = "" if form.path else prefix.rstrip("/")
     # Deployments may have `/` where they cut nothing off; behind a prefix it would be an empty rest.
     paths = form.paths or tuple(path for path in theirs if form.path or path != "/")
-    return Requests(cut, paths or ("/v1",), form.hostnames, tuple(headers))
+    return Requests(cut, paths or ("/v1",), form.hostnames, tuple(sorted(form.headers.items())))
 
 
 def _paths(deployment: ModelDeployment) -> tuple[str, ...]:
@@ -358,7 +353,6 @@ def _paths(deployment: ModelDeployment) -> tuple[str, ...]:
 class _Taker:
     kind: str
     key: str
-    form: RouteForm
     requests: Requests
 
     def __str__(self) -> str:
@@ -368,40 +362,22 @@ class _Taker:
 def path_problems(
     documents: Documents, endpoints: Iterable[Endpoint], services: Iterable[ServiceRoute]
 ) -> Iterator[Problem]:
-    """Yield errors: routes by model where a gateway cannot read it, too many paths, and equal requests."""
+    """Yield errors: too many paths, and requests that two routes of a cluster take."""
     takers: dict[str, list[_Taker]] = {}
     for endpoint in endpoints:
         deployment = documents.deployments[endpoint.deployment]
         if deployment.spec.route.enabled:
-            requests = of_deployment(deployment, documents.clusters[endpoint.cluster].spec.serving.gateway)
-            taker = _Taker("ModelDeployment", endpoint.deployment, deployment.spec.route, requests)
+            taker = _Taker("ModelDeployment", endpoint.deployment, of_deployment(deployment))
             takers.setdefault(endpoint.cluster, []).append(taker)
     for route in services:
-        form = documents.services[route.service].spec.route
-        taker = _Taker("ModelService", route.service, form, of_service(documents, route))
+        taker = _Taker("ModelService", route.service, of_service(documents, route))
         takers.setdefault(route.cluster, []).append(taker)
     told: set[tuple[str, str, str]] = set()
     for cluster, there in sorted(takers.items()):
-        reads = documents.clusters[cluster].spec.serving.gateway.model_header
         for taker in there:
-            if taker.form.model and not reads:
-                yield _unread(documents, taker, cluster)
             if len(taker.requests.paths) > PATH_LIMIT:
                 yield _too_many_paths(taker, cluster)
         yield from _clashes(documents, there, cluster, told)
-
-
-def _unread(documents: Documents, taker: _Taker, cluster: str) -> Problem:
-    where = documents.where("InferenceCluster", cluster, "spec.serving.gateway")
-    return Problem(
-        f"{taker} is reached by the model {taker.form.model} that requests name, and the gateway of cluster "
-        f"{cluster}{f' ({where})' if where else ''} has no modelHeader, so nothing there reads it",
-        "Write the header that the gateway's payload processor sets as serving.gateway.modelHeader, or use "
-        "headers or hostnames",
-        "spec.route.model",
-        kind=taker.kind,
-        key=taker.key,
-    )
 
 
 def _too_many_paths(taker: _Taker, cluster: str) -> Problem:

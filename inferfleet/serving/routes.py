@@ -33,7 +33,7 @@ def deployment_route(
 ) -> dict[str, Any]:
     """Return the route of a deployment, to its pods of a revision."""
     key = deployment.metadata.key
-    requests = of_deployment(deployment, gateway)
+    requests = of_deployment(deployment)
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": KIND,

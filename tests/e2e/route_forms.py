@@ -7,14 +7,13 @@ from asking import ask, status_of, url
 from project import Project
 
 ONE = "ml/deployments/one"
-# Reached under the engine's own paths: by host name, by header as OtterScale does, and by model.
+# Reached under the engine's own paths: by host name, and by header as OtterScale does.
 AT_THE_ROOT = {
     "hosted": ({"hostnames": ["root.example.com"]}, {"Host": "root.example.com"}),
     "headed": (
         {"paths": ["/"], "headers": {"OtterScale-Model-Name": "headed"}},
         {"OtterScale-Model-Name": "headed"},
     ),
-    "called": ({"model": "called"}, {"X-Gateway-Model-Name": "called"}),
 }
 
 
@@ -34,7 +33,7 @@ def test_a_route_at_the_root_answers_under_the_engine_s_own_paths(
 
 @pytest.mark.parametrize(
     ("name", "path", "status"),
-    [("hosted", "/health", 404), ("headed", "/health", 200), ("called", "/health", 404)],
+    [("hosted", "/health", 404), ("headed", "/health", 200)],
 )
 def test_other_paths_of_an_engine_are_reached_where_its_route_lists_them(
     answering: Project, name: str, path: str, status: int

@@ -49,7 +49,6 @@ GATEWAY = {
     "provider": "istio",
     "port": 8080,
     "serviceType": "LoadBalancer",
-    "modelHeader": "X-Gateway-Model-Name",
 }
 MISSING = "the service's route names a pool that is not there"
 LEADS = "HTTPRoute ml/one leads to InferencePool ml/one, which does not serve:"
@@ -237,7 +236,6 @@ def test_routes_go_to_a_gateway_of_others_and_back(answering: Project, tmp_path:
     answering.kubectl("east", "apply", "-f", str(manifest))
     try:
         theirs = {"ref": {"name": "theirs", "namespace": "shared"}, "provider": "istio"}
-        theirs["modelHeader"] = GATEWAY["modelHeader"]
         answering.write("clusters", _east(theirs))
         until(
             "it has an address", lambda: _items(answering, "gateways", "shared")[0]["status"].get("addresses")

@@ -1,4 +1,4 @@
-"""Which requests routes take, and what is said where two take the same or a gateway cannot tell."""
+"""Which requests routes take, and what is said where two take the same."""
 
 from typing import Any
 
@@ -6,15 +6,11 @@ import pytest
 from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import Gateway, InferenceCluster
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.fleet import plan
 from inferfleet.fleet.traffic import Requests, of_deployment, of_service
 
-ANY = Gateway(class_name="any")
-READS = Gateway(class_name="any", model_header="X-Gateway-Model-Name")
 EAST = cluster("east", {"l4": ("l4", 9)})
-A_MODEL = {"path": "/", "model": "chat"}
 
 
 def _routed(name: str, route: dict[str, Any], *selects: str) -> ModelService:
@@ -22,13 +18,6 @@ def _routed(name: str, route: dict[str, Any], *selects: str) -> ModelService:
     return ModelService.model_validate(
         {"metadata": {"name": name, "namespace": "ml"}, "spec": {"endpoints": entries, "route": route}}
     )
-
-
-def _reads(header: str) -> InferenceCluster:
-    serving = EAST.spec.serving
-    gateway = serving.gateway.model_copy(update={"model_header": header})
-    serving = serving.model_copy(update={"gateway": gateway})
-    return EAST.model_copy(update={"spec": EAST.spec.model_copy(update={"serving": serving})})
 
 
 @pytest.mark.parametrize(
@@ -44,13 +33,12 @@ def _reads(header: str) -> InferenceCluster:
             {"path": "/", "paths": ["/"], "hostnames": ["a.b"], "headers": {"X-B": "2", "X-A": "1"}},
             Requests("", ("/",), ("a.b",), (("X-A", "1"), ("X-B", "2"))),
         ),
-        ("vLLM", A_MODEL, Requests("", ("/v1",), (), (("X-Gateway-Model-Name", "chat"),))),
     ],
 )
 def test_a_deployment_takes_the_paths_of_its_engine(
     engine: str, route: dict[str, Any], requests: Requests
 ) -> None:
-    assert of_deployment(deployment("a", 1, engine={"type": engine}, route=route), READS) == requests
+    assert of_deployment(deployment("a", 1, engine={"type": engine}, route=route)) == requests
 
 
 @pytest.mark.parametrize(
@@ -105,20 +93,6 @@ def test_two_that_take_the_same_requests_are_both_named() -> None:
 def test_another_host_header_or_path_is_no_conflict(other: dict[str, Any]) -> None:
     first = deployment("a", 1, route={"path": "/", "hostnames": ["a.example.com"]})
     assert _said(fleet(EAST, first, _routed("chat", other, "a"))) == []
-
-
-def test_a_route_by_model_needs_a_gateway_that_reads_it() -> None:
-    documents = (deployment("a", 1, route={"enabled": False}), _routed("chat", A_MODEL, "a"))
-    assert _said(fleet(_reads("X-Gateway-Model-Name"), *documents)) == []
-    assert _said(fleet(EAST, *documents)) == [
-        (
-            "ModelService",
-            "ml/chat",
-            "spec.route.model",
-            "service ml/chat is reached by the model chat that requests name, and the gateway of cluster "
-            "east has no modelHeader, so nothing there reads it",
-        )
-    ]
 
 
 def test_a_service_of_many_engines_has_too_many_paths() -> None:

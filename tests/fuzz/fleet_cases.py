@@ -195,7 +195,7 @@ FIELDS: tuple[Callable[[Raw, Random], None], ...] = (
     ),
     _set("poolSelector", None, None, {"matchLabels": {"disk": "fast"}}),
     _set("tolerations", None, [{"key": "k", "operator": "Exists"}], [{"key": "k", "effect": "NoSchedule"}]),
-    _set("accelerator", *["Required"] * 4, "None"),
+    _set("accelerator", *[None] * 4, "None"),
     _set("unplaced", None, "Warn", "Refuse"),
     _set(
         "prefer",

@@ -84,7 +84,7 @@ class Rules:
         spec = self.deployments[deployment]["spec"]
         workers = self._of_role(deployment, role)["workers"]
         tensor, pipeline, data, local = _topology(workers)
-        node_gpus, wants_gpus = self.gpus(pool), spec.get("accelerator", "Required") == "Required"
+        node_gpus, wants_gpus = self.gpus(pool), "accelerator" not in spec
         if (
             wants_gpus
             and tensor > node_gpus > 0
@@ -114,7 +114,7 @@ class Rules:
         """Return why new replicas must not have a role on a pool, "" where they may."""
         spec, raw = self.deployments[deployment]["spec"], self.pools[pool]
         part = self._of_role(deployment, role)
-        node, wants_gpus = self.node(pool), spec.get("accelerator", "Required") == "Required"
+        node, wants_gpus = self.node(pool), "accelerator" not in spec
         if bool(node.gpus) != wants_gpus:
             return "one of pool and deployment has accelerators"
         selector = part.get("nodeSelector") or spec.get("nodeSelector")

@@ -40,15 +40,3 @@ def test_a_route_at_the_root_rewrites_nothing(deployment: Make) -> None:
             "timeouts": {"request": "3600s"},
         }
     ]
-
-
-def test_a_route_by_model_matches_the_header_in_which_the_gateway_writes_it(deployment: Make) -> None:
-    reads = Gateway(class_name="any", model_header="X-Gateway-Model-Name")
-    document = deployment(route={"path": "/", "model": "qwen"})
-    spec = deployment_route(deployment=document, gateway=reads, profile=GIE, stack="prod")["spec"]
-    assert spec["rules"][0]["matches"] == [
-        {
-            "path": {"type": "PathPrefix", "value": "/v1"},
-            "headers": [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "qwen"}],
-        }
-    ]

@@ -1,7 +1,7 @@
 """InferenceCluster: a cluster, its pools of nodes, and how it serves."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -24,11 +24,11 @@ from inferfleet.documents.kinds.base import (
     seconds,
 )
 from inferfleet.documents.kinds.gke import PROJECT, ZONE, Gke, IpRange, UpgradeSettings, zone_mistakes
-from inferfleet.documents.kinds.model_service import HeaderName
 from inferfleet.documents.kinds.scheduler import Scheduler, of_cluster
 from inferfleet.documents.pods.template import POOL_LABEL
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.wording import named
 from inferfleet.tables.engines import EngineType
 from inferfleet.tables.pickers import DEFAULT
 
@@ -207,10 +207,6 @@ class Gateway(StrictModel):
     """
     ref: GatewayRef | None = None
     """A Gateway that exists. Either this or `className` is required."""
-    model_header: HeaderName | None = None
-    """Header in which a payload processor of the Gateway writes the model of each request, such as
-    `X-Gateway-Model-Name`. Default: there is none, and routes by `model` are refused.
-    """
     service_type: Literal["ClusterIP", "LoadBalancer"] = "ClusterIP"
     """Type of the Service of a Gateway that inferfleet creates with provider `istio` or `envoy`; refused with
     others. `ClusterIP` is reached from inside of the cluster alone, `LoadBalancer` gets an address outside,
@@ -381,6 +377,14 @@ class NetworkPolicy(StrictModel):
 INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 
 
+def _provided(stack: Any) -> Any:
+    if stack != "Provided":
+        words = "for each component" if isinstance(stack, dict) else named(stack)
+        what = f"{{field}} {words} is not offered: inferfleet installs nothing that serves models"
+        raise mistaken(what, "Write Provided, or remove the line, and install what is needed beforehand")
+    return stack
+
+
 class Serving(StrictModel):
     """How a cluster serves models. What is left out comes from the profile."""
 
@@ -394,9 +398,10 @@ class Serving(StrictModel):
     """The Gateway through which models are reached. Required on existing clusters; default on GKE: an
     internal one of class `gke-l7-rilb`.
     """
-    crds: Literal["Preinstalled"] = "Preinstalled"
-    """How the CRDs of Gateway API and InferencePool get onto the cluster. `Preinstalled`, the only value:
-    they are on an existing cluster already, and GKE installs them on a new one (InferencePool from version
+    stack: Annotated[Literal["Provided"], BeforeValidator(_provided)] = "Provided"
+    """Who installs what serving needs on the cluster: the CRDs of Gateway API and InferencePool, the
+    controller of its gateway, and those of other kinds that deployments make. `Provided`, the only value:
+    they are there already, and GKE brings its own to a new cluster (InferencePool from version
     1.34.0-gke.1626000 on).
     """
     images: Images = Images()

@@ -27,7 +27,7 @@ from inferfleet.documents.kinds.workers import NodeSelector, ResourceRequirement
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, Steps, mistaken
 from inferfleet.documents.quantity import parse_quantity
-from inferfleet.documents.wording import shown
+from inferfleet.documents.wording import named, shown
 from inferfleet.tables.engines import Connector, EngineType
 
 # Where replicas should be: how they spread, and which clusters and pools come first.
@@ -366,8 +366,19 @@ class ModelSource(StrictModel):
     """Token for repositories that ask for one; pods get it as `HF_TOKEN`. Default: none."""
 
 
+# Where models cannot come from.
+_NOT_OFFERED = ("cache", "artifact")
+
+
 def _source(model: Any) -> Any:
-    return {"repository": model} if isinstance(model, str) else model
+    if isinstance(model, str):
+        return {"repository": model}
+    fields = [field for field in _NOT_OFFERED if field in model] if isinstance(model, dict) else []
+    if fields:
+        what = "{field} is not offered: a model is one of the Hugging Face Hub, or a folder in the container"
+        step = "Write repository: NAME; the plugin model-cache mounts folders"
+        raise Mistaken(*(Mistake(what, step, (field,)) for field in fields))
+    return model
 
 
 ModelOf = Annotated[ModelSource, BeforeValidator(_source), OrText()]
@@ -512,6 +523,17 @@ def _filled_in(prefill: Any) -> Any:
     return prefill
 
 
+def _none_or_absent(accelerator: Any) -> Any:
+    if accelerator is None:
+        what = "{field} is there and says nothing"
+    elif accelerator != "None":
+        what = f"{{field}} {named(accelerator)} is not offered"
+    else:
+        return accelerator
+    step = "Remove the line: pods ask for the GPUs of their topology. Without GPUs write None"
+    raise mistaken(what, step)
+
+
 class ModelDeploymentSpec(StrictModel):
     """What to run, how many times, and on which hardware."""
 
@@ -550,9 +572,9 @@ class ModelDeploymentSpec(StrictModel):
     """How many of the replicas run on pools of model `OnDemand` or `Reservation`, at least. Default: 0."""
     node_selector: NodeSelector | None = None
     """Condition on the devices of a pool's class. Default: any class with enough GPUs, cores and memory."""
-    accelerator: Literal["Required", "None"] = "Required"
-    """`Required`: pods ask for the GPUs of their topology. `None`: they ask for none, whatever the topology
-    says, and run on pools whose class has no accelerator, and nowhere else.
+    accelerator: Annotated[Literal["None"] | None, BeforeValidator(_none_or_absent)] = None
+    """`None`: pods ask for no accelerators, whatever the topology says, and run on pools whose class has
+    none, and nowhere else. Default: pods ask for the GPUs of their topology.
     """
     tolerations: tuple[Toleration, ...] = ()
     """Taints of whole clusters (`spec.taints` of an InferenceCluster) that the deployment accepts; taints of

@@ -12,7 +12,7 @@ from inferfleet.documents.kinds.base import (
     NamespacedMetadata,
     StrictModel,
 )
-from inferfleet.documents.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.problems import Mistake, Mistaken
 from inferfleet.documents.wording import shown
 
 Hostname = Annotated[str, HOSTNAME]
@@ -24,18 +24,10 @@ PATH_LIMIT = 16
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 
 
-def _header_name(name: str) -> str:
-    if not _HEADER.fullmatch(name):
-        raise mistaken(f"{shown(name)!r} is not a header name", "Write it like x-model")
-    return name
-
-
-HeaderName = Annotated[str, AfterValidator(_header_name)]
-
-
 def _http(headers: dict[str, str]) -> dict[str, str]:
-    """Headers as an HTTPRoute can match them: "
-    "https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
+    """Check headers as an HTTPRoute can match them:
+    https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch.
+    """
     mistakes = []
     seen: set[str] = set()
     for name, value in headers.items():
@@ -87,10 +79,6 @@ class RouteForm(StrictModel):
     """Host names the route answers to. Default: all that the gateway serves."""
     headers: Annotated[dict[str, str], AfterValidator(_http)] = {}
     """HTTP headers and the exact values a request must have for this route. Default: none."""
-    model: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
-    """The `model` that a request must name, read by the gateway from the cluster's
-    `serving.gateway.modelHeader`. Default: any.
-    """
 
     @model_validator(mode="after")
     def _something_remains(self) -> "RouteForm":

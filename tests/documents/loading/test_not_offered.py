@@ -1,0 +1,51 @@
+"""What documents may say one day: each is refused by its name, with its line."""
+
+import pytest
+from fleet_text import BASE, Mistake
+
+from inferfleet.documents import Where
+
+_STACK = "Write Provided, or remove the line, and install what is needed beforehand"
+_INSTALLS = "is not offered: inferfleet installs nothing that serves models"
+_GPUS = "Remove the line: pods ask for the GPUs of their topology. Without GPUs write None"
+_HUB = "is not offered: a model is one of the Hugging Face Hub, or a folder in the container"
+_FOLDERS = "Write repository: NAME; the plugin model-cache mounts folders"
+_ENGINE, _GATEWAY = "  engine: {type: vLLM}", "  serving: {gateway: {className: istio}}"
+
+# What is written in place of what; then line, path, what, next step of the one problem that makes.
+CASES = {
+    "managed stack": (
+        _GATEWAY, "  serving: {gateway: {className: istio}, stack: Managed}",
+        15, "spec.serving.stack", f"stack 'Managed' {_INSTALLS}", _STACK,
+    ),
+    "stack by component": (
+        _GATEWAY, "  serving: {gateway: {className: istio}, stack: {istio: Managed}}",
+        15, "spec.serving.stack", f"stack for each component {_INSTALLS}", _STACK,
+    ),
+    "vendor": (
+        _ENGINE, "  accelerator: AMD",
+        22, "spec.accelerator", "accelerator 'AMD' is not offered", _GPUS,
+    ),
+    "accelerator required": (
+        _ENGINE, "  accelerator: Required",
+        22, "spec.accelerator", "accelerator 'Required' is not offered", _GPUS,
+    ),
+    "accelerator without a value": (
+        _ENGINE, "  accelerator:",
+        22, "spec.accelerator", "accelerator is there and says nothing", _GPUS,
+    ),
+    "cache": (
+        _ENGINE, "  engine: {model: {cache: qwen}}",
+        22, "spec.engine.model.cache", f"cache {_HUB}", _FOLDERS,
+    ),
+    "artifact": (
+        _ENGINE, "  engine: {model: {artifact: qwen}}",
+        22, "spec.engine.model.artifact", f"artifact {_HUB}", _FOLDERS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_not_offered_is_refused_by_its_name(mistake: Mistake, case: str) -> None:
+    old, new, line, *told = CASES[case]
+    assert mistake(BASE, old, new) == (Where("a.yaml", line), *told)
