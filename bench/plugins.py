@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.desired.chains import chains
-from inferfleet.desired.pods import pods
+from inferfleet.desired.pods import chains, spot_pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.kinds.inference_class import InferenceClass
@@ -145,7 +144,7 @@ def _templates(documents: Documents, plugins: tuple[Plugin, ...]) -> list[Any]:
         for key in documents.deployments
         for cluster in documents.clusters
     ]
-    made = [pods(documents, spot, bound, None) for spot in spots]
+    made = [spot_pods(documents, spot, bound, None) for spot in spots]
     if wrong := [problem.what for _, _, link_problems in made for problem in link_problems]:
         raise SystemExit(f"{len(wrong)} problems of plugins: {wrong[0]}")
     return [role.outcome.template for roles, _, _ in made for role in roles]

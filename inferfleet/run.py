@@ -15,8 +15,8 @@ from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.clusters.preflight.quotas import capacity_warnings
 from inferfleet.desired import desired
-from inferfleet.desired.awaiting import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.gate import announcements, queues, refusals
+from inferfleet.desired.transition import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.values import Desired
 from inferfleet.documents import InvalidDocuments, Problem
 from inferfleet.documents.loading.files import write_text

@@ -7,7 +7,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.pod.hardware import Hardware
-from inferfleet.serving.pod.stand import Stand
+from inferfleet.serving.pod.template import PlacedPod
 
 SPOT = Spot("ml/qwen", "east", (("decode", "h100"), ("prefill", "h200")), "3fa01c")
 ONE = {"tensor": 2}
@@ -47,12 +47,12 @@ def stand(
     profile: str = "gie-1.5",
     fabric: Any = "None",
     **serving: Any,
-) -> Stand:
+) -> PlacedPod:
     """Pods of a role on nodes with as many GPUs as a pod has; `serving` is the cluster's."""
     topology = (document.spec.prefill or document.spec).workers.topology if role == "prefill" else None
     topology = topology or document.spec.workers.topology
     gpus = topology.gpus_per_pod
-    return Stand(
+    return PlacedPod(
         document,
         SPOT,
         role,

@@ -7,11 +7,9 @@ from itertools import chain
 from typing import TypeVar
 
 from inferfleet.cloud.provider import Clouds, decide, pod_problems
-from inferfleet.desired.chains import Chains, chains
-from inferfleet.desired.checks import doubles, engine_problems, picker_problems, scheduler_problems
+from inferfleet.desired.anti_affinity import anti_affinity_problems
 from inferfleet.desired.clusters import Site, connection
-from inferfleet.desired.demands.dependent import dependent
-from inferfleet.desired.demands.worked import Worked, unplaced_link_problems, worked_out
+from inferfleet.desired.demands import EditedDemands, edited_demands, unlike_demands, unplaced_link_problems
 from inferfleet.desired.endpoints import (
     ModelEndpoint,
     endpoint_picker,
@@ -20,13 +18,18 @@ from inferfleet.desired.endpoints import (
     routes_follow,
     what_serves,
 )
-from inferfleet.desired.kept_apart import kept_apart
-from inferfleet.desired.pod_security import risk_problems
-from inferfleet.desired.pods import Pods, by_role, pods
+from inferfleet.desired.pods import Chains, Pods, by_role, chains, spot_pods
 from inferfleet.desired.pools import declared_pools
+from inferfleet.desired.problems import (
+    doubles,
+    engine_problems,
+    picker_problems,
+    risk_problems,
+    scheduler_problems,
+)
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
-from inferfleet.desired.serving import ServingStack, serving_stack
+from inferfleet.desired.serving_stack import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import InvalidDocuments, Problem, in_reading_order, of_severity
@@ -51,16 +54,16 @@ _Thing = TypeVar("_Thing")
 def desired(documents: Documents, lock: Lock, *, registry: Registry | None = None) -> Desired:
     """Return everything that should exist. Pure: equal values give equal results.
 
-    What still runs and is no longer desired becomes known later: `awaiting.with_leaving` applies it.
+    What still runs and is no longer desired becomes known later: `transition.with_leaving` applies it.
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     take(_DECIDED * (1 + len(documents.deployments)), f"planning stack {documents.settings.stack}")
     registry = registry or builtin()
     all_chains = chains(documents, registry)
-    worked = worked_out(documents, lock, all_chains)
+    worked = edited_demands(documents, lock, all_chains)
     planned = plan(documents, lock, worked.demands)
     clouds = decide(documents, lock, planned)
-    templates, wrong_pods = _templates(documents, planned, lock, clouds, all_chains, worked)
+    templates, problems_of_pods = _templates(documents, planned, lock, clouds, all_chains, worked)
     pickers = _pickers(documents, planned, templates)
     problems = [
         *in_reading_order(documents.located(planned.problems)),
@@ -69,7 +72,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *all_chains.problems,
         *engine_problems(documents, planned),
         *picker_problems(documents, pickers),
-        *wrong_pods,
+        *problems_of_pods,
     ]
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, templates, pickers=pickers, lock=lock, clouds=clouds)
@@ -97,11 +100,11 @@ def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
 
 
 def _follower_steps(of: tuple[Pods, ...]) -> dict[str, tuple[Step, ...]]:
-    return {pods.role: pods.outcome.steps for pods in of if pods.request.position == "Worker"}
+    return {pods.role: pods.outcome.steps for pods in of if pods.placed.position == "Follower"}
 
 
 def _templates(
-    documents: Documents, planned: Plan, lock: Lock, clouds: Clouds, chains: Chains, worked: Worked
+    documents: Documents, planned: Plan, lock: Lock, clouds: Clouds, chains: Chains, worked: EditedDemands
 ) -> tuple[dict[Spot, tuple[Pods, ...]], list[Problem]]:
     """Return the pods of every placement, and their problems; those of plugins also without a place."""
     templates: dict[Spot, tuple[Pods, ...]] = {}
@@ -111,15 +114,15 @@ def _templates(
         spot = placement.spot
         take(_MADE, f"making pods of {spot.deployment}")
         created = clouds.clusters.get(spot.cluster)
-        made, wrong, more = worked.made.get(spot) or pods(
+        made, wrong, more = worked.pods.get(spot) or spot_pods(
             documents, spot, chains, created.pools if created else None
         )
         templates[spot] = made
         problems += wrong
-        problems += dependent(worked, made)
+        problems += unlike_demands(worked, made)
         link_problems += more
         link_problems += [warning for of_position in made for warning in of_position.outcome.output]
-    excluded, by_plugins = kept_apart(documents, planned, templates)
+    excluded, by_plugins = anti_affinity_problems(documents, planned, templates)
     problems += excluded
     link_problems += by_plugins
     link_problems += unplaced_link_problems(worked, {spot.deployment for spot in templates})

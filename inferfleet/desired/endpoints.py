@@ -15,7 +15,7 @@ from typing import Any
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.replicas import Replicas
-from inferfleet.desired.serving import ServingStack, route_seconds
+from inferfleet.desired.serving_stack import ServingStack, route_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
@@ -78,7 +78,7 @@ def model_endpoint(
         picker,
         proxies=site.cloud.proxies if site.cloud else None,
         # Where pods of one engine talk to each other.
-        joined=any(of_position.shape.pods > 1 for of_position in pods),
+        joined=any(of_position.placed.shape.pods > 1 for of_position in pods),
     )
     leads = [made.service, *provider_objects(picker)]
     first = [*placed(made.rights), pool, *placed(policies), *placed(leads)]

@@ -1,12 +1,13 @@
 """The replicas of one placement: a workload per role, and the companions its plugins asked for."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.cloud.provider import provider_of
 from inferfleet.cloud.values import NodeRequest
-from inferfleet.desired.chains import ready_hooks
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, Role, by_role
 from inferfleet.desired.values import Component, KubeObject, ReadyHook
@@ -16,6 +17,9 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import Scheduling, scheduling_of
 from inferfleet.fleet.spot import Spot
+from inferfleet.plugins.chain import in_order
+from inferfleet.plugins.contract import Request
+from inferfleet.plugins.link import BoundLink
 from inferfleet.serving.scaler import OWNED, scaler
 from inferfleet.serving.schedulers import pod_groups, scheduled
 from inferfleet.serving.workload import (
@@ -24,6 +28,7 @@ from inferfleet.serving.workload import (
     awaited,
     bounded,
     progress_deadline,
+    templates_of,
     unawaited,
     worker_set,
     workload,
@@ -137,7 +142,7 @@ def replicas(
         last = (manifest for when, manifest in ours if when == "after")
         held = unwaited or documents.clusters[spot.cluster].spec.state == "lost"
         requests = tuple(of_position.request for of_position in role.positions)
-        hooks = tuple(ready_hooks(deployed, pods.links, requests, held=held))
+        hooks = tuple(_ready_hooks(deployed, pods.links, requests, held=held))
         scales = _scaler(documents, placement, manifest, edition, site)
         rest = _in_order((*scales, *last), site, (*needs, deployed.key), pools)
         workloads.append(Workload(first, deployed, rest, hooks))
@@ -164,7 +169,7 @@ def _workload(documents: Documents, placement: Placement, role: Role) -> dict[st
         spot=placement.spot,
         role=pods.role,
         replicas=placement.replicas,
-        size=pods.shape.pods,
+        size=pods.placed.shape.pods,
         entry=pods.outcome.template,
         follower=role.followers.outcome.template,
         stack=documents.settings.stack,
@@ -250,3 +255,36 @@ def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[s
     ours = {**companion, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
     group = companion["apiVersion"].rpartition("/")[0]
     return unawaited(ours) if (group, companion["kind"]) in _READY_WITH_PODS else ours
+
+
+def _ready_hooks(
+    workload: KubeObject, links: Iterable[BoundLink], requests: tuple[Request, ...], *, held: bool
+) -> Iterator[ReadyHook]:
+    """Yield a hook for each plugin that has one and in whose scope pods of the workload are.
+
+    An update calls a ready hook where the state does not say yet that it was called for the pod template of
+    the workload. So it runs when the workload is created and when its template changes, not when it is merely
+    scaled; and again, if it failed or the update was interrupted.
+
+    `requests` are of its entries, and of its followers if there are any: a plugin is told once, of the first
+    that are in its scope.
+    `held` hooks are not called, because the update does not wait for the pods.
+    """
+    by_plugin: dict[str, list[tuple[BoundLink, Request]]] = {}
+    for bound in in_order(links):
+        in_scope = next((request for request in requests if bound.link.acts_on(request)), None)
+        if bound.plugin.ready is not None and in_scope is not None:
+            by_plugin.setdefault(bound.plugin.name, []).append((bound, in_scope))
+    for plugin, calls in by_plugin.items():
+        name = names.ready_hook(workload.name, plugin)
+        plugin_links = tuple(bound for bound, _ in calls)
+        yield ReadyHook(name, workload, plugin_links, calls[0][1], _template_digest(workload), held=held)
+
+
+def _template_digest(workload: KubeObject) -> str:
+    """Return text that is another one for another pod template, and the same for other replicas."""
+    texts = (
+        json.dumps(template, sort_keys=True, separators=(",", ":"))
+        for template in templates_of(workload.manifest)
+    )
+    return f"template {hashlib.sha256(','.join(texts).encode()).hexdigest()[:12]}"

@@ -4,8 +4,8 @@ import pytest
 from small_stack import NOTHING, cluster, deployment, find, lock, spot, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements
+from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem

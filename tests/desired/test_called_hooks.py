@@ -8,7 +8,7 @@ from small_stack import NOTHING, Document, cluster, deployment, lock, stack
 from inferfleet.cli.show.explanation import explanation
 from inferfleet.cli.show.explanation_values import as_values
 from inferfleet.desired import desired
-from inferfleet.desired.awaiting import with_leaving
+from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired, ReadyHook
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Leaving

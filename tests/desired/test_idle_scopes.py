@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from small_stack import Document, cluster, deployment, stack
 
-from inferfleet.desired.chains import chains
+from inferfleet.desired.pods import chains
 from inferfleet.documents.kinds.base import PluginScope
 from inferfleet.documents.loading.validation import validated
 from inferfleet.documents.problems import Problem

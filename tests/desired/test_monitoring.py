@@ -4,7 +4,7 @@ from typing import Any
 
 from small_stack import Document, cluster, deployment, made, service
 
-from inferfleet.desired.awaiting import without_kinds
+from inferfleet.desired.transition import without_kinds
 from inferfleet.desired.values import Desired, KubeObject
 
 POD_MONITOR = ("monitoring.coreos.com/v1", "PodMonitor")

@@ -6,8 +6,8 @@ import pytest
 from small_stack import L4, NOTHING, Document, cluster, deployment, lock, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.chains import chains
-from inferfleet.desired.demands.worked import worked_out
+from inferfleet.desired.demands import edited_demands
+from inferfleet.desired.pods import chains
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import InvalidDocuments
@@ -176,8 +176,8 @@ def test_pods_that_the_lock_has_are_those_that_are_worked_out() -> None:
 def test_no_chain_runs_where_no_link_acts_on_the_pods() -> None:
     out_of_scope = _link("tokenizer") | {"scope": {"target": "Worker"}}
     documents = stack(cluster("east"), deployment("a", plugins=[out_of_scope]), deployment("b"))
-    worked = worked_out(documents, NOTHING, chains(documents, REGISTRY))
-    assert (worked.made, worked.alike, worked.demands.edited) == ({}, {}, {})
+    worked = edited_demands(documents, NOTHING, chains(documents, REGISTRY))
+    assert (worked.pods, worked.example, worked.demands.edited) == ({}, {}, {})
 
 
 def test_no_chain_runs_for_hardware_that_the_deployment_does_not_select() -> None:
@@ -190,7 +190,7 @@ def test_no_chain_runs_for_hardware_that_the_deployment_does_not_select() -> Non
             for name, spec in (("a", selector), ("b", labelled))
         ),
     )
-    assert worked_out(documents, NOTHING, chains(documents, REGISTRY)).made == {}
+    assert edited_demands(documents, NOTHING, chains(documents, REGISTRY)).pods == {}
 
 
 def test_huge_pages_are_a_resource_of_nodes_that_a_class_has_or_has_not() -> None:

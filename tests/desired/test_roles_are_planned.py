@@ -7,10 +7,8 @@ import pytest
 from small_stack import NOTHING, cluster, deployment, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.chains import chains
-from inferfleet.desired.demands.shares import edited
-from inferfleet.desired.demands.worked import worked_out
-from inferfleet.desired.pods import pods
+from inferfleet.desired.demands import edited, edited_demands
+from inferfleet.desired.pods import chains, spot_pods
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.demands import Demand
 from inferfleet.fleet.shapes import Pod
@@ -44,7 +42,7 @@ def _model(**spec: Any) -> Any:
 
 def test_each_role_has_a_demand_of_its_own() -> None:
     documents = stack(cluster("east"), _model())
-    demands = worked_out(documents, NOTHING, chains(documents, REGISTRY)).demands
+    demands = edited_demands(documents, NOTHING, chains(documents, REGISTRY)).demands
     assert {role: by_pool["east", "l4"].pod for (_, role), by_pool in demands.edited.items()} == {
         "decode": Pod(1, 0, 8 * GIB),
         "encode": Pod(1, 0, 8 * GIB),
@@ -65,8 +63,8 @@ def test_a_role_that_asks_for_more_where_it_is_placed_is_an_error() -> None:
 def test_followers_count_with_what_plugins_make_of_them() -> None:
     documents = stack(cluster("east"), deployment("a", plugins=LINK))
     spot = Spot("ml/a", "east", (("decode", "l4"),))
-    (entry,), _, _ = pods(documents, spot, chains(documents, REGISTRY), None)
-    follower = replace(entry, request=replace(entry.request, position="Worker"))
+    (entry,), _, _ = spot_pods(documents, spot, chains(documents, REGISTRY), None)
+    follower = replace(entry, placed=replace(entry.placed, position="Follower"))
     alike = Demand(Pod(1, 0, 0), 4, 0, gang=2)
     eight = Pod(1, 0, 8 * GIB)
     with_entry, with_follower = edited(alike, entry), edited(alike, follower)

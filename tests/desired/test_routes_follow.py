@@ -6,8 +6,8 @@ import pytest
 from small_stack import NOTHING, after, cluster, deployment, find, made, service, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements
+from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Leaving
 

@@ -8,7 +8,7 @@ from small_stack import NOTHING, Document, cluster, deployment, made
 from test_on_cloud import on_gke
 
 from inferfleet.desired import desired
-from inferfleet.desired.awaiting import with_numbers, without_kinds
+from inferfleet.desired.transition import with_numbers, without_kinds
 from inferfleet.desired.values import Desired, KubeObject
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.decisions import Placement

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from small_fleet import cluster, fleet, spot
 
-from inferfleet.desired.checks import worker_shapes
+from inferfleet.desired.problems import worker_shapes
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.shapes import Shape

@@ -10,10 +10,9 @@ from inferfleet.documents.loading.validation import validated
 from inferfleet.documents.pods.template import template_mistakes
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.pod.contradictions import document_contradictions, template_problems
+from inferfleet.serving.pod.check import document_problems, template_problems
 from inferfleet.serving.pod.hardware import Hardware
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 _SPOT = Spot("ml/web", "east", (("decode", "h100"),))
 _HARDWARE = Hardware("nvidia.com/gpu", 2, 8, {"inferfleet.dev/pool": "h100"})
@@ -27,8 +26,8 @@ def generated_pod(seed: int) -> dict[str, Any]:
         document, _ = validated(ModelDeployment, _document(template))
         if document is None:
             continue
-        stand = Stand(document, _SPOT, "decode", "Entry", Shape(1, 2), _HARDWARE)
-        if any(document_contradictions(stand)):
+        stand = PlacedPod(document, _SPOT, "decode", "Entry", Shape(1, 2), _HARDWARE)
+        if any(document_problems(stand)):
             continue
         generated = pod_template(stand)
         if not any(template_problems(generated, stand)):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 from running import mine, outcome_of, ran
 
-from inferfleet.desired.demands.shares import admitted
+from inferfleet.desired.demands import admitted
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.fleet.shapes import Pod, pod_of
 from inferfleet.plugins.api import Edited, PodTemplate, Request, SidecarConfig, put_container

@@ -31,8 +31,8 @@ from inferfleet.fleet.names import DEPLOYMENT, REPLICAS, ROLE, SERVICE
 from inferfleet.fleet.roles import path_of_role, template_path, workers_of
 from inferfleet.serving.comparison import differing
 from inferfleet.serving.picker import deployment_of
-from inferfleet.serving.pod.parts import containers
 from inferfleet.serving.pod.plain_secrets import in_container
+from inferfleet.serving.pod.template import containers
 from inferfleet.serving.workload import PATCH_FORCE, templates_of
 
 _NAMED = 3

@@ -45,8 +45,8 @@ from inferfleet.fleet.shapes import pod_of
 from inferfleet.serving.comparison import differing, is_applied
 from inferfleet.serving.picker import CONTAINER, deployment_of, is_secure
 from inferfleet.serving.picker import POOL as INFERENCE_POOL
-from inferfleet.serving.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
 from inferfleet.serving.pod.template import PORT_NAME
+from inferfleet.serving.pod.template import PROXY_PORT_NAME as PROXY_PORT
 from inferfleet.serving.scaler import target_of
 from inferfleet.serving.workload import PATCH_FORCE, WORKER_SET, WORKER_SET_API, bounds, pods_of, templates_of
 from inferfleet.tables.devices import RESOURCE_BY_DRIVER

@@ -20,8 +20,8 @@ from inferfleet.clusters.preflight.workloads import (
     remade,
     scaled_otherwise,
 )
-from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, of_severity

@@ -1,4 +1,4 @@
-"""Whether a variable or argument of a container looks like a secret in plain text.
+"""Secrets that pods hold in plain text: variables and arguments of containers that look like one.
 
 By the value, where its form is that of a known kind of credential, or by the name of the variable, where its
 value could be one. What is found is told without the value.
@@ -6,8 +6,14 @@ value could be one. What is found is told without the value.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from inferfleet.documents.pods.diff import place as place_of
+from inferfleet.documents.problems import Steps
+from inferfleet.documents.wording import path_of, shown
+from inferfleet.serving.pod.template import containers
 
 # (what it is, how its text looks)
 _FORMS = (
@@ -107,3 +113,35 @@ def _form(value: str) -> str | None:
 
 def _could_be(value: str) -> bool:
     return len(value) >= _SHORTEST and not _HARMLESS.fullmatch(value) and not value.startswith("--")
+
+
+@dataclass(frozen=True)
+class Risk:
+    """One thing at `path` of a template; `place` is the same path with keys of list items, as in changes."""
+
+    path: str
+    place: str
+    what: str
+    next_step: str
+
+
+def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
+    """Yield every secret, in the order of the template's parts, without its value."""
+    for steps, container in containers(template["spec"]):
+        for within, what, next_step in _secrets_of(container):
+            place = (*steps, *within)
+            yield Risk(path_of(place), place_of(template, place), what, next_step)
+
+
+def _secrets_of(container: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
+    within = f"of container {shown(str(container.get('name')))!r}"
+    for part, i, _, why in in_container(container):
+        if part == "env":
+            steps: Steps = (part, i, "value")
+            what = f"variable {shown(str(container['env'][i].get('name')))!r} {within} {why}"
+            step = "Put it into a Secret (inferfleet:secrets), read it by valueFrom.secretKeyRef"
+        else:
+            steps = (part, i)
+            what = f"item {i} of {part} {within} {why}"
+            step = "Read it from a variable with valueFrom.secretKeyRef, as $(NAME) here"
+        yield steps, what, f"{step}, and rotate it if others can read this"

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from apart import apart, stand, workers
 
-from inferfleet.serving.pod.disaggregated.check import changing_image
-from inferfleet.serving.pod.stand import Stand
+from inferfleet.serving.pod.check import changing_image
+from inferfleet.serving.pod.template import PlacedPod
 from inferfleet.tables.images import reference_of
 
 STEP = "Write a tag with a version, or a digest"
 
 
-def _stand(image: str | None, role: str = "decode") -> Stand:
+def _stand(image: str | None, role: str = "decode") -> PlacedPod:
     made = workers(engine={"image": image})
     if image is None:
         del made["template"]["spec"]["containers"][0]["image"]

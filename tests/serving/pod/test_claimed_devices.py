@@ -9,10 +9,9 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.pods.template import template_mistakes
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.pod.contradictions import document_contradictions, template_check
+from inferfleet.serving.pod.check import document_problems, template_check
 from inferfleet.serving.pod.hardware import Hardware, PodClaim
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 Make = Callable[..., ModelDeployment]
 CLIQUE = "nvidia.com/gpu.clique"
@@ -29,8 +28,8 @@ SIDECAR = {"name": "top", "image": "x:1", "resources": {"limits": {"nvidia.com/m
 TEAMS = {"name": "fast-nic", "resourceClaimTemplateName": "nic"}
 
 
-def _stand(document: ModelDeployment, spot: Spot, needs: Hardware = DRA) -> Stand:
-    return Stand(document, spot, "decode", "Entry", Shape(2, needs.gpus), needs)
+def _stand(document: ModelDeployment, spot: Spot, needs: Hardware = DRA) -> PlacedPod:
+    return PlacedPod(document, spot, "decode", "Entry", Shape(2, needs.gpus), needs)
 
 
 def test_a_pod_has_its_claims_and_asks_for_no_extended_resource(deployment: Make, spot: Spot) -> None:
@@ -113,7 +112,7 @@ def test_what_a_team_asks_for_besides_stays(deployment: Make, spot: Spot) -> Non
 def test_a_document_asks_for_no_devices_by_itself(
     deployment: Make, spot: Spot, pod: dict[str, Any], said: str
 ) -> None:
-    assert [str(problem) for problem in document_contradictions(_stand(deployment(pod), spot))] == [said]
+    assert [str(problem) for problem in document_problems(_stand(deployment(pod), spot))] == [said]
 
 
 def test_a_plugin_may_let_a_sidecar_see_the_claimed_devices_and_adds_no_claim(

@@ -11,9 +11,9 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.pod.contradictions import document_contradictions
+from inferfleet.serving.pod.check import document_problems
 from inferfleet.serving.pod.hardware import Hardware, hardware
-from inferfleet.serving.pod.stand import Stand
+from inferfleet.serving.pod.template import PlacedPod
 
 Make = Callable[..., ModelDeployment]
 
@@ -23,9 +23,7 @@ SIDECAR = "spec.containers[1]"
 
 
 def _found(document: ModelDeployment, spot: Spot, needs: Hardware) -> tuple[Problem, ...]:
-    return tuple(
-        document_contradictions(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
-    )
+    return tuple(document_problems(PlacedPod(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs)))
 
 
 def _sidecar(**fields: Any) -> dict[str, Any]:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from apart import MODEL, apart, stand, workers
 
-from inferfleet.serving.pod.contradictions import document_contradictions, template_check
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.check import document_problems, template_check
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 
 def _labels(role: str, pool: str, **others: str) -> dict[str, str]:
@@ -118,8 +117,8 @@ def _pod(engine: dict[str, Any], pool: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def _made(where: Stand) -> dict[str, Any]:
-    assert list(document_contradictions(where)) == []
+def _made(where: PlacedPod) -> dict[str, Any]:
+    assert list(document_problems(where)) == []
     template = pod_template(where)
     assert list(template_check(where)(template)) == []
     return template

@@ -5,21 +5,20 @@ from typing import Any
 import pytest
 from apart import apart, stand, workers
 
-from inferfleet.serving.pod.contradictions import document_contradictions
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.check import document_problems
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 KEEPS = ("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "120")
 HOST, PORT = "VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_NIXL_SIDE_CHANNEL_PORT"
 
 
-def _engine(where: Stand) -> dict[str, Any]:
-    assert list(document_contradictions(where)) == []
+def _engine(where: PlacedPod) -> dict[str, Any]:
+    assert list(document_problems(where)) == []
     [engine] = pod_template(where)["spec"]["containers"]
     return dict(engine)
 
 
-def _env(where: Stand) -> list[tuple[str, str]]:
+def _env(where: PlacedPod) -> list[tuple[str, str]]:
     return [(each["name"], each.get("value", "a field")) for each in _engine(where)["env"]]
 
 

@@ -8,15 +8,15 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Mistake, Problem
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.pod.contradictions import document_contradictions, template_check
+from inferfleet.serving.pod.check import document_problems, template_check
 from inferfleet.serving.pod.hardware import Hardware
-from inferfleet.serving.pod.stand import Stand
+from inferfleet.serving.pod.template import PlacedPod
 
 INDEX, EXCLUSIVE = (f"leaderworkerset.sigs.k8s.io/{name}" for name in ("group-index", "exclusive-topology"))
 STEP = "Remove it, or use a prefix of your own"
 
 
-def _stand(metadata: dict[str, Any], *, pods: int) -> Stand:
+def _stand(metadata: dict[str, Any], *, pods: int) -> PlacedPod:
     template = {"metadata": metadata, "spec": {"containers": [{"name": "engine", "image": "x"}]}}
     document = ModelDeployment.model_validate(
         {
@@ -29,7 +29,7 @@ def _stand(metadata: dict[str, Any], *, pods: int) -> Stand:
     )
     needs = Hardware("nvidia.com/gpu", 2, 2, {"inferfleet.dev/pool": "h100"})
     spot = Spot("ml/qwen", "east", (("decode", "h100"),))
-    return Stand(document, spot, "decode", "Entry", Shape(pods, 2), needs)
+    return PlacedPod(document, spot, "decode", "Entry", Shape(pods, 2), needs)
 
 
 def _told(kind: str, key: str) -> str:
@@ -41,7 +41,7 @@ def _told(kind: str, key: str) -> str:
 
 @pytest.mark.parametrize(("kind", "key"), [("label", INDEX), ("annotation", EXCLUSIVE)])
 def test_a_team_does_not_set_them_on_workers_of_several_pods(kind: str, key: str) -> None:
-    found = list(document_contradictions(_stand({f"{kind}s": {key: "1", "team": "ml"}}, pods=2)))
+    found = list(document_problems(_stand({f"{kind}s": {key: "1", "team": "ml"}}, pods=2)))
     path = f'spec.workers.template.metadata.{kind}s["{key}"]'
     assert found == [Problem(_told(kind, key), STEP, path, kind="ModelDeployment", key="ml/qwen")]
 
@@ -56,4 +56,4 @@ def test_nor_does_a_plugin() -> None:
 
 
 def test_pods_of_a_deployment_may_have_them() -> None:
-    assert list(document_contradictions(_stand({"labels": {INDEX: "1"}}, pods=1))) == []
+    assert list(document_problems(_stand({"labels": {INDEX: "1"}}, pods=1))) == []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.serving.pod.node_affinity import excluded
+from inferfleet.serving.pod.check import _unmet_affinity
 
 KNOWN = {
     "inferfleet.dev/pool": ("l4-1a2b3c",),
@@ -21,7 +21,7 @@ def requires(*terms: list[tuple[str, str, list[str]]], **spec: Any) -> str | Non
         for term in terms
     ]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": written}}
-    return excluded({"affinity": {"nodeAffinity": required}, **spec}, KNOWN)
+    return _unmet_affinity({"affinity": {"nodeAffinity": required}, **spec}, KNOWN)
 
 
 ZONE = "topology.kubernetes.io/zone"

@@ -12,10 +12,9 @@ from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.pod.contradictions import document_contradictions
+from inferfleet.serving.pod.check import document_problems
 from inferfleet.serving.pod.hardware import Hardware, hardware
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 Make = Callable[..., ModelDeployment]
 
@@ -63,9 +62,9 @@ ZONE = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
 
 def _pod(document: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
     assert not list(
-        document_contradictions(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+        document_problems(PlacedPod(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
     )
-    return pod_template(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+    return pod_template(PlacedPod(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
 
 
 def test_a_minimal_template_gets_all_that_serving_needs(
@@ -224,7 +223,8 @@ def test_nothing_is_shared_with_the_document_or_between_pods(
     document = deployment({"tolerations": [{"operator": "Exists"}]})
     before = document.model_dump_json()
     first, second = (
-        pod_template(Stand(document, spot, "decode", "Entry", Shape(1, quarter.gpus), quarter)) for _ in "ab"
+        pod_template(PlacedPod(document, spot, "decode", "Entry", Shape(1, quarter.gpus), quarter))
+        for _ in "ab"
     )
     text = json.dumps(second)
     for one in (first["spec"]["tolerations"], first["spec"]["volumes"], first["metadata"]["labels"]):

@@ -9,9 +9,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.pod.hardware import Hardware
-from inferfleet.serving.pod.risks import restrained
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.template import PlacedPod, pod_template, restrained
 
 SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 RESTRAINED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, **SECCOMP}
@@ -20,7 +18,7 @@ Make = Callable[..., ModelDeployment]
 
 
 def _made(made: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
-    return pod_template(Stand(made, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+    return pod_template(PlacedPod(made, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
 
 
 def test_pods_are_named_as_llm_d_does(deployment: Make, spot: Spot, whole: Hardware) -> None:

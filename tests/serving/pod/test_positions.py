@@ -8,8 +8,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.pod.hardware import Hardware
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 SERVES, ENTRY = "inferfleet.dev/serves", "inferfleet.dev/entry"
 PORTS = "llm-d.ai/active-ports"
@@ -38,7 +37,7 @@ def _pod(
     )
     shape = Shape(document.spec.workers.topology.pods_per_worker, gpus)
     hardware = Hardware("nvidia.com/gpu", gpus, 8, {"inferfleet.dev/pool": "h100"})
-    return pod_template(Stand(document, SPOT, role, position, shape, hardware, "vllm:1"))
+    return pod_template(PlacedPod(document, SPOT, role, position, shape, hardware, "vllm:1"))
 
 
 def _engine(pod: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from apart import apart, stand
 
 from inferfleet.documents.problems import Mistake
-from inferfleet.serving.pod.contradictions import template_check
+from inferfleet.serving.pod.check import template_check
 from inferfleet.serving.pod.template import pod_template
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.serving.pod.plain_secrets import in_arguments, in_variable
-from inferfleet.serving.pod.risks import Risk, risks
+from inferfleet.serving.pod.plain_secrets import Risk, in_arguments, in_variable, risks
 
 
 def _template(engine: Any) -> Any:

@@ -6,20 +6,19 @@ import pytest
 from apart import apart, stand, workers
 
 from inferfleet.documents.problems import Problem
-from inferfleet.serving.pod.contradictions import document_contradictions
-from inferfleet.serving.pod.stand import Stand
-from inferfleet.serving.pod.template import pod_template
+from inferfleet.serving.pod.check import document_problems
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 DECODE = "spec.workers.template.spec"
 
 
-def _proxy(where: Stand) -> dict[str, Any]:
-    assert list(document_contradictions(where)) == []
+def _proxy(where: PlacedPod) -> dict[str, Any]:
+    assert list(document_problems(where)) == []
     return dict(pod_template(where)["spec"]["initContainers"][0])
 
 
-def _refused(where: Stand) -> list[Problem]:
-    return [*document_contradictions(where)]
+def _refused(where: PlacedPod) -> list[Problem]:
+    return [*document_problems(where)]
 
 
 def _problem(what: str, next_step: str, path: str) -> Problem:
@@ -112,8 +111,8 @@ def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> Non
 
 def test_what_no_version_offers_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """No hint names a connector or profile that does not exist."""
-    monkeypatch.setattr("inferfleet.serving.pod.disaggregated.check.CONNECTORS", {})
-    monkeypatch.setattr("inferfleet.serving.pod.disaggregated.check.names", lambda: ())
+    monkeypatch.setattr("inferfleet.serving.pod.check.CONNECTORS", {})
+    monkeypatch.setattr("inferfleet.serving.pod.check.names", lambda: ())
     [problem] = _refused(stand(apart(connector="Mooncake"), profile="scheduler-0.7"))
     assert problem.next_step == "Prefill apart from decode is not offered for vLLM with this profile"
 

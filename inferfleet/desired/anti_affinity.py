@@ -21,15 +21,14 @@ from typing import Any
 from inferfleet.desired.pods import Pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.pods.diff import place
-from inferfleet.documents.problems import Problem, Steps
+from inferfleet.documents.problems import Mistake, Problem, Steps
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.names import LWS_GROUP_KEY
-from inferfleet.fleet.roles import template_path
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkProblem
-from inferfleet.serving.pod.parts import Contradiction, Spec, containers
+from inferfleet.serving.pod.template import Spec, containers
 
 _NODE = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -69,7 +68,7 @@ class _Workload:
         return self.count * self.pods.request.gpus
 
 
-def kept_apart(
+def anti_affinity_problems(
     documents: Documents, planned: Plan, templates: Mapping[Spot, tuple[Pods, ...]]
 ) -> tuple[list[Problem], list[LinkProblem]]:
     """Return what keeps pods off the nodes where they were placed: of documents, and of plugins."""
@@ -82,12 +81,12 @@ def kept_apart(
     problems: list[Problem] = []
     link_problems: list[LinkProblem] = []
     for workloads in by_pool.values():
-        told = [one for workload in workloads for one in _from_itself(workload)]
-        for workload, contradiction, written in (*told, *_same_port(workloads), *_apart(workloads)):
+        by_itself = [mistake for workload in workloads for mistake in _from_itself(workload)]
+        for workload, mistake, written in (*by_itself, *_same_port(workloads), *_apart(workloads)):
             if written:
-                problems.append(_of_document(documents, workload.pods, contradiction))
+                problems.append(_document_problem(workload.pods, mistake))
             else:
-                link_problems.append(_of_plugin(workload.pods, contradiction))
+                link_problems.append(_link_problem(workload.pods, mistake))
     return problems, link_problems
 
 
@@ -95,7 +94,7 @@ def _workload(documents: Documents, planned: Plan, placement: Placement, pods: P
     spot, request = pods.spot, pods.request
     pool = documents.clusters[spot.cluster].spec.pool(request.pool.name)
     needs = planned.demands.of(spot.deployment, pods.role, (spot.cluster, pool.name))
-    in_worker = 1 if request.position == "Entry" else needs.gang - 1
+    in_worker = 1 if pods.placed.position == "Entry" else needs.gang - 1
     values = {key: (value,) for key, value in request.pool.node_labels.items()}
     return _Workload(
         pods=pods,
@@ -107,75 +106,74 @@ def _workload(documents: Documents, planned: Plan, placement: Placement, pods: P
     )
 
 
-def _of_document(documents: Documents, pods: Pods, contradiction: Contradiction) -> Problem:
-    """Return the contradiction as that of the document of the pods."""
+def _document_problem(pods: Pods, mistake: Mistake) -> Problem:
+    """Return the mistake as one of the document of the pods."""
     return Problem(
-        contradiction.what,
-        contradiction.next_step,
-        f"{template_path(documents.deployments[pods.spot.deployment], pods.role, pods.position)}."
-        f"{path_of(contradiction.at)}",
+        mistake.what,
+        mistake.next_step,
+        f"{pods.placed.path}.{path_of(mistake.at)}",
         kind="ModelDeployment",
         key=pods.spot.deployment,
     )
 
 
-def _of_plugin(pods: Pods, contradiction: Contradiction) -> LinkProblem:
-    """Return the contradiction as that of the last link that changed what it is about."""
-    where = place(pods.outcome.template, contradiction.at)
+def _link_problem(pods: Pods, mistake: Mistake) -> LinkProblem:
+    """Return the mistake as one of the last link that changed what it is about."""
+    where = place(pods.outcome.template, mistake.at)
     step = pods.outcome.changed_by(where)
     # Without such a step a link has narrowed the nodes, on which a term of the document cannot hold then.
     step = step or next(step for step in reversed(pods.outcome.steps) if step.changes)
-    what = f"{where}: {contradiction.what}"
-    return LinkProblem(pods.link_of(step), what, contradiction.next_step, pods.request)
+    what = f"{where}: {mistake.what}"
+    return LinkProblem(pods.link_of(step), what, mistake.next_step, pods.request)
 
 
-# The workload that it is told of, what is wrong, and whether its document says that already.
-_Told = Iterator[tuple[_Workload, Contradiction, bool]]
+# The workload that a mistake is told of, the mistake, and whether its document makes it already.
+_Mistakes = Iterator[tuple[_Workload, Mistake, bool]]
 
 
-def _from_itself(workload: _Workload) -> _Told:
+def _from_itself(workload: _Workload) -> _Mistakes:
     """Yield what keeps pods of a workload off each other's nodes."""
     if not (any(_terms(workload.spec)) or any(_ports(workload.spec))):
         return
     written = list(_excluded(workload.pods.generated["spec"], workload))
-    for contradiction in written:
-        yield workload, contradiction, True
-    own = {contradiction.what for contradiction in written}
-    for contradiction in _excluded(workload.spec, workload):
-        if contradiction.what not in own:
-            yield workload, contradiction, False
+    for mistake in written:
+        yield workload, mistake, True
+    own = {mistake.what for mistake in written}
+    for mistake in _excluded(workload.spec, workload):
+        if mistake.what not in own:
+            yield workload, mistake, False
 
 
-def _same_port(workloads: list[_Workload]) -> _Told:
+def _same_port(workloads: list[_Workload]) -> _Mistakes:
     """Yield ports of the node that pods of several workloads take, once for the same workloads."""
     nodes, where = workloads[0].nodes, workloads[0].where
     takers: dict[tuple[str, int], list[tuple[_Workload, Steps]]] = {}
     for workload in workloads:
         for at, port in _node_ports(workload.spec):
             takers.setdefault(port, []).append((workload, at))
-    told = set()
+    known = set()
     for (protocol, number), taking in takers.items():
-        of = {workload.pods.spot.deployment: workload for workload, _ in taking}
-        count = sum(workload.count for workload in of.values())
-        if len(of) < 2 or count <= nodes or _alone(list(of.values()), nodes) or tuple(of) in told:
+        by_deployment = {workload.pods.spot.deployment: workload for workload, _ in taking}
+        count = sum(workload.count for workload in by_deployment.values())
+        alone = _alone(list(by_deployment.values()), nodes)
+        if len(by_deployment) < 2 or count <= nodes or alone or tuple(by_deployment) in known:
             continue
-        told.add(tuple(of))
+        known.add(tuple(by_deployment))
         written = [
             (protocol, number) in [port for _, port in _node_ports(workload.pods.generated["spec"])]
             for workload, _ in taking
         ]
         first = _first(written)
         workload, at = taking[first]
-        contradiction = Contradiction(
-            at,
-            f"pods of {' and '.join(of)} take port {number} of the node, which one pod per node has",
-            f"{count} were placed on {where}, which has {nodes} nodes",
-            f"Remove {at[-1]}, or give the pool {count} nodes",
+        what = (
+            f"pods of {' and '.join(by_deployment)} take port {number} of the node, which one pod per node "
+            f"has, but {count} were placed on {where}, which has {nodes} nodes"
         )
-        yield workload, contradiction, written[first]
+        mistake = Mistake(what, f"Remove {at[-1]}, or give the pool {count} nodes", at)
+        yield workload, mistake, written[first]
 
 
-def _apart(workloads: list[_Workload]) -> _Told:
+def _apart(workloads: list[_Workload]) -> _Mistakes:
     """Yield terms by which pods of several workloads need more nodes than there are."""
     nodes, where = workloads[0].nodes, workloads[0].where
     holders: dict[str, list[tuple[_Workload, Steps, Mapping[str, Any]]]] = {}
@@ -198,27 +196,26 @@ def _apart(workloads: list[_Workload]) -> _Told:
         ]
         own = {id(workload): workload for workload, _, _ in holding}
         both = [workload for workload in selected if id(workload) in own]
-        theirs = [workload for workload in selected if id(workload) not in own]
+        others = [workload for workload in selected if id(workload) not in own]
         chosen = {id(workload) for workload in both}
-        mine = [workload for workload in own.values() if id(workload) not in chosen]
-        # No two pods of `both` share a node, nor one of them, of `theirs` and of `mine` with one another.
-        most = sum(workload.count for workload in both) + _packed(theirs) + _packed(mine)
-        deployments = sorted({workload.pods.spot.deployment for workload in (*both, *theirs, *mine)})
+        unchosen = [workload for workload in own.values() if id(workload) not in chosen]
+        # No two pods of `both` share a node, nor one of them, of `others` and of `unchosen` with one another.
+        most = sum(workload.count for workload in both) + _packed(others) + _packed(unchosen)
+        deployments = sorted({workload.pods.spot.deployment for workload in (*both, *others, *unchosen)})
         if not selected or len(deployments) < 2 or most <= nodes or _alone(both, nodes):
             continue
         written = [
-            term in [theirs for _, theirs in _node_terms(workload.pods.generated["spec"])]
+            term in [written for _, written in _node_terms(workload.pods.generated["spec"])]
             for workload, _, term in holding
         ]
         first = _first(written)
         workload, at, _ = holding[first]
-        contradiction = Contradiction(
-            at,
-            f"pods of {' and '.join(deployments)} may not share a node",
-            f"they need {most} nodes of {where}, where they were placed, which has {nodes}",
-            f"Make it preferred, give the pool {most} nodes, or lower replicas",
+        what = (
+            f"pods of {' and '.join(deployments)} may not share a node, but they need {most} nodes of "
+            f"{where}, where they were placed, which has {nodes}"
         )
-        yield workload, contradiction, written[first]
+        next_step = f"Make it preferred, give the pool {most} nodes, or lower replicas"
+        yield workload, Mistake(what, next_step, at), written[first]
 
 
 def _by_label(workloads: list[_Workload]) -> dict[tuple[str, str], list[_Workload]]:
@@ -247,29 +244,27 @@ def _first(written: list[bool]) -> int:
     return written.index(False) if False in written else len(written) - 1
 
 
-def _excluded(spec: Spec, workload: _Workload) -> Iterator[Contradiction]:
+def _excluded(spec: Spec, workload: _Workload) -> Iterator[Mistake]:
     """Yield terms and ports by which some of the pods can never run beside the others."""
     for at, term in _terms(spec):
         if not _selects(term, workload) or not _same_namespace(term, workload.pods.spot.namespace):
             continue
         places, most = _places(term["topologyKey"], spec, workload), _most(term, workload)
         if places is not None and places < most:
-            yield Contradiction(
-                at,
-                f"no two pods of the workload may have the same {term['topologyKey']}",
-                f"{_were_placed(most, workload)}, whose nodes have {places} between them",
-                _step(term["topologyKey"], most, workload),
+            what = (
+                f"no two pods of the workload may have the same {term['topologyKey']}, but "
+                f"{_were_placed(most, workload)}, whose nodes have {places} between them"
             )
+            yield Mistake(what, _step(term["topologyKey"], most, workload), at)
     most = workload.count + workload.spare
     for at, number in _ports(spec):
         if workload.nodes < most:
-            yield Contradiction(
-                at,
-                f"one pod per node has port {number} of the node",
-                f"{_were_placed(most, workload)}, which has {workload.nodes} nodes",
-                f"Remove {at[-1]}, or "
-                + ("write rollout: DeleteFirst" if most > workload.count else "lower replicas"),
+            what = (
+                f"one pod per node has port {number} of the node, but {_were_placed(most, workload)}, which "
+                f"has {workload.nodes} nodes"
             )
+            fewer = "write rollout: DeleteFirst" if most > workload.count else "lower replicas"
+            yield Mistake(what, f"Remove {at[-1]}, or {fewer}", at)
 
 
 def _node_ports(spec: Spec) -> Iterator[tuple[Steps, tuple[str, int]]]:

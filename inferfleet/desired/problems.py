@@ -1,13 +1,20 @@
-"""Problems that belong to no single manifest: command lines, pickers, doubled names."""
+"""What is wrong between documents, the plan and the pods that were made of them, and belongs to no single
+manifest: engines, pickers, queues, networks between GPUs, risks of pods, and things of one name.
+"""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.pods.diff import place as place_of
+from inferfleet.documents.pods.security import Forbidden, forbidden, listed
 from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import path_of
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.demands import RoleKey
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
@@ -15,6 +22,7 @@ from inferfleet.fleet.roles import (
     DECODE,
     connector,
     is_disaggregated,
+    path_of_args,
     path_of_role,
     path_of_selector,
     roles_of,
@@ -26,8 +34,15 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.serving import picker_check, scaler
 from inferfleet.serving.engines import check
 from inferfleet.serving.picker import Picker
+from inferfleet.serving.pod.plain_secrets import risks
 from inferfleet.serving.schedulers import block_problems, mark_problems
 from inferfleet.serving.workload import WORKER_SET
+
+_FABRIC = "network-fabric"
+# What it gives, and a template that was written before may have too.
+_FABRIC_GIVES = ("capabilities.add", "IPC_LOCK")
+_FORBIDDEN = "what level baseline of the Pod Security Standards forbids"
+_REFUSED = "a namespace that enforces the level takes their workload and refuses the pods"
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
@@ -123,7 +138,7 @@ def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]
                 spot,
                 pods.outcome.template,
                 role=pods.role,
-                position=pods.position,
+                position=pods.placed.position,
                 link_of=pods.link_at,
             )
 
@@ -143,7 +158,7 @@ def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterato
             if before is not component:
                 # Both have the same name, so each is described by its last object.
                 last = [_Owned(each.objects[-1], _namespace(each)) for each in (before, component)]
-                by = [f"{_named(one.made.kind, one.made)} of {_owner(documents, one)}" for one in last]
+                by = [f"{_object_title(one.made.kind, one.made)} of {_owner(documents, one)}" for one in last]
                 if _is_new(last[0], last[1], told):
                     yield _doubled(f"{component.kind} {component.name}", cluster, by, last[1])
             for made in component.objects:
@@ -154,7 +169,7 @@ def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterato
                     objects[identity] = owned
                     if other and _is_new(other, owned, told):
                         by = [_owner(documents, one) for one in (other, owned)]
-                        yield _doubled(_named(kind, made), cluster, by, owned)
+                        yield _doubled(_object_title(kind, made), cluster, by, owned)
 
 
 class _Owned(NamedTuple):
@@ -170,7 +185,7 @@ def _namespace(component: Component) -> str | None:
 
 def _is_new(one: _Owned, other: _Owned, told: set[Hashable]) -> bool:
     """Return whether nothing was told of the two documents, or of these parts of one, and note that it is."""
-    documents = frozenset(_written(each)[:2] for each in (one, other))
+    documents = frozenset(_place_in_document(each)[:2] for each in (one, other))
     what = documents if len(documents) > 1 else (documents, one.made.kind, one.made.kubernetes_name)
     new = what not in told
     told.add(what)
@@ -186,7 +201,7 @@ def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
 
 
 def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str], owned: _Owned) -> Problem:
-    kind, key, path = _written(owned)
+    kind, key, path = _place_in_document(owned)
     wanted = " and by ".join(dict.fromkeys(by))
     return Problem(
         f"two different things on cluster {cluster.connection.cluster} would be called {what} "
@@ -200,7 +215,7 @@ def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str], owned: _Owne
 
 def _owner(documents: Documents, owned: _Owned) -> str:
     """Return the document that an object is made for, its role if it is of one, and where that is written."""
-    kind, key, path = _written(owned)
+    kind, key, path = _place_in_document(owned)
     role = owned.made.manifest["metadata"].get("labels", {}).get(ROLE)
     where = documents.where(kind, key, path)
     return (
@@ -210,7 +225,7 @@ def _owner(documents: Documents, owned: _Owned) -> str:
     )
 
 
-def _written(owned: _Owned) -> tuple[str, str, str]:
+def _place_in_document(owned: _Owned) -> tuple[str, str, str]:
     """Return kind, key and field of the document that an object is made for; "" where it is for all."""
     labels = owned.made.manifest["metadata"].get("labels", {})
     for kind, label in (("ModelDeployment", DEPLOYMENT), ("ModelService", SERVICE)):
@@ -221,6 +236,102 @@ def _written(owned: _Owned) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _named(kind: str, made: KubeObject) -> str:
+def _object_title(kind: str, made: KubeObject) -> str:
     name = made.kubernetes_name
     return f"{kind} {made.namespace}/{name}" if made.namespace else f"{kind} {name}"
+
+
+def risk_problems(documents: Documents, templates: Mapping[Spot, tuple[Pods, ...]]) -> Iterator[Problem]:
+    """Yield secrets in plain text, and what Pod Security Standards forbid, of pods after their chain: as a
+    warning or, as the stack's settings say, an error; nothing with `ignore`.
+
+    What the document already says is the document's, wherever its replicas run, in its template or in args of
+    a written command; the rest is of the plugin that changed that place last. Each secret is told by itself;
+    all that the standards forbid is one line per deployment, and one per plugin of another document that
+    gives it to deployments. What `network-fabric` gives, without which the hardware that somebody chose is
+    not reached, is told where namespaces would refuse it, and else nowhere.
+    """
+    settings = documents.settings
+    if settings.pod_security == "ignore":
+        return
+    every = [pods for of_spot in templates.values() for pods in of_spot]
+    problems = [problem for pods in every for problem in _secret_problems(documents, pods)]
+    problems += _below_baseline(every, enforced=settings.pod_security == "enforce")
+    for problem in problems:
+        if settings.pod_security == "warn":
+            yield replace(problem, severity="warning")
+        else:
+            next_step = f"{problem.next_step}; setting podSecurity: warn would only warn of it"
+            yield replace(problem, next_step=next_step)
+
+
+def _secret_problems(documents: Documents, pods: Pods) -> Iterator[Problem]:
+    written = {(risk.place, risk.what): risk for risk in risks(pods.placed.written.manifest)}
+    for risk in risks(pods.outcome.template):
+        own = written.get((risk.place, risk.what))
+        link = None if own else pods.link_at(risk.place)
+        key = pods.spot.deployment
+        if link is None:
+            args = path_of_args(documents.deployments[key], pods.role)
+            path = f"{pods.placed.path}.{own.path}" if own else args
+            yield Problem(risk.what, risk.next_step, path, kind="ModelDeployment", key=key)
+        else:
+            what = f"plugin {link.spec.name} gives pods of {key} this at {risk.place}: {risk.what}"
+            yield link.problem(what, "Change its config, or remove the plugin")
+
+
+@dataclass
+class _Forbidding:
+    """What of pods is forbidden by the doing of one document."""
+
+    before: str
+    """Words before the names of the deployments whose pods have it."""
+    after: str
+    problem: Callable[[str, str], Problem]
+    """Makes the problem of the document."""
+    deployments: dict[str, None] = field(default_factory=dict)
+    found: list[Forbidden] = field(default_factory=list)
+
+
+def _below_baseline(every: Iterable[Pods], *, enforced: bool) -> Iterator[Problem]:
+    by_document: dict[tuple[str, str, str], _Forbidding] = {}
+    for pods in every:
+        key, template = pods.spot.deployment, pods.outcome.template
+        if not (violations := tuple(forbidden(template, level="baseline"))):
+            continue
+        document = pods.placed.written.manifest
+        own = {
+            (place_of(document, violation.at), violation.what): violation
+            for violation in forbidden(document, level="baseline")
+        }
+        has_fabric = any(step.plugin == _FABRIC and step.in_scope for step in pods.outcome.steps)
+        for violation in violations:
+            place = place_of(template, violation.at)
+            written = own.get((place, violation.what))
+            link = None if written else pods.link_at(place)
+            given = (violation.field, violation.value) == _FABRIC_GIVES
+            if has_fabric and not enforced and (link.spec.name == _FABRIC if link else given):
+                continue
+            if link and link.kind != "ModelDeployment":
+                of_link = _Forbidding(f"plugin {link.spec.name} gives pods of ", " ", link.problem)
+                forbidding = by_document.setdefault((link.kind, link.key, link.path), of_link)
+            else:
+                path = pods.placed.path
+                if link:
+                    path = link.path
+                    violation = replace(violation, part=f"{violation.part} (by plugin {link.spec.name})")
+                elif written:
+                    path = f"{path}.{path_of(written.at)}"
+                of_deployment = partial(Problem, path=path, kind="ModelDeployment", key=key)
+                forbidding = by_document.setdefault(
+                    ("ModelDeployment", key, ""), _Forbidding("pods of ", " have ", of_deployment)
+                )
+            forbidding.deployments[key] = None
+            forbidding.found.append(violation)
+    for forbidding in by_document.values():
+        first, *others = forbidding.deployments
+        more = f" and {len(others)} more" if others else ""
+        yield forbidding.problem(
+            f"{forbidding.before}{first}{more}{forbidding.after}{_FORBIDDEN}: {listed(forbidding.found)}",
+            f"Remove what is not needed: {_REFUSED}",
+        )

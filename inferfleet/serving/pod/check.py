@@ -1,0 +1,467 @@
+"""What is wrong with a pod where it was placed: what a team wrote, and what plugins made of it.
+
+The same rules are for both, so that neither may do what the other may not, and an equal value contradicts
+nothing. They see a spec whose types are right. Labels cannot contradict: documents must not set labels of the
+domains that are generated, and plugins must not change them.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from inferfleet.documents.pods.diff import place
+from inferfleet.documents.pods.plain import packed
+from inferfleet.documents.pods.template import (
+    ENGINE,
+    ROUTING_PROXY,
+    engine_container,
+    packed_mistakes,
+    template_mistakes,
+)
+from inferfleet.documents.problems import Mistake, Problem, cluster_problem
+from inferfleet.documents.quantity import parse_quantity
+from inferfleet.documents.wording import path_of, shown
+from inferfleet.fleet.names import LWS
+from inferfleet.fleet.roles import (
+    connector,
+    declared_image,
+    engine_ports,
+    is_disaggregated,
+    path_of_image,
+    picker_of,
+    serving_ports,
+    serving_roles,
+)
+from inferfleet.fleet.shapes import has_accelerators, requests
+from inferfleet.serving.pod.hardware import Hardware, generated_claims
+from inferfleet.serving.pod.template import (
+    PlacedPod,
+    Spec,
+    cluster_proxy_image,
+    containers,
+    declared_proxy,
+    is_engine,
+    own_proxy_flags,
+    proxy_table,
+)
+from inferfleet.serving.programs import resource_mistakes
+from inferfleet.tables.devices import ACCELERATOR_DOMAINS, RESOURCE_BY_DRIVER, SLICES
+from inferfleet.tables.engines import CONNECTORS
+from inferfleet.tables.images import reference_of
+from inferfleet.tables.pickers import ProxyTable, names, profile
+
+# What lets pods have devices again.
+_WITHOUT = "accelerator: None of the deployment"
+_HARDWARE = "Remove it, and say by spec.nodeSelector or spec.clusterSelector which hardware you mean"
+
+
+_GIVEN = "inferfleet adds the routing proxy to decode pods, and requests come in there"
+_LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
+# What a flag is that a command line does not have.
+_DEFAULTS = {"data-parallel-size": "1", "tracing": "false"}
+# Labels of the nodes of a pool: each node has one of the values.
+Labels = Mapping[str, Collection[str]]
+REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+
+
+def document_problems(pod: PlacedPod) -> Iterator[Problem]:
+    """Yield every contradiction in what the team wrote, with both values."""
+    written = pod.written.manifest
+    yield from _no_image(pod)
+    yield from proxy_problems(pod)
+    for mistake in (*_group_mistakes(written, pod), *_hardware_mistakes(written["spec"], pod)):
+        yield _problem(pod, pod.field(mistake.at), mistake.what, mistake.next_step)
+
+
+def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
+    """Return the function that yields what an edited template contradicts.
+
+    These are the checks of `document_problems`. Places are as those of a difference, with containers by
+    name.
+    """
+
+    def check(template: dict[str, Any]) -> Iterator[Mistake]:
+        mistakes = (
+            *_hardware_mistakes(template["spec"], pod),
+            *_group_mistakes(template, pod),
+            *proxy_mistakes(template, pod),
+        )
+        for mistake in mistakes:
+            yield replace(mistake, at=(place(template, mistake.at),))
+
+    return check
+
+
+def _no_image(pod: PlacedPod) -> Iterator[Problem]:
+    """Yield an engine for which neither its template nor its cluster names an image."""
+    if pod.image or "image" in pod.written.engine:
+        return
+    cluster, kind = pod.spot.cluster, pod.engine.type
+    yield _problem(
+        pod,
+        path_of_image(pod.deployment, pod.role),
+        f"the engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
+        f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in the cluster, or "
+        "leave it out by clusterSelector",
+    )
+
+
+def _hardware_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:
+    pool, cluster = pod.spot.pool(pod.role), pod.spot.cluster
+    yield from _device_mistakes(spec, pod.hardware, pool, cluster)
+    yield from _claim_mistakes(spec, pod.hardware)
+    yield from _node_mistakes(spec, pod.hardware, f"pool {pool} of cluster {cluster}")
+
+
+def _device_mistakes(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterator[Mistake]:
+    for at, container in containers(spec):
+        resources = container.get("resources", {})
+        for kind in ("limits", "requests"):
+            for resource, amount in resources.get(kind, {}).items():
+                counted = hardware.allocation == "DevicePlugin" and resource == hardware.resource
+                own = counted and is_engine(at, container)
+                wrong = (
+                    _unlike_topology(amount, hardware)
+                    if own
+                    else _no_device_of_others(resource, hardware, pool, cluster)
+                )
+                if wrong:
+                    who = "the engine" if own else f"container {container['name']!r}"
+                    why, next_step = wrong
+                    what = f"{who} asks for {amount} {resource}, but {why}"
+                    yield Mistake(what, next_step, (*at, "resources", kind, resource))
+
+
+def _unlike_topology(amount: Any, hardware: Hardware) -> tuple[str, str] | None:
+    """Return why an engine cannot have so many devices, and the next step."""
+    if _number(amount) == hardware.gpus:
+        return None
+    return (
+        f"tensor x dataLocal of its topology is {hardware.gpus} per pod",
+        "Remove it: inferfleet asks for the devices of the topology",
+    )
+
+
+def _no_device_of_others(
+    resource: str, hardware: Hardware, pool: str, cluster: str
+) -> tuple[str, str] | None:
+    """Return why a container cannot have a resource beside the devices of the engine, and the next step."""
+    accelerator = resource in RESOURCE_BY_DRIVER.values()
+    # Of a vendor of accelerators, and not described by the class.
+    unknown = resource.partition("/")[0] in ACCELERATOR_DOMAINS and resource not in hardware.others
+    if not accelerator and not unknown:
+        return None
+    if hardware.resource is None:
+        return f"{_WITHOUT} places it on nodes without any", f"Remove it, or remove {_WITHOUT}"
+    if hardware.allocation == "DRA":
+        return (
+            f"pool {pool} of cluster {cluster} gives GPUs by DRA claims, and has no {resource}",
+            "Remove it: inferfleet claims the devices of the topology",
+        )
+    if accelerator:
+        return (
+            f"the pod was placed on cluster {cluster} for the {hardware.gpus} {hardware.resource} of its "
+            "engine alone",
+            "Remove it: only the engine gets devices, those of the topology",
+        )
+    has = f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone"
+    if resource.startswith(SLICES):
+        return has, "Remove it: slices and shares of accelerators are not offered"
+    return (
+        has,
+        "Remove it; if the nodes do have it, describe it in the class as a device with claim: Synthetic and "
+        f"driver: {resource}",
+    )
+
+
+def _number(amount: Any) -> Decimal | None:
+    try:
+        return parse_quantity(str(amount))
+    except ValueError:
+        return None
+
+
+def _claim_mistakes(spec: Spec, hardware: Hardware) -> Iterator[Mistake]:
+    """Yield claims that a team or a plugin wrote, whatever they are for.
+
+    What one takes stands in an object on the cluster that may be another tomorrow. The plan would count
+    places for pods that no node has devices for, and a claim that is named directly binds all replicas to the
+    node that it was given.
+    """
+    ours = generated_claims(hardware)
+    if any(claim not in ours for claim in spec.get("resourceClaims", [])):
+        by = (
+            "claims of the topology"
+            if hardware.allocation == "DRA"
+            else hardware.resource or "cores and memory"
+        )
+        yield Mistake(
+            f"the pod claims devices of its own, but replicas are placed by {by}, and the plan does not see "
+            "what a claim takes",
+            "Remove it: the engine gets the devices of its topology"
+            if hardware.resource
+            else f"Remove it, or remove {_WITHOUT}",
+            ("spec", "resourceClaims"),
+        )
+
+
+def _node_mistakes(spec: Spec, hardware: Hardware, pool: str) -> Iterator[Mistake]:
+    for key, value in spec.get("nodeSelector", {}).items():
+        ours = hardware.node_labels.get(key, (value,))
+        if value not in ours:
+            has = " and ".join(map(repr, ours))
+            what = f"it is {value!r}, but {pool}, where it was placed, has {has}"
+            yield Mistake(what, _HARDWARE, ("spec", "nodeSelector", key))
+    if requirement := _unmet_affinity(spec, hardware.node_labels):
+        what = f"it requires {requirement}, but it was placed on {pool}"
+        yield Mistake(what, _HARDWARE, REQUIRED)
+    if spec.get("nodeName"):
+        node = spec["nodeName"]
+        what = f"it pins every replica to node {node!r}, but inferfleet places replicas by pool"
+        yield Mistake(what, _HARDWARE, ("spec", "nodeName"))
+
+
+def _unmet_affinity(spec: Mapping[str, Any], known: Labels) -> str | None:
+    """Return what a pod requires of nodes that none with these labels meets, or None.
+
+    Of most labels of nodes nothing is known, and nothing is said: a requirement counts as met where the label
+    is not known, or where one of the values that nodes of the pool may have meets it.
+    """
+    required = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED[-1])
+    if required is None:
+        return None
+    # What the selector asks for, the affinity can rely on, also of labels that are not known.
+    labels = {key: {value} for key, value in spec.get("nodeSelector", {}).items()} | dict(known)
+    refused = [_unmet_term(term, labels) for term in required["nodeSelectorTerms"]]
+    return "; or ".join(dict.fromkeys(text for text in refused if text)) if all(refused) else None
+
+
+def _unmet_term(term: Mapping[str, Any], known: Labels) -> str | None:
+    """Return the requirement of a term that no node meets, with what nodes have, or None."""
+    expressions = term.get("matchExpressions", [])
+    if not expressions and not term.get("matchFields"):
+        return "an empty term, which takes no node"
+    left = {key: set(values) for key, values in known.items()}
+    for wanted in expressions:
+        key, before = wanted["key"], left.get(wanted["key"])
+        if before is None:
+            continue
+        left[key] = {value for value in before if _meets_label(value, wanted)}
+        if not left[key]:
+            has = _either(known[key])
+            requirement = f"{key} {wanted['operator']} {_values_in_words(wanted)}".rstrip()
+            return f"{requirement} (nodes have {has})"
+    return None
+
+
+def _meets_label(value: str, wanted: Mapping[str, Any]) -> bool:
+    """Return whether a label with the value meets a requirement, as kube-scheduler compares them."""
+    operator, values = wanted["operator"], wanted.get("values", [])
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value not in values
+    if operator in ("Gt", "Lt"):
+        try:
+            number, limit = int(value), int(values[0])
+        except (ValueError, IndexError):
+            return False
+        return number > limit if operator == "Gt" else number < limit
+    return bool(operator == "Exists")
+
+
+def _values_in_words(wanted: Mapping[str, Any]) -> str:
+    return ", ".join(shown(value) for value in wanted.get("values", []))
+
+
+def _either(values: Collection[str]) -> str:
+    return " or ".join(sorted(values))
+
+
+def _group_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake]:
+    """Yield labels and annotations by which the controller of LeaderWorkerSets knows pods of its groups.
+
+    A group's number or key that a pod already has stays (pkg/webhooks/pod_webhook.go), so that pods of
+    several groups would count as one, and `exclusive-topology` takes nodes that the plan gives to others.
+    """
+    if pod.shape.pods == 1:
+        return
+    for kind in ("labels", "annotations"):
+        for key in template.get("metadata", {}).get(kind, {}):
+            if key.startswith(LWS):
+                yield Mistake(
+                    f"the {kind[:-1]} {key} is one that the controller of LeaderWorkerSets sets on pods of "
+                    f"workers, and these workers have {pod.shape.pods} pods",
+                    "Remove it, or use a prefix of your own",
+                    ("metadata", kind, key),
+                )
+
+
+def template_problems(template: dict[str, Any], pod: PlacedPod) -> Iterator[Problem]:
+    """Yield what is wrong with types, names and mounts of a generated template.
+
+    What the team wrote was checked before: this is about what was added to it, and so is seldom anything.
+    """
+    try:
+        mistakes = packed_mistakes(packed(template))
+    except ValueError:  # a value that is none of JSON, such as a date
+        mistakes = tuple(template_mistakes(template))
+    for mistake in mistakes:
+        steps = [step for step in mistake.at if isinstance(step, str)]
+        what = mistake.what.replace("{field}", steps[-1] if steps else "it")
+        yield _problem(pod, pod.field(mistake.at), what, mistake.next_step)
+
+
+def without_requests(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Problem]:
+    """Yield a warning for a pod without accelerators whose template requests neither cores nor memory."""
+    spec = template["spec"]
+    if has_accelerators(pod.deployment) or requests(spec, "cpu") or requests(spec, "memory"):
+        return
+    place, _ = engine_container(pod.written.spec)
+    yield Problem(
+        "the pods have accelerator: None and request neither cpu nor memory, so the plan puts as many on a "
+        "node as it may run",
+        "Write resources.requests with cpu and memory",
+        pod.field(("spec", "containers", place, "resources")),
+        kind="ModelDeployment",
+        key=pod.deployment.metadata.key,
+        severity="warning",
+    )
+
+
+def proxy_problems(pod: PlacedPod) -> Iterator[Problem]:
+    """Yield what the document says of the proxy that does not go with its version on the pods' cluster."""
+    if not pod.has_proxy:
+        return
+    document, table, deployment = declared_proxy(pod), proxy_table(pod), pod.deployment
+    if (chosen := connector(deployment)) not in table.connectors:
+        yield _problem(pod, "spec.prefill.connector", *_no_connector(pod, chosen, table))
+    of_cluster = pod.serving.images.proxy if pod.serving else None
+    if of_cluster and not document.image and cluster_proxy_image(pod) is None:
+        what = (
+            f"{_proxy_in_words(pod)} is another image than serving.images.proxy in cluster {pod.spot.cluster}"
+        )
+        step = f"Write spec.prefill.proxy.image, as {table.image} is called there"
+        yield _problem(pod, "spec.profile", what, step)
+    for name in document.flags:
+        if name in table.own_flags:
+            step = f"Remove it: {table.own_flags[name]}"
+            yield _problem(pod, f"spec.prefill.proxy.flags.{name}", f"flag {name} is set by inferfleet", step)
+    for mistake in resource_mistakes(document.resources):
+        path = path_of(("spec", "prefill", "proxy", "resources", *mistake.at))
+        yield _problem(pod, path, mistake.what, mistake.next_step)
+    for mistake in _probed(pod.written.spec, pod):
+        yield _problem(pod, pod.field(mistake.at), mistake.what, mistake.next_step)
+
+
+def _no_connector(pod: PlacedPod, chosen: str, table: ProxyTable) -> tuple[str, str]:
+    """Return that the proxy does not know the connector, and which ones and which profiles there are."""
+    own_profile = pod.deployment.spec.profile
+    whose = "this deployment" if own_profile else f"cluster {pod.spot.cluster}"
+    kind = pod.engine.type
+    instead = [f"connector {name}" for name in table.connectors if name in CONNECTORS.get(kind, ())]
+    field = "spec.profile" if own_profile else f"serving.profile of cluster {pod.spot.cluster}"
+    knowing = [name for name in names() if (row := profile(name).proxy) and chosen in row.connectors]
+    instead += [f"{knowing[0]} in {field}"] if knowing else []
+    return (
+        f"{_proxy_in_words(pod)}, the profile of {whose}, does not know connector {chosen}",
+        f"Write {' or '.join(instead)}"
+        if instead
+        else f"Prefill apart from decode is not offered for {kind} with this profile",
+    )
+
+
+def changing_image(pod: PlacedPod) -> Iterator[Problem]:
+    """Yield a warning for an engine of both roles whose image may be another one when its next pod starts."""
+    deployment, own = pod.deployment, pod.written.engine.get("image")
+    image = own or pod.image or ""
+    if (
+        not is_disaggregated(deployment)
+        or pod.role not in serving_roles(deployment)
+        or not reference_of(image).may_change
+    ):
+        return
+    what = (
+        f"image {shown(image)!r} has no version, and pods that start later may run another one than those "
+        "with which they exchange KV caches"
+    )
+    step = "Write a tag with a version, or a digest"
+    if own:
+        place, _ = engine_container(pod.written.spec)
+        path = f"{pod.path}.spec.containers[{place}].image"
+        yield replace(_problem(pod, path, what, step), severity="warning")
+    elif declared_image(deployment, pod.role):
+        path = path_of_image(deployment, pod.role)
+        yield replace(_problem(pod, path, what, step), severity="warning")
+    else:
+        path = f"spec.serving.images.engine.{pod.engine.type}"
+        yield cluster_problem(pod.spot.cluster, what, step, path, severity="warning")
+
+
+def proxy_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake]:
+    """Yield what plugins did to the proxy that requests do not survive. Places are steps of the template."""
+    if not pod.has_proxy:
+        return
+    spec = template["spec"]
+    yield from _probed(spec, pod)
+    place, proxy = next(
+        (
+            (place, each)
+            for place, each in enumerate(spec.get("initContainers", []))
+            if each["name"] == ROUTING_PROXY
+        ),
+        (None, None),
+    )
+    if place is None or proxy is None:
+        yield Mistake(
+            f"the pod has no init container {ROUTING_PROXY}, but {_GIVEN}", _LEAVE, ("spec", "initContainers")
+        )
+        return
+    at = ("spec", "initContainers", place)
+    if proxy.get("restartPolicy") != "Always":
+        what = f"without restartPolicy: Always {ROUTING_PROXY} has to end before the engine starts"
+        yield Mistake(what, _LEAVE, (*at, "restartPolicy"))
+    written = _words_by_flag(proxy)
+    for name, value in own_proxy_flags(pod).items():
+        given = written.get(name, _DEFAULTS.get(name))
+        if given != value:
+            has = f"has no --{name}" if given is None else f"has --{name} {given}"
+            what = f"{ROUTING_PROXY} {has}, and by the documents it is {value}"
+            yield Mistake(what, _LEAVE, (*at, "args"))
+
+
+def _probed(spec: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake]:
+    """Yield probes of the engine that ask the proxy: pods would get requests before the engine can answer."""
+    proxied = serving_ports(pod.deployment, pod.role, pod.shape)
+    own = engine_ports(pod.deployment, pod.role, pod.shape)
+    place, engine = engine_container(spec)
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        for way in ("httpGet", "tcpSocket"):
+            if (asked := engine.get(probe, {}).get(way, {}).get("port")) in proxied:
+                yield Mistake(
+                    f"{probe} of container {ENGINE!r} asks port {asked}, but the routing proxy listens "
+                    "there, and answers whatever the engine does",
+                    f"Ask port {own[proxied.index(asked)]} of the engine itself, or name it http",
+                    ("spec", "containers", place, probe, way, "port"),
+                )
+
+
+def _words_by_flag(proxy: Mapping[str, Any]) -> dict[str, str]:
+    """Return the flags of its command line by their names; the last of a name counts."""
+    words = [*proxy.get("command", []), *proxy.get("args", [])]
+    found = {}
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            found[name] = value if equals else following
+    return found
+
+
+def _proxy_in_words(pod: PlacedPod) -> str:
+    version = picker_of(pod.deployment, pod.serving).name if pod.serving else ""
+    return f"the routing proxy of {version}"
+
+
+def _problem(pod: PlacedPod, path: str, what: str, next_step: str) -> Problem:
+    return Problem(what, next_step, path, kind="ModelDeployment", key=pod.deployment.metadata.key)
