@@ -6,14 +6,14 @@ this module.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
 from pulumi_gcp import compute, container, projects, serviceaccount
 
 from inferfleet.cloud.values import CloudComponent, CloudResource
-from inferfleet.components.manifest import timeouts
+from inferfleet.components.objects import timeouts
 from inferfleet.tables.gke import PROVIDER_VERSION
 
 CLASSES: Mapping[str, type[pulumi.CustomResource]] = {
@@ -30,25 +30,15 @@ CLASSES: Mapping[str, type[pulumi.CustomResource]] = {
 }
 
 
-def resource(plan: CloudResource, *, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-    """Register one resource with the inputs of the plan."""
-    inputs: dict[str, Any] = {argument(name): value for name, value in plan.inputs.items()}
-    return CLASSES[plan.token](plan.name, opts=opts, **inputs)
-
-
-def argument(name: str) -> str:
-    """Return the Python name of an input by its name on the wire: `nodeConfig` is `node_config`."""
-    return re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
 class Provider(pulumi.ProviderResource):
-    """The stack's provider for Google Cloud. Every resource names its project itself.
+    """The Fleet's provider for Google Cloud. Every resource names its project itself.
 
     That of `pulumi_gcp` would take a project, a region and a zone from the process environment for inputs.
     """
 
-    def __init__(self) -> None:
-        super().__init__("gcp", "gcp", {}, pulumi.ResourceOptions(version=PROVIDER_VERSION))
+    def __init__(self, parent: pulumi.Resource, prefix: str) -> None:
+        options = pulumi.ResourceOptions(parent=parent, version=PROVIDER_VERSION)
+        super().__init__("gcp", f"{prefix}gcp", {}, options)
 
 
 class _InCloud(pulumi.ComponentResource):
@@ -56,14 +46,17 @@ class _InCloud(pulumi.ComponentResource):
 
     def __init__(
         self,
-        name: str,
         plan: CloudComponent,
         registered: dict[str, pulumi.CustomResource],
-        opts: pulumi.ResourceOptions | None = None,
+        opts: pulumi.ResourceOptions,
+        *,
+        prefix: str,
+        after: Sequence[pulumi.Resource] = (),
     ) -> None:
-        super().__init__(f"inferfleet:components:{type(self).__name__}", name, None, opts)
+        super().__init__(f"inferfleet:components:{type(self).__name__}", prefix + plan.name, None, opts)
         for planned in plan.resources:
-            registered[planned.key] = resource(planned, opts=_options(self, planned, registered))
+            options = _options(self, planned, registered, after)
+            registered[planned.key] = resource(planned, prefix=prefix, opts=options)
         self.register_outputs({})
 
 
@@ -86,12 +79,26 @@ BY_KIND: dict[str, type[_InCloud]] = {
 }
 
 
+def resource(plan: CloudResource, *, prefix: str, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    """Register one resource with the inputs of the plan."""
+    inputs: dict[str, Any] = {argument(name): value for name, value in plan.inputs.items()}
+    return CLASSES[plan.token](prefix + plan.name, opts=opts, **inputs)
+
+
+def argument(name: str) -> str:
+    """Return the Python name of an input by its name on the wire: `nodeConfig` is `node_config`."""
+    return re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
 def _options(
-    parent: pulumi.ComponentResource, plan: CloudResource, registered: Mapping[str, pulumi.CustomResource]
+    parent: pulumi.ComponentResource,
+    plan: CloudResource,
+    registered: Mapping[str, pulumi.CustomResource],
+    after: Sequence[pulumi.Resource],
 ) -> pulumi.ResourceOptions:
     return pulumi.ResourceOptions(
         parent=parent,
-        depends_on=[registered[key] for key in plan.after],
+        depends_on=[*after, *(registered[key] for key in plan.after)],
         ignore_changes=list(plan.ignore) or None,
         # The engine refuses to delete or replace what is protected.
         protect=plan.protect or None,

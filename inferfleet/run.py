@@ -1,12 +1,14 @@
-"""From files and clusters to everything that one run registers, or to every reason why it must not run."""
+"""From documents and clusters to all that one run registers, or to every reason why it must not run."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from inferfleet.cloud.provider import PROVIDERS
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import path_of
 from inferfleet.clusters.connections.google import GOOGLE, Addresses
@@ -18,20 +20,24 @@ from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements, queues, refusals
 from inferfleet.desired.transition import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.values import Desired
-from inferfleet.documents import InvalidDocuments, Problem
+from inferfleet.documents import Documents, InvalidDocuments, Problem
+from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.project import read_capacity, read_lock
+from inferfleet.documents.loading.project import StackFiles, read_capacity, read_lock
 from inferfleet.documents.loading.settings import keys_in_repository
-from inferfleet.documents.loading.stack import load_stack
+from inferfleet.documents.loading.stack import load_files
 from inferfleet.documents.problems import cluster_problem, joined, of_severity
+from inferfleet.documents.wording import one_of, shown
 from inferfleet.documents.work import counted
 from inferfleet.fleet.lock.capacity import capacity_doubts, stale_capacity
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.lock import Lock, lock_doubts, parse, text
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, lock_doubts, parse, text
 from inferfleet.plugins.loading import registered
 from inferfleet.review.policy.enforcement import policy_problems
 from inferfleet.serving.gateway import Address
 
+# What previews have where a program does not know yet of what a cluster is made.
+LATER = "known-in-the-update"
 # Seconds: `plan --write` must not take long without a network; `pulumi up` records what is missing.
 UID_SECONDS = 4.0
 
@@ -40,14 +46,15 @@ UID_SECONDS = 4.0
 class Prepared:
     """Everything that one run of the program needs.
 
-    `kubeconfigs` holds texts by existing cluster, `addresses` those of gateways that are somebody else's.
-    `warnings` are problems that do not stop the run. `lock_text` is None where the file is up to date or must
-    not be touched.
+    `kubeconfigs` holds texts by existing cluster, `addresses` those of gateways that are somebody else's, and
+    `uids` those of the namespace kube-system, by which a cluster is recognized. `warnings` are problems that
+    do not stop the run. `lock_text` is None where the file is up to date or must not be touched.
     """
 
     desired: Desired
     kubeconfigs: Mapping[str, str] = field(repr=False)
     addresses: Mapping[str, Address]
+    uids: Mapping[str, str]
     warnings: tuple[Problem, ...]
     lock_file: Path
     lock_text: str | None
@@ -58,20 +65,91 @@ class Prepared:
             write_text(self.lock_file, self.lock_text)
 
 
+@dataclass(frozen=True)
+class Handed:
+    """What a program hands over of the clusters of its Fleet; None is what it does not know yet.
+
+    That happens in previews alone, and nobody looks at such a cluster.
+    """
+
+    kubeconfigs: Mapping[str, str | None] = field(default_factory=dict, repr=False)
+    """Texts of kubeconfigs, by cluster."""
+    fields: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    """Values for fields of the block `gke`, by cluster and path in that block, such as `project`."""
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """Return the clusters of which something is not known."""
+        clusters = {name for name, text in self.kubeconfigs.items() if text is None}
+        return frozenset(clusters | {name for (name, _), value in self.fields.items() if value is None})
+
+
+@counted()
+def load_fleet(
+    files: StackFiles,
+    handed: Handed,
+    *,
+    config: Mapping[str, str],
+    settings: Mapping[str, Any] | None,
+    written: Sequence[Mapping[str, Any]] | None,
+) -> tuple[Documents, StackFiles]:
+    """Return the documents of a Fleet with what its program hands over. Raises InvalidDocuments.
+
+    A field that is not known yet has what its cluster was made with, by the lock, or else a word for it.
+    """
+    locked: Mapping[str, LockedCluster] = {}
+    if None in handed.fields.values():
+        name = _shown_path(files.lock_file, files.root)
+        locked = parse(read_lock(files, name), file=name, stack=files.stack).clusters
+    edits = tuple(
+        Edit(
+            "InferenceCluster",
+            cluster,
+            ("spec", "cluster", "gke", *path.split(".")),
+            value or _made_with(locked.get(cluster), path) or LATER,
+            f"{path.replace('network.existing', 'network')} of cluster {cluster} in the program",
+        )
+        for (cluster, path), value in handed.fields.items()
+    )
+    documents, files = load_files(files, config=config, settings=settings, written=written, edits=edits)
+    problems = [
+        Problem(f"the program hands over a kubeconfig of cluster {shown(name)}, {why}", step)
+        for name in handed.kubeconfigs
+        for why, step in _pointless(documents, name)
+    ]
+    if problems:
+        raise InvalidDocuments(problems)
+    return documents, files
+
+
+def _made_with(locked: LockedCluster | None, path: str) -> str | None:
+    """Return what a field was when its cluster was created; None for one that the lock does not know."""
+    return PROVIDERS["GKE"].made_with(locked.settings, path) if locked else None
+
+
+def _pointless(documents: Documents, cluster: str) -> Iterator[tuple[str, str]]:
+    """Yield why nobody needs the kubeconfig of a cluster."""
+    if cluster not in documents.clusters:
+        yield "which no document has", one_of(cluster, documents.clusters, "There are")
+    elif documents.clusters[cluster].spec.cluster.source == "GKE":
+        yield "which the Fleet creates", "Remove it from kubeconfigs"
+
+
 @counted()
 def prepare(
-    root: Path,
-    stack: str,
+    documents: Documents,
+    files: StackFiles,
     config: Mapping[str, str],
     *,
     ci: bool,
     preview: bool,
     today: date,
+    handed: Handed = Handed(),
     google: Addresses = GOOGLE,
     outside_plugins: bool = True,
     parallel: int | None = None,
 ) -> Prepared:
-    """Load, decide, ask the clusters, and decide again with what is leaving them. Write nothing.
+    """Decide, ask the clusters, and decide again with what is leaving them. Write nothing.
 
     `config` is the namespace `inferfleet` of the stack's configuration. Google is asked at the addresses
     `google` where its clusters are and whether quotas suffice. By `today` what capacity.lock saw is old or
@@ -79,7 +157,7 @@ def prepare(
     imported. `parallel` is the number of operations that Pulumi runs at once, where it says so. Raises
     InvalidDocuments with every problem of the first stage that has one.
     """
-    documents, files = load_stack(root, stack, config=config)
+    root, stack = files.root, files.stack
     locked = documents.settings.is_locked(ci=ci)
     lock_name = _shown_path(files.lock_file, root)
     old_text = read_lock(files, lock_name)
@@ -102,15 +180,22 @@ def prepare(
     connections = [cluster.connection for cluster in first.clusters]
     keys = [connection.config_key for connection in connections if connection.config_key]
     repository = Repository(
-        files.root,
+        root,
         trusted=documents.settings.trust_repository_kubeconfigs,
         keys=keys_in_repository(files, keys),
     )
-    kubeconfigs = read_kubeconfigs(connections, config, repository)
+    known = tuple(cluster for cluster in first.clusters if cluster.connection.cluster not in handed.unknown)
+    kubeconfigs = read_kubeconfigs(
+        [cluster.connection for cluster in known],
+        config,
+        repository,
+        handed={name: text for name, text in handed.kubeconfigs.items() if text is not None},
+    )
+    asked = replace(first, clusters=known)
     until = time.monotonic() + SECONDS
-    room = Questions({"room": partial(capacity_warnings, first, documents, lock, google=google)})
+    room = Questions({"room": partial(capacity_warnings, asked, documents, lock, google=google)})
     seen = observe(
-        first, kubeconfigs.texts, deployments=documents.deployments, container_api=google.container
+        asked, kubeconfigs.texts, deployments=documents.deployments, container_api=google.container
     )
     problems += [*kubeconfigs.problems.values(), *of_severity(seen.problems, "error")]
     if problems:
@@ -118,13 +203,15 @@ def prepare(
 
     left = without_kinds(with_leaving(first, documents, lock, seen.leaving), seen.unknown)
     final = with_numbers(left, seen.scaled)
-    new_text = text(
-        with_uids(final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)})
+    new_lock = with_uids(
+        final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)}
     )
+    new_text = text(new_lock)
     return Prepared(
         desired=final,
         kubeconfigs=kubeconfigs.texts,
         addresses=seen.addresses,
+        uids={name: cluster.uid for name, cluster in new_lock.clusters.items() if cluster.uid},
         warnings=joined(
             documents.located(
                 [
@@ -133,6 +220,7 @@ def prepare(
                     *announcements(final, documents, lock, locked=locked, preview=preview),
                     *queues(final.plan, parallel=parallel),
                     *kubeconfigs.warnings,
+                    *_not_looked_at(first, lock, handed),
                     *of_severity(seen.problems, "warning", "notice"),
                     *room.answers(until=until).get("room", ()),
                 ]
@@ -141,6 +229,23 @@ def prepare(
         lock_file=files.lock_file,
         lock_text=new_text if new_text != old_text and not locked else None,
     )
+
+
+def _not_looked_at(desired: Desired, lock: Lock, handed: Handed) -> Iterator[Problem]:
+    """Yield what a preview says of clusters that nobody looked at, or that are yet to come."""
+    for connection in (cluster.connection for cluster in desired.clusters):
+        name = connection.cluster
+        if name not in handed.unknown:
+            continue
+        stands = name in lock.clusters
+        what = "was not looked at in this preview" if stands else "is yet to come"
+        yield cluster_problem(
+            name,
+            f"cluster {name!r} {what}: the program knows only in the update where it is",
+            "The update says what is wrong there, before it changes anything",
+            path_of(connection),
+            severity="warning" if stands else "notice",
+        )
 
 
 def with_reachable_uids(
@@ -175,8 +280,9 @@ def with_reachable_uids(
     problems = {**kubeconfigs.problems, **silent}
     reasons = {name: problem.what for name, problem in problems.items()}
     for connection in connections:
-        if connection.config_key:
-            what = f"the kubeconfig of cluster {connection.cluster!r} is in the configuration"
+        if not (connection.kubeconfig or connection.cloud):
+            place = "in the configuration" if connection.config_key else "handed over by a program"
+            what = f"the kubeconfig of cluster {connection.cluster!r} is {place}"
             reasons[connection.cluster] = f"{what}, which only Pulumi reads"
     step = "`pulumi up` records it, or run this again where the cluster answers"
     steps = {name: problem.next_step for name, problem in kubeconfigs.problems.items()}

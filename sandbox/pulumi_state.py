@@ -71,7 +71,7 @@ def resources_of(places: StackPlaces, cluster: str) -> int:
     The number is 0 for a cluster of that name on the simulated cloud, whose data belongs to the cloud.
     """
     urns = [str(resource.get("urn", "")) for resource in _resources(places)]
-    if any(urn.endswith(f"::inferfleet:components:GkeCluster::{cluster}") for urn in urns):
+    if any(urn.endswith(f"$inferfleet:components:GkeCluster::{cluster}") for urn in urns):
         return 0
     names = [urn.rpartition("::")[2] for urn in urns]
     return sum(name == cluster or name.startswith(f"{cluster}/") for name in names)

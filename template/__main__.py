@@ -1,8 +1,6 @@
 """The Pulumi program of this project. All of it is in the package inferfleet."""
 
-from pathlib import Path
-
 from inferfleet.program import main
 
 if __name__ == "__main__":
-    main(Path(__file__).parent)
+    main()

@@ -71,6 +71,8 @@ CLOUDS = {
         "inferfleet.clusters.preflight.quotas",
     },
 }
+# What the package offers to programs, imported only where one asks for it.
+OFFERED = ("inferfleet", "inferfleet.components.fleet")
 # The one module that knows the sandbox, and the one module of it that is known.
 SANDBOX_VERB = ("inferfleet.cli.main", "sandbox.verbs.sandbox")
 # Import modules by names from a table. The table is in the same file, so its names are seen all the same.
@@ -144,9 +146,9 @@ OUTSIDE = {
         "urllib3",
         "warnings",
     },
-    "inferfleet.components": {"asyncio", "pulumi", "pulumi_gcp", "pulumi_kubernetes"},
     # Time limits of what they ask, many objects of an API server at once, and a gateway at its own address.
     "inferfleet.clusters.preflight": {"queue", "time"},
+    "inferfleet.components": {"asyncio", "os", "pulumi", "pulumi_gcp", "pulumi_kubernetes", "weakref"},
     "inferfleet.clusters.status": {"time"},
     "inferfleet.clusters.chat": {"ssl", "time", "urllib3"},
     "inferfleet.run": {"time"},
@@ -166,7 +168,7 @@ OUTSIDE = {
     # And all of the standard library.
     "sandbox": {"aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"},
     # The Pulumi program.
-    "inferfleet.program": {"os", "pulumi"},
+    "inferfleet.program": {"pulumi"},
 }
 STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
 
@@ -233,12 +235,12 @@ TOUCHING_ROOMS = {
 # Single modules that touch so much and no more.
 TOUCHING_MODULES = {
     # Asks whether a file is named like a kubeconfig: that of a new cluster is known during the run alone.
-    "inferfleet.components.cluster_provider": {"exists"},
-    # The day, by which what capacity.lock saw is old.
-    "inferfleet.program": {"today"},
     # The time at which pods were looked at, and that of an Event.
     "inferfleet.clusters.update.pods": {"now"},
     "inferfleet.clusters.update.hooks": {"now"},
+    "inferfleet.components.provider": {"exists"},
+    # The day, by which what capacity.lock saw is old; and the project that the program is in.
+    "inferfleet.components.fleet": {"cwd", "today"},
     # A relative kubeconfig of a document that came from no file.
     "inferfleet.documents.documents": {"cwd"},
     # Their own tables, which are parts of the program and of no project.
@@ -263,7 +265,7 @@ ENVIRONMENT = {
 }
 # The two ways in, the two modules that hand it on to a child process, and two that resolve `~` in a path.
 ENVIRONMENT_MODULES = {
-    "inferfleet.program",
+    "inferfleet.components.fleet",
     "inferfleet.cli.source",
     "inferfleet.clusters.connections.exec_command",
     "inferfleet.clusters.connections.pulumi_command",

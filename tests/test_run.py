@@ -4,14 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fleet_of_one import DEPLOYMENT, TODAY, UID
+from fleet_of_one import DEPLOYMENT, UID
 from recorded_project import EAST, KUBECONFIG, LOCK, LOCK_WITHOUT_UID, OTHER_UID, Project, recorded
 
 from inferfleet.clusters.preflight.observe import Observation
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
-from inferfleet.run import prepare, replaced_clusters, with_uids
+from inferfleet.run import replaced_clusters, with_uids
 
 
 @pytest.fixture
@@ -287,4 +288,4 @@ def test_a_kubeconfig_in_the_configuration_that_is_none_is_a_problem(project: Pr
 
 def test_an_unknown_stack_is_a_problem(project: Project) -> None:
     with pytest.raises(InvalidDocuments):
-        prepare(project.root, "pord", project.config, ci=False, preview=False, today=TODAY)
+        load_stack(project.root, "pord", config=project.config)

@@ -34,7 +34,7 @@ def test_a_project_made_by_the_wheel_is_planned_without_a_checkout(program: Path
     )
     plan = run(fleet, program, "plan", "--stack", "local").splitlines()
     assert plan[2] == "ml/qwen3-8b  east     decode=l4         1     1"
-    where = "import inferfleet.program, inferfleet.components.stack, sandbox; print(inferfleet.__file__)"
+    where = "import inferfleet.program, inferfleet.components.fleet, sandbox; print(inferfleet.__file__)"
     assert run(fleet, program.with_name("python"), "-c", where).startswith(str(program.parents[1]))
 
 

@@ -131,6 +131,12 @@ class Provider(Protocol):
         """
         ...
 
+    def made_with(self, settings: Mapping[str, Any], path: str) -> str | None:
+        """Return what a field of its block in documents was when a cluster was created, by the settings in
+        the lock; None where these do not say it.
+        """
+        ...
+
     def capacity_models(self, hardware: InferenceClass) -> Mapping[CapacityModel, Verdict] | None:
         """Return whether the machines of a class are offered by each capacity model; None for a class whose
         nodes are not of this cloud.

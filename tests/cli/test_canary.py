@@ -18,6 +18,7 @@ from fleet_of_one import CLUSTER, TODAY, UID
 from in_git import commit
 from small_project import Project
 
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.run import Prepared, prepare
 
@@ -163,7 +164,13 @@ class Canary:
             "trustRepositoryKubeconfigs": "true",
         }
         try:
-            return prepare(self.project.root, "prod", config, ci=False, preview=preview, today=TODAY)
+            return prepare(
+                *load_stack(self.project.root, "prod", config=config),
+                config,
+                ci=False,
+                preview=preview,
+                today=TODAY,
+            )
         except InvalidDocuments as invalid:
             return str(invalid)
 
@@ -241,7 +248,7 @@ def test_a_secret_is_where_it_may_be_and_nowhere_else(canary: Canary) -> None:
     for sink, text in canary.everywhere():
         for place in canary.found(text):
             sinks[place].add(sink)
-    # What components/manifest.py makes secret outputs of, as the other tests of components/ show.
+    # What components/objects.py makes secret outputs of, as the other tests of components/ show.
     for place in ("value of a secret, in plain text", "value of a secret, encrypted"):
         sinks[place].add("secrets for Pulumi")
     assert sinks == MAY_BE

@@ -16,6 +16,7 @@ from fleet_of_one import TODAY, UID
 from listener import Listener
 from small_project import Project
 
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.run import prepare
 
@@ -58,7 +59,13 @@ def go(project: Project, verb: str, config: dict[str, str]) -> str:
         ran = project.run(*verb.split(), "--stack", "prod")
         return ran.out + ran.err
     try:
-        prepared = prepare(project.root, "prod", config, ci=False, preview=verb == "preview", today=TODAY)
+        prepared = prepare(
+            *load_stack(project.root, "prod", config=config),
+            config,
+            ci=False,
+            preview=verb == "preview",
+            today=TODAY,
+        )
     except InvalidDocuments as invalid:
         return str(invalid)
     return "\n".join(map(str, prepared.warnings))
@@ -144,7 +151,10 @@ def test_a_cluster_that_is_given_up_brings_no_kubeconfig_either(
     project.write(FILE, yaml.safe_dump(hostile("exec", listener, trace.parent)))
     project.edit("stacks/prod/clusters.yaml", "spec:\n", f"spec:\n  state: {state}\n")
     project.write("stacks/Pulumi.prod.yaml", "config: {'inferfleet:unplaced': warn}\n")
-    prepared = prepare(project.root, "prod", {"unplaced": "warn"}, ci=False, preview=False, today=TODAY)
+    config = {"unplaced": "warn"}
+    prepared = prepare(
+        *load_stack(project.root, "prod", config=config), config, ci=False, preview=False, today=TODAY
+    )
     assert (prepared.kubeconfigs, listener.connections, trace.exists()) == ({}, 0, False)
 
 

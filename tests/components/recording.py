@@ -9,7 +9,8 @@ import pulumi
 from pulumi.runtime import mocks
 from pulumi.runtime.proto import resource_pb2
 
-from inferfleet.components.stack import register_stack
+from inferfleet.components.provider import cluster_provider
+from inferfleet.components.registration import Registered, Surroundings, register
 from inferfleet.desired.values import Confirm, Desired, KubeObject, ReadyHook, Say, Told
 from inferfleet.documents.problems import Problem
 from inferfleet.serving.gateway import Address
@@ -75,6 +76,7 @@ def run(
     failing: Collection[str] = (),
     kubeconfigs: Mapping[str, str] = {"east": "text of a kubeconfig"},
     confirm: Confirm = confirmed,
+    prefix: str = "",
 ) -> tuple[Recorder, Monitor]:
     """The whole stack registered; `answers` come in updates only, a preview of new resources knows none."""
     recorder = Recorder({} if preview else answers or {})
@@ -91,17 +93,34 @@ def run(
 
     @pulumi.runtime.test
     def program() -> None:
-        found = register_stack(
-            desired,
-            kubeconfigs,
-            {("ml", "token"): {"key": value}},
-            theirs or {},
-            told,
-            heard,
-            confirm,
+        fleet = pulumi.ComponentResource("inferfleet:components:Fleet", "local")
+        registered: asyncio.Future[Registered] = asyncio.Future()
+        found = pulumi.Output.from_input(registered)
+        providers = {
+            connection.cluster: cluster_provider(
+                prefix + connection.cluster,
+                connection.identifier,
+                found.apply(lambda made, name=connection.cluster: made.kubeconfigs[name]),  # type: ignore[misc]
+                state=connection.state,
+                context=connection.context,
+                parent=fleet,
+            )
+            for connection in (cluster.connection for cluster in desired.clusters)
+        }
+        surroundings = Surroundings(
+            prefix=prefix,
+            providers=providers,
+            kubeconfigs=kubeconfigs,
+            addresses=theirs or {},
+            after={},
+            secrets={("ml", "token"): {"key": value}},
+            tell=told,
+            listen=heard,
+            confirm=confirm,
             preview=preview,
         )
-        for name, output in found.items():
+        registered.set_result(register(fleet, desired, surroundings))
+        for name, output in registered.result().outputs.items():
             pulumi.Output.from_input(output).apply(partial(remember, name))
 
     program()

@@ -92,21 +92,22 @@ def _kubeconfig(recorder: Recorder) -> Any:
 def test_cloud_resources_stand_under_their_components_with_their_inputs_key_for_key() -> None:
     recorder, monitor = _run()
     parents = {key: own(request.parent) for key, request in monitor.requests.items() if request.parent}
-    stack = ("pulumi:pulumi:Stack", "inferfleet-local")
+    fleet = ("inferfleet:components:Fleet", "local")
     home = ("inferfleet:components:GkeCluster", "east")
     assert parents == {
-        ("pulumi:providers:gcp", "gcp"): stack,
-        ("inferfleet:components:GkeNetwork", "east"): stack,
+        fleet: ("pulumi:pulumi:Stack", "inferfleet-local"),
+        ("pulumi:providers:gcp", "gcp"): fleet,
+        ("inferfleet:components:GkeNetwork", "east"): fleet,
         (NETWORK.token, "east"): ("inferfleet:components:GkeNetwork", "east"),
-        home: stack,
+        home: fleet,
         (CLUSTER, "east"): home,
         (NODE_POOL, "east/system"): home,
-        ("inferfleet:components:GpuNodePool", "east/l4"): stack,
+        ("inferfleet:components:GpuNodePool", "east/l4"): fleet,
         (NODE_POOL, "east/l4"): ("inferfleet:components:GpuNodePool", "east/l4"),
-        ("pulumi:providers:kubernetes", "east"): home,
-        ("inferfleet:components:ServingStack", "east"): stack,
+        ("pulumi:providers:kubernetes", "east"): fleet,
+        ("inferfleet:components:ServingStack", "east"): fleet,
         (GATEWAY_TOKEN, "east/ml/inferfleet"): ("inferfleet:components:ServingStack", "east"),
-        ("inferfleet:components:ModelReplicas", "east/ml/x-l4"): stack,
+        ("inferfleet:components:ModelReplicas", "east/ml/x-l4"): fleet,
         (WORKLOAD_TOKEN, "east/ml/x-decode-l4"): ("inferfleet:components:ModelReplicas", "east/ml/x-l4"),
     }
     resources = (NETWORK, CONTROL, SYSTEM, L4)

@@ -127,28 +127,30 @@ def test_a_removed_deployment_takes_its_objects_and_nothing_else(fleet: Project)
 
 
 RENAMED = '''
-import inferfleet.components.on_cluster
-from inferfleet.components.on_cluster import ModelReplicas, ModelService
+from dataclasses import replace
+
+import inferfleet.components.objects
+from inferfleet.components.objects import ModelReplicas, ModelService
 import pulumi
 
 class Replicas(ModelReplicas):
     """Another type token: its name is part of every child's URN."""
 
-    def __init__(self, name, plan, inputs, opts):
+    def __init__(self, plan, inputs, opts):
         old = pulumi.Alias(type_="inferfleet:components:ModelReplicas")
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[old]))
-        super().__init__(name, plan, inputs, opts)
+        super().__init__(plan, inputs, opts)
 
 class Renamed(ModelService):
     """Another Pulumi name under the old type token."""
 
-    def __init__(self, name, plan, inputs, opts):
-        old = pulumi.Alias(name=name)
+    def __init__(self, plan, inputs, opts):
+        old = pulumi.Alias(name=plan.name)
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[old]))
-        super().__init__("renamed/" + name, plan, inputs, opts)
+        super().__init__(replace(plan, name="renamed/" + plan.name), inputs, opts)
 
 Renamed.__name__ = "ModelService"
-inferfleet.components.on_cluster.BY_KIND.update(ModelReplicas=Replicas, ModelService=Renamed)
+inferfleet.components.objects.BY_KIND.update(ModelReplicas=Replicas, ModelService=Renamed)
 '''
 
 

@@ -168,10 +168,7 @@ def test_an_abandoned_cluster_leaves_the_state_and_its_replicas_go_where_a_plan_
             for one in predicted["placements"]
         }
         assert outputs["services"] == {one["service"]: [one["cluster"]] for one in predicted["services"]}
-        assert [name for name in spread.state() if "east" in name] == [
-            "ExistingCluster east",
-            "kubernetes east",
-        ]
+        assert [name for name in spread.state() if "east" in name] == ["kubernetes east"]
         [workload] = spread.items(
             "west", "deployments", "-l", "inferfleet.dev/placement,inferfleet.dev/deployment=spread"
         )
@@ -184,7 +181,7 @@ def test_an_abandoned_cluster_leaves_the_state_and_its_replicas_go_where_a_plan_
         spread.write("clusters", west())
         gone = spread.up()
         assert gone.code == 0, gone.output
-        assert gone.operations == {"ExistingCluster east": "delete", "kubernetes east": "delete"}
+        assert gone.operations == {"kubernetes east": "delete"}
     _forget(spread)
 
 

@@ -12,6 +12,7 @@ from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, TODAY, UID, OnDisk
 from inferfleet import run
 from inferfleet.clusters.preflight.observe import Observation
 from inferfleet.desired.values import Desired
+from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.run import Prepared, prepare
 
@@ -71,7 +72,13 @@ class Project(OnDisk):
         self.write("stacks/Pulumi.prod.yaml", yaml.safe_dump({"config": written}))
 
     def prepare(self, *, ci: bool = False, preview: bool = False) -> Prepared:
-        return prepare(self.root, "prod", self.config, ci=ci, preview=preview, today=TODAY)
+        return prepare(
+            *load_stack(self.root, "prod", config=self.config),
+            self.config,
+            ci=ci,
+            preview=preview,
+            today=TODAY,
+        )
 
     def problems(self, **run: bool) -> tuple[Problem, ...]:
         with pytest.raises(InvalidDocuments) as raised:

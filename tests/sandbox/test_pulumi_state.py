@@ -30,7 +30,8 @@ def test_resources_belong_to_the_cluster_their_pulumi_name_begins_with(tmp_path:
 
 def test_a_cluster_that_the_cloud_made_is_no_loss_to_one_that_takes_its_name(tmp_path: Path) -> None:
     places = StackPlaces(tmp_path, "local")
-    urns = ("inferfleet:components:GkeCluster::east", "kubernetes:core/v1:Namespace::east/ml")
+    cluster = "inferfleet:components:Fleet$inferfleet:components:GkeCluster::east"
+    urns = (cluster, "kubernetes:core/v1:Namespace::east/ml")
     resources = [{"urn": f"urn:pulumi:local::inferfleet::{urn}"} for urn in urns]
     _write_state(places, json.dumps({"checkpoint": {"latest": {"resources": resources}}}))
     assert resources_of(places, "east") == 0

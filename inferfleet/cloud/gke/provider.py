@@ -25,7 +25,7 @@ from inferfleet.cloud.gke.quota.needs import needs as quota_uses
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.cloud.gke.settings.accounts import accounts
 from inferfleet.cloud.gke.settings.cluster import control_plane
-from inferfleet.cloud.gke.settings.network import network
+from inferfleet.cloud.gke.settings.network import made_with, network
 from inferfleet.cloud.gke.settings.pools import gpu_pool
 from inferfleet.cloud.gke.settings.ranges import BLOCK, Ranges, blocks, range_problems
 from inferfleet.cloud.gke.settings.room import room_problems
@@ -48,6 +48,7 @@ __all__ = [
     "drift",
     "import_id",
     "kubeconfig",
+    "made_with",
     "node_request",
     "pod_problems",
     "pools",

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -139,11 +140,16 @@ class Kubeconfigs:
 
 
 def read_kubeconfigs(
-    connections: Iterable[Connection], given: Mapping[str, str], repository: Repository
+    connections: Iterable[Connection],
+    given: Mapping[str, str],
+    repository: Repository,
+    *,
+    handed: Mapping[str, str] = MappingProxyType({}),
 ) -> Kubeconfigs:
     """Return the kubeconfigs of existing clusters.
 
-    `given` holds texts by configuration key. Of a repository that is not trusted nothing is read. Lost and
+    `given` holds texts by configuration key, and `handed` by cluster those that a program hands over, which
+    come first. Of a repository that is not trusted nothing is read. Lost and
     abandoned clusters may lack their kubeconfig, and those that the stack creates have none.
     """
     texts: dict[str, str] = {}
@@ -152,9 +158,9 @@ def read_kubeconfigs(
     for connection in connections:
         if connection.cloud:
             continue
-        source = _source(connection)
+        source = "kubeconfig of the program" if connection.cluster in handed else _source(connection)
         try:
-            text, chosen = _read(connection, given, repository)
+            text, chosen = _read(connection, given, repository, handed)
         except KubeconfigError as error:
             if connection.state not in GIVEN_UP:
                 problems[connection.cluster] = problem(connection, error, source)
@@ -187,11 +193,17 @@ def problem(connection: Connection, error: KubeconfigError, source: str = "") ->
 def _source(connection: Connection) -> str:
     if connection.cloud:
         return "kubeconfig from Google Cloud"
+    if not (connection.kubeconfig or connection.config_key):
+        return "its kubeconfig"
     return f"kubeconfig {connection.kubeconfig or f'configuration key {connection.config_key}'}"
 
 
-def _read(connection: Connection, given: Mapping[str, str], repository: Repository) -> tuple[str, Access]:
-    if connection.kubeconfig is None:
+def _read(
+    connection: Connection, given: Mapping[str, str], repository: Repository, handed: Mapping[str, str]
+) -> tuple[str, Access]:
+    if connection.cluster in handed:
+        text, folder = handed[connection.cluster], None
+    elif connection.kubeconfig is None:
         key = connection.config_key or ""
         text, folder = _setting(key, given, repository), None
     else:
@@ -207,6 +219,10 @@ def _read(connection: Connection, given: Mapping[str, str], repository: Reposito
 
 
 def _setting(key: str, given: Mapping[str, str], repository: Repository) -> str:
+    if not key:
+        step = "Add it to kubeconfigs of the Fleet; commands without Pulumi need kubeconfig in its document"
+        what = "is not in its document, and no program hands it over"
+        raise KubeconfigError(what, next_step=step, whole=True)
     if key in repository.keys and not repository.trusted:
         what = "is written in a file of the repository, where a pull request can change it, so it is not used"
         step = f"Encrypt it (pulumi config set --secret inferfleet:{shown(key)} < FILE), {_TRUST}"
@@ -255,7 +271,7 @@ def _independent(text: str, chosen: Access, folder: Path | None, repository: Rep
 
 def _place(name: str, written: str, folder: Path | None, repository: Repository) -> Path:
     if folder is None and not os.path.isabs(written):
-        what = f"its {name} {shown(written, 200)} is relative, and a configuration key has no folder"
+        what = f"its {name} {shown(written, 200)} is relative, and its text is in no folder"
         raise KubeconfigError(what, next_step="Write what is in the file in its place, or an absolute path")
     place = (folder or Path()) / written
     _trusted(place, repository, f"its {name} {shown(written, 200)}")

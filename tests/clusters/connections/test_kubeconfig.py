@@ -215,7 +215,7 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (EAST, "insecure-skip-tls-verify", "hunter2", "its insecure-skip-tls-verify is neither true nor false"),
     (EAST, "proxy-url", "ftp://hunter2", "its proxy-url is no address with http://, https:// or socks5://"),
     ({}, "token", 123456789, "its token is not text; put it in quotes"),
-    ({}, "tokenFile", "token", "its tokenFile token is relative, and a configuration key has no folder"),
+    ({}, "tokenFile", "token", "its tokenFile token is relative, and its text is in no folder"),
     ({}, "auth-provider", "hunter2", "its auth-provider is not a mapping"),
     (
         {},

@@ -1,6 +1,6 @@
 """The networks of one GKE cluster: its own with subnetworks and NAT, and those between GPUs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.cloud.gke import names as cloud_names
@@ -59,6 +59,21 @@ def network_settings(cluster: GkeCluster) -> dict[str, Any]:
         "networkingMode": "VPC_NATIVE",
         "ipAllocationPolicy": {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": services},
     }
+
+
+def made_with(settings: Mapping[str, Any], path: str) -> str | None:
+    """Return what a field of the block `gke` was when a cluster was created, by its settings in the lock."""
+    network = str(settings.get("network", ""))
+    ranges = "ipAllocationPolicy"
+    known = {
+        "project": settings.get("project"),
+        "network.existing.name": network.rpartition("/")[2],
+        "network.existing.project": network.removeprefix("projects/").partition("/")[0],
+        "network.existing.subnetwork": str(settings.get("subnetwork", "")).rpartition("/")[2],
+        "network.existing.podsRange": settings.get(f"{ranges}.clusterSecondaryRangeName"),
+        "network.existing.servicesRange": settings.get(f"{ranges}.servicesSecondaryRangeName"),
+    }
+    return known.get(path) or None
 
 
 def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pulumi_kubernetes as kubernetes
 
 from inferfleet.cloud.provider import provider_of
 from inferfleet.cloud.values import CloudCluster
-from inferfleet.desired.values import Connection
+from inferfleet.documents.kinds.inference_cluster import State
 
 # For a cluster that is given up and whose kubeconfig is gone or not used. With an empty text the engine's
 # provider would take the kubeconfig that is active on the machine, and so another cluster. No name below
@@ -47,24 +47,30 @@ def gke_kubeconfig(plan: CloudCluster, cluster: Any) -> pulumi.Output[str]:
 
 
 def cluster_provider(
-    name: str, plan: Connection, kubeconfig: pulumi.Input[str], *, parent: pulumi.Resource | None
+    name: str,
+    identifier: pulumi.Input[str],
+    kubeconfig: pulumi.Input[str],
+    *,
+    state: State,
+    context: str | None,
+    parent: pulumi.Resource,
 ) -> kubernetes.Provider:
     """Register the provider of a cluster.
 
     `kubeconfig` may change (rotated credentials), or be unknown in a preview, without replacing anything,
-    because `cluster_identifier` says which cluster it is.
+    because `identifier` says which cluster it is.
     """
-    given_up = plan.state in ("lost", "abandoned")
+    given_up = state in ("lost", "abandoned")
     return kubernetes.Provider(
         name,
-        cluster_identifier=plan.identifier,
+        cluster_identifier=identifier,
         kubeconfig=pulumi.Output.secret(kubeconfig).apply(_no_file),
-        context=plan.context,
+        context=context,
         # Replacing a ConfigMap or Secret would leave pods without it for a while.
         enable_config_map_mutable=True,
         enable_secret_mutable=True,
         skip_update_unreachable=given_up,
-        delete_unreachable=plan.state == "abandoned",
+        delete_unreachable=state == "abandoned",
         opts=pulumi.ResourceOptions(
             parent=parent,
             # The file of a cluster that is gone may be gone too: keep the last kubeconfig in the state.
@@ -89,23 +95,3 @@ def _no_file(kubeconfig: str) -> str:
             "that file instead. Remove it, and find out who made it: no tool makes such files"
         )
     return kubeconfig
-
-
-class ExistingCluster(pulumi.ComponentResource):
-    """Creates nothing: holds the provider through which everything on the cluster is registered.
-
-    `kubeconfig` is the file's text.
-    """
-
-    provider: kubernetes.Provider
-
-    def __init__(
-        self,
-        name: str,
-        plan: Connection,
-        kubeconfig: pulumi.Input[str],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__("inferfleet:components:ExistingCluster", name, None, opts)
-        self.provider = cluster_provider(name, plan, kubeconfig, parent=self)
-        self.register_outputs({})

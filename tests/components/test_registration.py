@@ -11,7 +11,7 @@ from recording import own
 from recording import run as recorded
 
 from inferfleet.clusters.connections.kubeconfig import access
-from inferfleet.components.cluster_provider import NOWHERE
+from inferfleet.components.provider import NOWHERE
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.documents.loading.schema import descriptions
 from inferfleet.fleet.decisions import Plan, ServiceRoute
@@ -77,19 +77,19 @@ def _desired(state: Any = "active") -> Desired:
 STACK = ("pulumi:pulumi:Stack", "inferfleet-local")
 SERVING = ("inferfleet:components:ServingStack", "east")
 REPLICAS = ("inferfleet:components:ModelReplicas", "east/ml/x-l4")
-CLUSTER = ("inferfleet:components:ExistingCluster", "east")
+FLEET = ("inferfleet:components:Fleet", "local")
 
 
 def test_everything_is_registered_under_its_component_with_the_manifest_key_for_key() -> None:
     recorder, monitor = run(_desired(), preview=False)
     parents = {key: own(request.parent) for key, request in monitor.requests.items() if request.parent}
     assert parents == {
-        CLUSTER: STACK,
-        ("pulumi:providers:kubernetes", "east"): CLUSTER,
-        SERVING: STACK,
+        FLEET: STACK,
+        ("pulumi:providers:kubernetes", "east"): FLEET,
+        SERVING: FLEET,
         ("kubernetes:core/v1:Namespace", "east/ml"): SERVING,
         ("kubernetes:core/v1:Secret", "east/ml/token"): SERVING,
-        REPLICAS: STACK,
+        REPLICAS: FLEET,
         ("kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"): REPLICAS,
     }
     assert recorder.inputs["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"] == WORKLOAD.manifest

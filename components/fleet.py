@@ -1,0 +1,328 @@
+"""Fleet: a whole inference fleet as one component of a Pulumi program.
+
+What clusters a program makes besides, and in which project and network, may be Outputs. They are awaited in
+one place, before anything is decided, because clusters are asked first and decisions are no part of `apply`.
+Until all is decided nothing is registered but the Fleet itself, so that an update of which something is not
+known, or is wrong, ends with an error before the engine deletes anything. Resources are registered by a task
+that the program waits for, as for every Output; they are the same in a preview and in its update.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+from pulumi.runtime.config import get_config_env
+
+from inferfleet.clusters.connections.google import addresses
+from inferfleet.clusters.update.confirm import confirmer
+from inferfleet.clusters.update.hooks import hook_caller
+from inferfleet.clusters.update.pods import pod_listener
+from inferfleet.components.provider import NOWHERE, cluster_provider
+from inferfleet.components.registration import Registered, Surroundings, register, secret_values
+from inferfleet.desired.values import Outputs
+from inferfleet.documents import Documents, InvalidDocuments
+from inferfleet.documents.loading.project import StackFiles, files_of_fleet, files_of_stack, find_root
+from inferfleet.documents.loading.settings import in_ci
+from inferfleet.plugins.loading import outside_allowed
+from inferfleet.run import Handed, Prepared, load_fleet, prepare
+
+_NAMESPACE = "inferfleet:"
+_NAME = re.compile("[a-z]([-a-z0-9]{0,18}[a-z0-9])?")
+_NETWORK = ("name", "subnetwork", "podsRange", "servicesRange", "project")
+# What belongs to a Fleet of the program that runs: clusters and locks, each with the Fleet's name.
+_CLAIMS: WeakKeyDictionary[pulumi.Resource, dict[str, str]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class FleetArgs:
+    """What a Fleet is made of. What may be an Output says so; all else must be known."""
+
+    documents: str | Path | Sequence[Mapping[str, Any]] | None = None
+    """Folder of the documents, relative to the program's folder, or the documents themselves. Default: the
+    folder of a project that `inferfleet new` made, `stacks/<stack>` or what the setting `documents` says.
+    """
+    lock: str | Path | None = None
+    """File of the lock. Required where `documents` is a list; default: `placement.lock` in their folder."""
+    settings: Mapping[str, Any] | None = None
+    """Settings of the Fleet. Default: those of the stack, its configuration below `inferfleet:`."""
+    kubeconfigs: Mapping[str, pulumi.Input[str]] = field(default_factory=dict, repr=False)
+    """Texts of kubeconfigs by cluster of source `Existing`, which may be Outputs."""
+    projects: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+    """IDs of projects by cluster of source `GKE`, in place of `project` in its document; may be Outputs."""
+    networks: Mapping[str, Mapping[str, pulumi.Input[str]]] = field(default_factory=dict)
+    """Fields of `network.existing` by cluster of source `GKE`, such as `{"prod": {"name": vpc.name}}`, in
+    place of those in its document; may be Outputs.
+    """
+
+    def facts(self) -> Iterator["_Fact"]:
+        """Yield all that may be an Output. Raises RunError for a field that networks do not have."""
+        for cluster, value in self.kubeconfigs.items():
+            yield _Fact(cluster, "", value)
+        for cluster, value in self.projects.items():
+            yield _Fact(cluster, "project", value)
+        for cluster, fields in self.networks.items():
+            for name, value in fields.items():
+                if name not in _NETWORK:
+                    raise pulumi.RunError(
+                        f"networks[{cluster!r}] has no field {name!r}: it has {', '.join(_NETWORK)}"
+                    )
+                yield _Fact(cluster, f"network.existing.{name}", value)
+
+
+@dataclass(frozen=True)
+class _Fact:
+    """Something of a cluster that the program hands over: its kubeconfig, or a field of its block `gke`."""
+
+    cluster: str
+    path: str
+    value: pulumi.Input[str] = field(repr=False)
+
+    @property
+    def output(self) -> pulumi.Output[str]:
+        return pulumi.Output.from_input(self.value)
+
+    def __str__(self) -> str:
+        return f"{self.path.rpartition('.')[2] or 'kubeconfig'} of cluster {self.cluster!r}"
+
+
+class Fleet(pulumi.ComponentResource):
+    """A fleet: its clusters, what is on them, and where models are reached.
+
+    Names of all it has begin with its own, and labels and names in clouds have `<stack>.<name>`, so that
+    several Fleets live in one program. The Fleet that has the name of the stack is the stack's own, and adds
+    nothing to names. A cluster belongs to one Fleet.
+    """
+
+    urls: pulumi.Output[Mapping[str, Mapping[str, str | None]]]
+    """URL by service (`<namespace>/<name>`) and cluster."""
+    gateways: pulumi.Output[Mapping[str, str | None]]
+    """Address of each cluster's gateway, an IP address or a host name."""
+    placements: pulumi.Output[Mapping[str, Mapping[str, int]]]
+    """Number of replicas by deployment (`<namespace>/<name>`) and place (`<cluster> <role>=<pool>`)."""
+    clusters: pulumi.Output[Mapping[str, Mapping[str, str]]]
+    """By cluster, its `source` and `state`, and of one that the Fleet creates `project`, `region`, `name`."""
+    providers: Mapping[str, kubernetes.Provider]
+    """Kubernetes provider by cluster, for resources of the program's own there."""
+    outputs: Mapping[str, pulumi.Output[Any]]
+    """All that the stack of a project exports, by name."""
+
+    def __init__(
+        self, name: str, args: FleetArgs | None = None, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Register a fleet. Raises RunError with every problem of its documents."""
+        run = _Run(name, args or FleetArgs())
+        documents = run.load({fact: fact.value for fact in run.facts if isinstance(fact.value, str)})
+        super().__init__("inferfleet:components:Fleet", name, None, opts)
+        for cluster in documents.clusters:
+            run.claim(f"cluster {cluster}")
+        registered: pulumi.Output[Registered] = pulumi.Output.from_input(run.register(self, documents))
+        self.providers = {
+            cluster: cluster_provider(
+                run.prefix + cluster,
+                registered.apply(partial(_entry, "identifiers", cluster)),
+                registered.apply(partial(_entry, "kubeconfigs", cluster)),
+                state=document.spec.state,
+                context=existing.context if (existing := document.spec.cluster.existing) else None,
+                parent=self,
+            )
+            for cluster, document in documents.clusters.items()
+        }
+        run.providers.update(self.providers)
+        self.outputs = {
+            key: registered.apply(partial(_entry, "outputs", key)) for key in Outputs.__annotations__
+        }
+        self.urls, self.gateways, self.placements = (
+            self.outputs[key].apply(pulumi.Output.from_input) for key in ("urls", "gateways", "placements")
+        )
+        self.clusters = registered.apply(lambda made: made.clusters)
+        self.register_outputs(
+            {
+                "urls": self.urls,
+                "gateways": self.gateways,
+                "placements": self.placements,
+                "clusters": self.clusters,
+            }
+        )
+
+
+def _entry(part: str, key: str, registered: Registered) -> Any:
+    return getattr(registered, part)[key]
+
+
+class _Run:
+    """One run of the program, for one Fleet."""
+
+    def __init__(self, name: str, args: FleetArgs) -> None:
+        self.name, self.args = name, args
+        self.facts = tuple(args.facts())
+        self.preview = pulumi.runtime.is_dry_run()
+        self.config = {
+            key.removeprefix(_NAMESPACE): value
+            for key, value in get_config_env().items()
+            if key.startswith(_NAMESPACE)
+        }
+        _refuse_outputs("documents", args.documents)
+        _refuse_outputs("settings", args.settings)
+        _refuse_outputs("lock", args.lock)
+        self.files = self._files()
+        self.prefix = "" if self.files.stack == pulumi.get_stack() else f"{name}/"
+        self.providers: dict[str, kubernetes.Provider] = {}
+        self.claim(f"lock {self.files.lock_file}")
+
+    def _files(self) -> StackFiles:
+        stack, documents, lock = pulumi.get_stack(), self.args.documents, self.args.lock
+        lock = None if lock is None else Path(lock)
+        try:
+            if documents is None:
+                return files_of_stack(find_root(Path.cwd()), stack)
+            if self.name != stack and not _NAME.fullmatch(self.name):
+                raise pulumi.RunError(
+                    f"the name {self.name!r} of a Fleet must be that of the stack, or at most 20 lowercase "
+                    "letters, digits and '-', a letter first: labels and names in clouds carry it"
+                )
+            if isinstance(documents, str | Path):
+                return files_of_fleet(stack, self.name, folder=Path(documents), lock=lock)
+        except InvalidDocuments as invalid:
+            raise pulumi.RunError(str(invalid)) from None
+        if lock is None:
+            raise pulumi.RunError(
+                f"Fleet {self.name!r} has a list of documents and no lock. Name a file: lock='prod.lock'"
+            )
+        return files_of_fleet(stack, self.name, lock=lock)
+
+    def load(self, known: Mapping[_Fact, str | None]) -> Documents:
+        """Return the documents with what is known of their clusters."""
+        self.handed = Handed(
+            {fact.cluster: known.get(fact) for fact in self.facts if not fact.path},
+            {(fact.cluster, fact.path): known.get(fact) for fact in self.facts if fact.path},
+        )
+        written = self.args.documents
+        try:
+            documents, self.files = load_fleet(
+                self.files,
+                self.handed,
+                config=self.config,
+                settings=self.args.settings,
+                written=None if written is None or isinstance(written, str | Path) else written,
+            )
+        except InvalidDocuments as invalid:
+            raise pulumi.RunError(str(invalid)) from None
+        return documents
+
+    async def register(self, fleet: Fleet, documents: Documents) -> Registered:
+        """Wait for what is not known yet, decide, and register everything."""
+        known = await self._awaited()
+        if any(fact.path and not isinstance(fact.value, str) for fact in self.facts):
+            documents = self.load(known)
+        else:
+            self.handed = Handed(
+                {fact.cluster: known[fact] for fact in self.facts if not fact.path}, self.handed.fields
+            )
+        prepared = self._prepared(documents)
+        for cluster, uid in prepared.uids.items():
+            self.claim(f"cluster {cluster}", f"cluster with UID {uid}")
+        for warning in prepared.warnings:
+            pulumi.log.warn(str(warning))
+        if not self.preview:
+            prepared.remember()
+        google = addresses(os.environ).container
+        texts: dict[str, pulumi.Input[str]] = dict(prepared.kubeconfigs)
+        after: dict[str, list[pulumi.Resource]] = {}
+        for fact in self.facts:
+            if fact.path:
+                after.setdefault(fact.cluster, []).extend(await fact.output.resources())
+            else:
+                # The text that was read and checked, which comes from where the program has it.
+                texts[fact.cluster] = _instead(fact.output, prepared.kubeconfigs.get(fact.cluster))
+        secrets = self.config if self.args.settings is None else self.args.settings
+        return register(
+            fleet,
+            prepared.desired,
+            Surroundings(
+                prefix=self.prefix,
+                providers=self.providers,
+                kubeconfigs=texts,
+                addresses=prepared.addresses,
+                after=after,
+                secrets=secret_values(secrets.get("secrets")),
+                tell=hook_caller(prepared.desired, prepared.kubeconfigs, container_api=google),
+                listen=pod_listener(prepared.desired, prepared.kubeconfigs, container_api=google),
+                confirm=confirmer(prepared.desired, prepared.kubeconfigs, container_api=google),
+                preview=self.preview,
+            ),
+        )
+
+    async def _awaited(self) -> dict[_Fact, str | None]:
+        """Return what Outputs have, None for what is not known yet. Raises RunError for that in an update."""
+        known: dict[_Fact, str | None] = {}
+        for fact in self.facts:
+            output = fact.output
+            known[fact] = await output.future() if await output.is_known() else None
+        missing = [str(fact) for fact, value in known.items() if not isinstance(value, str)]
+        if missing and not self.preview:
+            raise pulumi.RunError(
+                f"Fleet {self.name!r} does not know the {', the '.join(missing)}, because what it comes from "
+                "failed, was left out or has none. So nothing of the Fleet is registered, and this update "
+                "deletes nothing. Mend that and update again"
+            )
+        return known
+
+    def _prepared(self, documents: Documents) -> Prepared:
+        try:
+            return prepare(
+                documents,
+                self.files,
+                self.config,
+                ci=in_ci(os.environ),
+                preview=self.preview,
+                today=date.today(),
+                handed=self.handed,
+                google=addresses(os.environ),
+                outside_plugins=outside_allowed(os.environ),
+                parallel=pulumi.runtime.settings.SETTINGS.parallel,
+            )
+        except InvalidDocuments as invalid:
+            raise pulumi.RunError(str(invalid)) from None
+
+    def claim(self, thing: str, by: str | None = None) -> None:
+        """Take a thing for this Fleet. Raises RunError where another Fleet of the program has it.
+
+        `by` is how the same thing is recognized under another name.
+        """
+        root = pulumi.runtime.get_root_resource()
+        if root is None:
+            return
+        owner = _CLAIMS.setdefault(root, {}).setdefault(by or thing, self.name)
+        if owner != self.name:
+            raise pulumi.RunError(
+                f"Fleet {self.name!r}: {thing} belongs to Fleet {owner!r} already, and to one alone. Remove "
+                "it from one of the two"
+            )
+
+
+def _instead(output: pulumi.Output[str], text: str | None) -> pulumi.Output[str]:
+    """Return the text with what the Output depends on; unknown while the Output is."""
+    return output.apply(lambda _: text or NOWHERE)
+
+
+def _refuse_outputs(name: str, value: Any) -> None:
+    """Raise RunError for an Output where everything must be known before the program runs."""
+    if isinstance(value, pulumi.Output):
+        raise pulumi.RunError(
+            f"{name} is an Output, and must be known before anything is decided. Outputs may be values of "
+            "kubeconfigs, projects and networks"
+        )
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _refuse_outputs(f"{name}[{key!r}]", inner)
+    elif isinstance(value, list | tuple):
+        for place, inner in enumerate(value):
+            _refuse_outputs(f"{name}[{place}]", inner)

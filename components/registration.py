@@ -1,0 +1,193 @@
+"""Registers a whole fleet below its component: cloud resources, then everything on clusters.
+
+What comes back is known at once, or comes with the answers of the engine: addresses of gateways, and
+kubeconfigs of clusters that are created.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from inferfleet.cloud.values import CloudCluster
+from inferfleet.components.ending import confirm_served, keep_all_if_any_failed
+from inferfleet.components.objects import BY_KIND, Inputs, SecretValues
+from inferfleet.components.provider import NOWHERE, gke_kubeconfig
+from inferfleet.desired.values import Confirm, Desired, KubeObject, Listen, Tell
+from inferfleet.serving.gateway import Address, address_of, url
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a fleet is registered with, besides what is desired. Mappings go by cluster."""
+
+    prefix: str
+    """What the names of all resources begin with in this program."""
+    providers: Mapping[str, kubernetes.Provider]
+    kubeconfigs: Mapping[str, pulumi.Input[str]]
+    """Texts of existing clusters, where they are known."""
+    addresses: Mapping[str, Address]
+    """Addresses of gateways that the stack did not make."""
+    after: Mapping[str, Sequence[pulumi.Resource]]
+    """Resources of the program that clusters are made of, such as their network."""
+    secrets: SecretValues
+    """Encoded values."""
+    tell: Tell
+    """Calls ready hooks."""
+    listen: Listen
+    """Listens to pods that are awaited."""
+    confirm: Confirm
+    """Asks clusters at the end whether what they have serves."""
+    preview: bool
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What is known of a fleet once it is registered."""
+
+    outputs: Mapping[str, Any]
+    """What a stack exports, by the names in `desired.values.Outputs`."""
+    clusters: Mapping[str, Mapping[str, str]]
+    """By cluster, its source and state, and of one in Google Cloud its project, region and name there."""
+    identifiers: Mapping[str, str]
+    """By cluster, the identifier of its provider."""
+    kubeconfigs: Mapping[str, pulumi.Input[str]] = field(repr=False)
+
+
+def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundings) -> Registered:
+    """Register all of `desired` below the component of the fleet."""
+    registered: dict[str, pulumi.CustomResource] = {}
+    remembered: dict[str, dict[str, pulumi.Output[str]]] = {}
+    kubeconfigs: dict[str, pulumi.Input[str]] = {}
+    google = None
+    for cluster in desired.clusters:
+        connection = cluster.connection
+        name = connection.cluster
+        if connection.cloud:
+            google = google or _google(fleet, given.prefix)
+            kubeconfigs[name] = _created(fleet, connection.cloud, google, registered, given)
+        else:
+            kubeconfigs[name] = given.kubeconfigs.get(name, NOWHERE)
+        inputs = Inputs(
+            registered=registered,
+            remembered=remembered,
+            tell=given.tell,
+            listen=given.listen,
+            secrets=given.secrets,
+            prefix=given.prefix,
+            untouched=connection.state == "lost",
+        )
+        options = pulumi.ResourceOptions(parent=fleet, providers=[given.providers[name]])
+        for component in cluster.components:
+            BY_KIND[component.kind](component, inputs, options)
+    if not given.preview:
+        confirm_served(desired, registered, given.confirm)
+        keep_all_if_any_failed(registered, remembered)
+    return Registered(
+        outputs={**desired.outputs, **_addresses(desired, registered, given.addresses), "ready": remembered},
+        clusters=_clusters(desired),
+        identifiers={
+            cluster.connection.cluster: cluster.connection.identifier for cluster in desired.clusters
+        },
+        kubeconfigs=kubeconfigs,
+    )
+
+
+def _google(fleet: pulumi.ComponentResource, prefix: str) -> pulumi.ProviderResource:
+    """Return the provider for Google Cloud that the program gave the fleet, or a new one."""
+    try:
+        from inferfleet.components.cloud import Provider
+    except ModuleNotFoundError as missing:
+        raise pulumi.RunError(
+            f"clusters of source GKE need the package {missing.name}, which is not installed. "
+            "Install it where inferfleet is: pip install 'inferfleet[gke]'"
+        ) from None
+    return fleet.get_provider("gcp:container/cluster:Cluster") or Provider(fleet, prefix)
+
+
+def _created(
+    fleet: pulumi.ComponentResource,
+    plan: CloudCluster,
+    google: pulumi.ProviderResource,
+    registered: dict[str, pulumi.CustomResource],
+    given: Surroundings,
+) -> pulumi.Output[str]:
+    """Register a cluster in the cloud, and return its kubeconfig."""
+    from inferfleet.components import cloud
+
+    options = pulumi.ResourceOptions(parent=fleet, providers=[google])
+    after = given.after.get(plan.cluster, ())
+    for component in plan.components:
+        cloud.BY_KIND[component.kind](component, registered, options, prefix=given.prefix, after=after)
+    return gke_kubeconfig(plan, registered[plan.key])
+
+
+def _clusters(desired: Desired) -> dict[str, dict[str, str]]:
+    clusters: dict[str, dict[str, str]] = {}
+    for connection in (cluster.connection for cluster in desired.clusters):
+        cloud = connection.cloud
+        place = {"project": cloud.project, "region": cloud.region, "name": cloud.cloud_name} if cloud else {}
+        source = "GKE" if cloud else "Existing"
+        clusters[connection.cluster] = {"source": source, "state": connection.state} | place
+    return clusters
+
+
+def _addresses(
+    desired: Desired, registered: Mapping[str, pulumi.CustomResource], theirs: Mapping[str, Address]
+) -> dict[str, Any]:
+    """Return `gateways` by cluster, and `urls` by service and cluster.
+
+    `theirs` are addresses of gateways that the stack did not create; a cluster whose gateway has none is
+    left out.
+    """
+    known = {name: pulumi.Output.from_input(address) for name, address in theirs.items()} | {
+        cluster.connection.cluster: _address(registered[cluster.gateway.key], cluster.gateway)
+        for cluster in desired.clusters
+        if cluster.gateway
+    }
+    urls: dict[str, dict[str, pulumi.Output[str | None]]] = {}
+    for route in desired.plan.services:
+        if route.cluster in known:
+            reached = known[route.cluster].apply(partial(_url, route.path))
+            urls.setdefault(route.service, {})[route.cluster] = reached
+    return {"gateways": {name: address.apply(_host) for name, address in known.items()}, "urls": urls}
+
+
+def _address(gateway: pulumi.CustomResource, plan: KubeObject) -> pulumi.Output[Address | None]:
+    status: pulumi.Output[Any] = getattr(gateway, "status")  # noqa: B009
+    return status.apply(lambda status: address_of({**plan.manifest, "status": status}))
+
+
+def _host(address: Address | None) -> str | None:
+    return address.host if address else None
+
+
+def _url(path: str, address: Address | None) -> str | None:
+    return url(address, path)
+
+
+def secret_values(setting: str | Mapping[str, Mapping[str, str]] | None) -> SecretValues:
+    """Return the values in the setting `secrets`, as JSON text or a map, by namespace, name and key.
+
+    They are in base64, and outputs that Pulumi encrypts in its state.
+    """
+    written: Mapping[str, Mapping[str, str]] = (
+        json.loads(setting) if isinstance(setting, str) else setting or {}
+    )
+    return {
+        _pair(name): {
+            key: pulumi.Output.secret(base64.b64encode(value.encode()).decode())
+            for key, value in values.items()
+        }
+        for name, values in written.items()
+    }
+
+
+def _pair(name: str) -> tuple[str, str]:
+    namespace, _, secret = name.partition("/")
+    return namespace, secret
