@@ -53,11 +53,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.review.digest", "inferfleet.review.commit"),
     ("inferfleet.review",),
     ("inferfleet.run",),
-    ("inferfleet.components", "inferfleet.cli.exit_codes", "inferfleet.cli.output"),
-    ("inferfleet.program", "inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
-    ("inferfleet.cli.whatif",),
-    ("inferfleet.cli.verbs",),
-    ("inferfleet.cli",),
+    ("inferfleet.components",),
+    ("inferfleet.program", "inferfleet.cli"),
     ("sandbox",),
     ("__main__",),
 )
@@ -157,14 +154,7 @@ OUTSIDE = {
     "inferfleet.recovery": {"os", "socket", "tempfile"},
     # Where the files of a commit are laid down.
     "inferfleet.review.commit": {"os", "tempfile"},
-    # The one way out.
-    "inferfleet.cli.output": {"io", "sys"},
-    "inferfleet.cli.show": {"html", "os", "rich", "sys"},
-    "inferfleet.cli.report": {"os", "sys", "typer"},
-    "inferfleet.cli.source": {"os", "typer"},
-    "inferfleet.cli.whatif": {"typer"},
-    "inferfleet.cli.verbs": {"importlib.metadata", "os.path", "rich", "sys", "time", "typer"},
-    "inferfleet.cli": {"importlib", "sys", "typer"},
+    "inferfleet.cli": {"html", "importlib", "io", "os", "rich", "sys", "time", "typer"},
     # And all of the standard library.
     "sandbox": {"aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"},
     # The Pulumi program.
@@ -225,11 +215,7 @@ TOUCHING_ROOMS = {
     "inferfleet.clusters.connections",
     "inferfleet.recovery",
     "inferfleet.review.commit",
-    "inferfleet.cli.output",
-    "inferfleet.cli.report",
-    "inferfleet.cli.show",
-    "inferfleet.cli.source",
-    "inferfleet.cli.verbs",
+    "inferfleet.cli",
     "sandbox",
 }
 # Single modules that touch so much and no more.

@@ -32,11 +32,11 @@ VERBS = {
         "Explain a deployment: its shape, why it is placed there and not elsewhere",
     ),
     "status": ("inferfleet.cli.verbs.status", "Show what serves and what does not, and why"),
-    "chat": ("inferfleet.cli.verbs.clusters.chat", "Ask a model of the stack one question"),
+    "chat": ("inferfleet.cli.verbs.chat", "Ask a model of the stack one question"),
     "report": ("inferfleet.cli.verbs.report", "Write one picture of the fleet as an HTML file"),
     "doctor": ("inferfleet.cli.verbs.doctor", "Look whether an update has what it needs, and change nothing"),
     "capacity": (
-        "inferfleet.cli.verbs.clusters.capacity",
+        "inferfleet.cli.verbs.capacity",
         "Ask clusters, and Google about quotas and reservations, what there is for each pool",
     ),
     "recover": ("inferfleet.cli.verbs.recover", "Find what a killed update left behind, and fix it"),

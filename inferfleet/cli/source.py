@@ -69,7 +69,7 @@ class Source:
     notices: tuple[Problem, ...] = ()
     today: date = field(default_factory=date.today)
 
-    def of_policies(self, desired: Desired) -> tuple[Problem, ...]:
+    def policy_problems(self, desired: Desired) -> tuple[Problem, ...]:
         """Return what breaks the policies of the stack, as of today."""
         return policy_problems(self.documents, self.lock, desired, today=self.today)
 

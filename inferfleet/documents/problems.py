@@ -145,7 +145,7 @@ def _without(text: str, name: str) -> str:
 def _as_one(alike: list[Problem]) -> Problem:
     first, *more = in_reading_order(alike)
     others = dict.fromkeys(_name(problem, first) for problem in more)
-    return replace(first, what=f"{first.what}{ALSO}{listing(others, _NAMED)})") if others else first
+    return replace(first, what=f"{first.what} (also {listing(others, _NAMED)})") if others else first
 
 
 def _name(problem: Problem, first: Problem) -> str:
@@ -155,8 +155,6 @@ def _name(problem: Problem, first: Problem) -> str:
     return str(problem.where) if problem.where != first.where else problem.path
 
 
-# Begins the names of the other things in what is said of the first.
-ALSO = " (also "
 # So many of them are named.
 _NAMED = 3
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from pictured import pictured
 
-from inferfleet.cli.show.picture.page import page
+from inferfleet.cli.verbs.report_page import page
 
 pytestmark = pytest.mark.browser
 HERE = Path(__file__).parent

@@ -6,9 +6,7 @@ from typing import get_args
 
 import pytest
 
-from inferfleet.cli.show.digest.markdown import MOST, markdown
-from inferfleet.cli.show.digest.sections import sections
-from inferfleet.cli.show.digest.words import LONGEST, code, plain
+from inferfleet.cli.verbs.digest_markdown import LONGEST, MOST, code, markdown, plain, sections
 from inferfleet.review.digest.values import (
     Digest,
     FileChange,

@@ -10,7 +10,7 @@ from in_git import commit, git
 from pydantic import TypeAdapter
 from small_project import Project
 
-from inferfleet.cli.show.digest.markdown import MARK
+from inferfleet.cli.verbs.digest_markdown import MARK
 from inferfleet.review.digest.values import Digest
 
 OVERVIEW = (

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from inferfleet.cli.show import explanation as explained
-from inferfleet.cli.show import plan as shown
-from inferfleet.cli.show.explanation_values import as_values
+from inferfleet.cli.show import plan as plan_tables
+from inferfleet.cli.verbs import explain
+from inferfleet.cli.verbs.explain import as_values
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
@@ -61,13 +61,13 @@ def _desired(documents: Documents) -> Desired:
 
 def test_a_plan_counts_pods_where_workers_have_several(capsys: pytest.CaptureFixture[str]) -> None:
     planned = _desired(_documents({"tensor": 8, "pipeline": 2}))
-    shown.show(planned, remembered=False)
+    plan_tables.show(planned, remembered=False)
     assert capsys.readouterr().out == (
         "placements\n"
         "deployment  cluster  pools                    replicas  GPUs  pods in all\n"
         "ml/a        east     decode=h100 encode=h100         2    36            8\n"
     )
-    (placement,) = shown.as_values(planned)["placements"]
+    (placement,) = plan_tables.as_values(planned)["placements"]
     assert placement == {
         "deployment": "ml/a",
         "cluster": "east",
@@ -83,8 +83,8 @@ def test_an_explanation_tells_what_plugins_did_to_followers(capsys: pytest.Captu
     of_followers = tweaks | {"config": {"annotations": {"c": "d"}}, "scope": {"target": "Worker"}}
     documents = _documents({"tensor": 8, "pipeline": 2}, (tweaks, of_followers))
     lock = Lock(stack="prod")
-    told = explained.explanation("ml/a", documents, lock, desired(documents, lock))
-    explained.show(told)
+    told = explain.explanation("ml/a", documents, lock, desired(documents, lock))
+    explain.show(told)
     (decode, _) = as_values(told)["placements"][0]["roles"]
     assert [step["effect"] for step in decode["plugins"]] == ["changed", "out of scope"]
     assert [step["effect"] for step in decode["followerPlugins"]] == ["changed", "changed"]
@@ -97,7 +97,7 @@ def test_an_explanation_tells_what_plugins_did_to_followers(capsys: pytest.Captu
 
 def test_an_explanation_tells_one_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
     documents = _documents({"tensor": 8, "pipeline": 16})
-    explained.show(explained.explanation("ml/a", documents, Lock(stack="prod"), _desired(documents)))
+    explain.show(explain.explanation("ml/a", documents, Lock(stack="prod"), _desired(documents)))
     assert capsys.readouterr().out.partition("kept free")[2].partition("\n\n")[2] == (
         "2 without a place\n"
         "cluster  pool  why not\n"
@@ -172,8 +172,8 @@ def test_why_replicas_leave_a_spot_stands_below_the_change() -> None:
 
 def test_an_explanation_has_the_shape_of_each_role(capsys: pytest.CaptureFixture[str]) -> None:
     documents = _documents({"tensor": 16})
-    told = explained.explanation("ml/a", documents, Lock(stack="prod"), _desired(documents))
-    explained.show(told)
+    told = explain.explanation("ml/a", documents, Lock(stack="prod"), _desired(documents))
+    explain.show(told)
     assert capsys.readouterr().out == (
         "ml/a: 2 of 2 replicas placed\n"
         "\n"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from small_project import Project
 
-from inferfleet.cli.show.status import as_values, tables
 from inferfleet.cli.verbs import status as verb
+from inferfleet.cli.verbs.status import as_values, tables
 from inferfleet.cloud.values import Drift
 from inferfleet.clusters.status.values import (
     ClusterStatus,

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, Document, cluster, deployment, lock, stack
 
-from inferfleet.cli.show.explanation import explanation
-from inferfleet.cli.show.explanation_values import as_values
+from inferfleet.cli.verbs.explain import as_values, explanation
 from inferfleet.desired import desired
 from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired, ReadyHook

@@ -7,8 +7,7 @@ from digested import loaded, side
 from pictured import COMMIT, fleet, pictured
 from work import counted_calls
 
-from inferfleet.cli.show.picture.markup import element
-from inferfleet.cli.show.picture.page import page
+from inferfleet.cli.verbs.report_page import element, page
 from inferfleet.review.picture import picture
 
 

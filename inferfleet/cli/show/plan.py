@@ -1,28 +1,45 @@
-"""A plan as tables for people and as values for machines."""
+"""A plan as tables for people and as values for machines, with what pickers request, what each loss does, and
+which pods roll since a commit.
+"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from inferfleet.cli.output import print_line
-from inferfleet.cli.show.pickers import picker_values, show_pickers
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
+from inferfleet.documents.wording import listing
 from inferfleet.fleet.advice.exposure import Exposure, OnePicker
 from inferfleet.fleet.advice.summaries import (
     change_lines,
+    cost,
     fix_step,
     groups,
     in_short,
     named_and_counted,
+    place,
     roll_line,
 )
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
 from inferfleet.fleet.demands import Demand, Demands
-from inferfleet.fleet.shapes import counted
+from inferfleet.fleet.shapes import counted, requests
 from inferfleet.fleet.spot import Spot
+from inferfleet.fleet.whatif import Outcome
+from inferfleet.review.digest.values import ModelChange, StackDigest
+from inferfleet.serving.picker import deployment_of
 
 # Reasons of one deployment in JSON of a plan; those of `inferfleet explain` are complete.
 MOST_REASONS = 100
+_GIB = 2**30
+# So many clusters are named, those with the most.
+_CLUSTERS_SHOWN = 3
+# Models that one cell names.
+_NAMED = 5
+# A stack that a commit had not, or had with errors, has nothing to be compared with.
+WITHOUT_BASE = ("added", "not compared")
+# Of 40 digits of a commit, as digests have them.
+_DIGITS = 12
 
 
 def show(desired: Desired, *, remembered: bool) -> None:
@@ -124,7 +141,7 @@ def gpus(spot: Spot, replicas: int, demands: Demands) -> int | None:
     """Return the GPUs that the replicas hold; None where a lost cluster keeps what no document asks for."""
     if not all(demands.has(spot.deployment, role) for role, _ in spot.pools):
         return None
-    return replicas * sum(needs.gpus for needs in _demands(spot, demands))
+    return replicas * sum(demand.gpus for demand in _demands(spot, demands))
 
 
 def gpus_or_cpu(number: int | None) -> int | str | None:
@@ -136,7 +153,7 @@ def pods(spot: Spot, replicas: int, demands: Demands) -> int | None:
     """Return the pods of the replicas; None where no document says."""
     if not all(demands.has(spot.deployment, role) for role, _ in spot.pools):
         return None
-    return replicas * sum(needs.pods for needs in _demands(spot, demands))
+    return replicas * sum(demand.pods for demand in _demands(spot, demands))
 
 
 def _demands(spot: Spot, demands: Demands) -> list[Demand]:
@@ -145,7 +162,7 @@ def _demands(spot: Spot, demands: Demands) -> list[Demand]:
 
 def _has_gangs(spot: Spot, demands: Demands) -> bool:
     known = [(role, pool) for role, pool in spot.pools if demands.has(spot.deployment, role)]
-    return any(needs.gang > 1 for needs in _demands(spot._replace(pools=tuple(known)), demands))
+    return any(demand.gang > 1 for demand in _demands(spot._replace(pools=tuple(known)), demands))
 
 
 def reason_rows(reasons: Iterable[Reason]) -> list[tuple[str, str, str]]:
@@ -288,3 +305,172 @@ def node_values(more: MoreNodes) -> dict[str, Any]:
         "perHour": more.per_hour or None,
         "currency": more.currency or None,
     }
+
+
+@dataclass(frozen=True)
+class _PickerCost:
+    """What so many pods request together: thousandths of a core, and bytes of memory."""
+
+    cpu: int = 0
+    memory: int = 0
+    pods: int = 0
+
+    def __add__(self, other: "_PickerCost") -> "_PickerCost":
+        return _PickerCost(self.cpu + other.cpu, self.memory + other.memory, self.pods + other.pods)
+
+    @property
+    def cores(self) -> float:
+        return self.cpu / 1000
+
+    @property
+    def gib(self) -> float:
+        return round(self.memory / _GIB, 3)
+
+    def __str__(self) -> str:
+        return f"{self.cores:g} cores and {self.gib:g} GiB"
+
+
+def show_pickers(desired: Desired) -> None:
+    """Print what pickers request on each cluster, nothing without any."""
+    costs = _costs(desired)
+    if not costs:
+        return
+    most = sorted(costs.items(), key=lambda item: (-item[1].cpu, -item[1].memory, item[0]))
+    parts = [f"{cluster} {cost} ({_pods(cost)})" for cluster, cost in most[:_CLUSTERS_SHOWN]]
+    if len(most) > _CLUSTERS_SHOWN:
+        total = sum(costs.values(), _PickerCost())
+        parts.append(f"{len(most) - _CLUSTERS_SHOWN} more clusters; in all {total} ({_pods(total)})")
+    print_line()
+    print_line("endpoint pickers request of nodes without GPUs")
+    print_line(f"  {', '.join(parts)}")
+
+
+def picker_values(desired: Desired) -> list[dict[str, Any]]:
+    """Return the same for every cluster as values for JSON: cores, and GiB of memory."""
+    return [
+        {"cluster": cluster, "pods": cost.pods, "cores": cost.cores, "gib": cost.gib}
+        for cluster, cost in sorted(_costs(desired).items())
+    ]
+
+
+def _costs(desired: Desired) -> dict[str, _PickerCost]:
+    costs = {
+        cluster.connection.cluster: _cost_of(
+            kube_object.manifest for kube_object in cluster.objects if kube_object.kind == "Deployment"
+        )
+        for cluster in desired.clusters
+    }
+    return {cluster: cost for cluster, cost in costs.items() if cost.pods}
+
+
+def _cost_of(workloads: Iterable[Mapping[str, Any]]) -> _PickerCost:
+    """Return what the pickers among Deployments request, all replicas of each."""
+    total = _PickerCost()
+    for workload in workloads:
+        if deployment_of(workload):
+            spec, replicas = workload["spec"]["template"]["spec"], workload["spec"]["replicas"]
+            total += _PickerCost(
+                requests(spec, "cpu") * replicas, requests(spec, "memory") * replicas, replicas
+            )
+    return total
+
+
+def _pods(cost: _PickerCost) -> str:
+    return f"{cost.pods} pod{'' if cost.pods == 1 else 's'}"
+
+
+def show_losses(outcomes: Sequence[Outcome]) -> None:
+    """Print what each loss does; those on which nothing runs are named at the end."""
+    print_line()
+    if used := [outcome for outcome in outcomes if outcome.replicas]:
+        columns = ("lost", "replicas", "without a place", "no service", "cheapest repair")
+        print_table("if one is lost", columns, map(_loss_row, used))
+    if idle := [str(outcome.loss) for outcome in outcomes if not outcome.replicas]:
+        print_line(f"nothing runs on {listing(idle, _NAMED)}")
+    if used and not any(outcome.lacking for outcome in used):
+        print_line("each of them can be lost, and all replicas have another place")
+
+
+def _loss_row(outcome: Outcome) -> tuple[object, ...]:
+    lacking = [f"{missing.deployment} {missing.replicas}" for missing in outcome.lacking]
+    return (
+        outcome.loss,
+        outcome.replicas,
+        listing(lacking, _NAMED),
+        listing(outcome.unserved, _NAMED),
+        repair(outcome),
+    )
+
+
+def repair(outcome: Outcome) -> str:
+    """Return in words what places all replicas that lack a place, "" where none do."""
+    if outcome.repair is None:
+        missing = outcome.lacking[0]
+        step = f"{missing.step[:1].lower()}{missing.step[1:]}"
+        return f"no number of nodes alone; for {missing.deployment}: {step}"
+    return ", ".join(
+        f"{counted(more.nodes, 'node')} more on {place(more)} ({cost(more)})" for more in outcome.repair
+    )
+
+
+def loss_values(outcome: Outcome) -> dict[str, Any]:
+    """Return what a loss does as values for JSON."""
+    return {
+        "lost": {"kind": outcome.loss.kind, "name": outcome.loss.name},
+        "replicas": outcome.replicas,
+        "lacking": [
+            {
+                "deployment": missing.deployment,
+                "replicas": missing.replicas,
+                "left": missing.left,
+                "nextStep": missing.step,
+            }
+            for missing in outcome.lacking
+        ],
+        "unserved": list(outcome.unserved),
+        "repair": None if outcome.repair is None else [node_values(more) for more in outcome.repair],
+        "perHour": {currency: str(amount) for currency, amount in sorted(outcome.costs.items())},
+    }
+
+
+def show_rolling(compared: StackDigest, commit: str) -> None:
+    """Print which pods roll since a commit, by deployment, with what becomes of its replicas besides."""
+    print_line()
+    rolling = _rolling(compared)
+    if not rolling:
+        print_line(f"no pods roll since {commit[:_DIGITS]}")
+        return
+    pods = sum(restart.pods for model in rolling for restart in model.restarts)
+    counts = {
+        "pod": pods,
+        "new set": sum(len(model.rolls) for model in rolling),
+        "endpoint picker": sum(len(model.pickers) for model in rolling),
+    }
+    text = ", ".join(counted(count, noun) for noun, count in counts.items() if count)
+    print_line(f"pods that roll since {commit[:_DIGITS]}: {text}")
+    for model in rolling:
+        print_line(f"  {model.deployment}")
+        for line in model.told:
+            print_line(f"    {line}")
+
+
+def rolling_values(compared: StackDigest, commit: str) -> dict[str, Any]:
+    """Return the same as values for JSON."""
+    return {
+        "commit": commit,
+        "compared": compared.state not in WITHOUT_BASE,
+        "deployments": [
+            {
+                "deployment": model.deployment,
+                "restarts": [asdict(restart) for restart in model.restarts],
+                "newSets": [asdict(roll) for roll in model.rolls],
+                "pickers": [asdict(picker) for picker in model.pickers],
+            }
+            for model in _rolling(compared)
+        ],
+    }
+
+
+def _rolling(compared: StackDigest) -> list[ModelChange]:
+    """Return the deployments of which anything rolls, the others only move, come or go."""
+    return [model for model in compared.models if model.restarts or model.rolls or model.pickers]

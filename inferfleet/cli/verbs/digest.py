@@ -10,18 +10,18 @@ import typer
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import json_text, print_line, print_yaml
 from inferfleet.cli.report import reporting
-from inferfleet.cli.show.digest.markdown import markdown
 from inferfleet.cli.show.manifests import refuse_links
-from inferfleet.cli.source import AsJson, Source, locks_by_default, stack_source
-from inferfleet.desired.gate import lock_refusals, refusals
-from inferfleet.desired.values import Desired
+from inferfleet.cli.sides import version
+from inferfleet.cli.source import AsJson
+from inferfleet.cli.verbs.digest_markdown import markdown
+from inferfleet.desired.gate import refusals
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.project import files_of_stack, find_root, map_in, stacks_of
-from inferfleet.documents.problems import InvalidDocuments, Problem, Where, of_severity
+from inferfleet.documents.loading.project import files_of_stack, find_root, stacks_of
+from inferfleet.documents.problems import Problem, Where, of_severity
 from inferfleet.documents.wording import listing
 from inferfleet.review.commit import Revision, revision
 from inferfleet.review.digest.comparison import Version, file_changes, listed_problems, stack_digest
-from inferfleet.review.digest.update import Side, lock_after
+from inferfleet.review.digest.update import Side
 from inferfleet.review.digest.values import Digest, FileChange, StackDigest
 
 Base = Annotated[
@@ -53,15 +53,15 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
     with reporting(as_json=as_json) as report:
         root = find_root(Path.cwd())
         heads: dict[str, Version] = {}
-        olds: dict[str, Version] = {}
+        bases: dict[str, Version] = {}
         with revision(root, base) as before:
             stacks = []
             for name in _names(root, before, stack):
-                olds[name] = version(before.root, name)
-                heads[name] = version(root, name, olds[name])
-                stacks.append(stack_digest(name, olds[name], heads[name]))
-            files, others = _beyond(root, before, olds, heads, whole=stack is None)
-            made = Digest(
+                bases[name] = version(before.root, name)
+                heads[name] = version(root, name, bases[name])
+                stacks.append(stack_digest(name, bases[name], heads[name]))
+            files, others = _files(root, before, bases, heads, whole=stack is None)
+            changes = Digest(
                 base=before.commit,
                 head=before.head,
                 merges=before.merges,
@@ -84,10 +84,10 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
             for problem in each.problems
             if problem.severity == "error"
         ]
-        values = asdict(made)
+        values = asdict(changes)
         report.values |= values
         if output is not None:
-            texts = {"digest.md": markdown(made), "digest.json": json_text(values)}
+            texts = {"digest.md": markdown(changes), "digest.json": json_text(values)}
             refuse_links(output, texts)
             output.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():
@@ -95,23 +95,23 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
             if not as_json:
                 print_line(f"{output}: {listing(texts)} are written")
         elif not as_json:
-            print_yaml(markdown(made))
+            print_yaml(markdown(changes))
         report.code = _code(stacks, heads)
 
 
-def _beyond(
-    root: Path, before: Revision, olds: dict[str, Version], heads: dict[str, Version], *, whole: bool
+def _files(
+    root: Path, before: Revision, bases: dict[str, Version], heads: dict[str, Version], *, whole: bool
 ) -> tuple[tuple[FileChange, ...], int]:
     """Return the files that differ and no stack reads; `whole`: all stacks are compared."""
     if not before.exists:
         return (), 0
     read: set[str] = set()
-    for folder, versions in ((before.root, olds), (root, heads)):
+    for folder, versions in ((before.root, bases), (root, heads)):
         for name, side in versions.items():
             if isinstance(side, Side):
                 read |= set(_read_by(folder, name, side))
     # Of a side with errors it is not known what it reads, nor of stacks that were not asked for.
-    unknown = not whole or any(isinstance(side, tuple) for side in (*olds.values(), *heads.values()))
+    unknown = not whole or any(isinstance(side, tuple) for side in (*bases.values(), *heads.values()))
     return file_changes(before.clone.differing(before.commit), before.prefix, read=read, unknown=unknown)
 
 
@@ -129,61 +129,6 @@ def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
     if stack is None:
         return sorted(known)
     return [stack] if stack in known else [files_of_stack(root, stack).stack]
-
-
-def compared(root: Path, stack: str, base: str) -> tuple[Side, Revision, StackDigest]:
-    """Return a stack as it would be after the base, the base, and what differs.
-
-    Raises InvalidDocuments for problems of the stack at hand.
-    """
-    with revision(root, base) as before:
-        old: Version = version(before.root, stack)
-        new = version(root, stack, old)
-        if not isinstance(new, Side):
-            raise InvalidDocuments(new or ())
-        return new, before, stack_digest(stack, old, new)
-
-
-def version(root: Path, stack: str, base: Version = None) -> Version:
-    """Return one side of a stack, why it is not valid, or None where it is not there.
-
-    A head is planned from what its base leaves behind. Messages name files of the project relative to its
-    folder.
-    """
-    if stack not in stacks_of(root):
-        return None
-    try:
-        source = stack_source(root, stack, base=root)
-        alone = source
-        source = replace(source, lock=lock_after(base if isinstance(base, Side) else None, source.lock))
-        made = source.desired()
-        notices = tuple(_homeless(source.notices, root))
-        config = map_in(files_of_stack(root, stack).config_file, root)
-        return Side(
-            source.documents,
-            source.lock,
-            made,
-            notices,
-            day=source.today,
-            config=config,
-            lock_refused=_lock_refused(alone, made if source.lock == alone.lock else None),
-        )
-    except InvalidDocuments as invalid:
-        return tuple(_homeless(invalid.problems, root))
-
-
-def _lock_refused(source: Source, planned: Desired | None) -> tuple[Problem, ...]:
-    """Return what `plan --locked` says of a stack whose updates are locked: by its settings, or in CI."""
-    if not source.documents.settings.is_locked(ci=locks_by_default()):
-        return ()
-    return tuple(lock_refusals(planned or source.desired(), source.lock))
-
-
-def _homeless(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:
-    """Yield the problems without the folder of the project, which is another one for each side."""
-    for problem in problems:
-        what, step = (text.replace(f"{root}/", "") for text in (problem.what, problem.next_step))
-        yield replace(problem, what=what, next_step=step)
 
 
 def _code(stacks: Iterable[StackDigest], heads: dict[str, Version]) -> ExitCode:

@@ -1,6 +1,6 @@
 """`inferfleet plan`: what runs where, what would move, what has no place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,20 +10,33 @@ import typer
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
-from inferfleet.cli.show.losses import loss_values, show_losses
-from inferfleet.cli.show.plan import as_values, exposed_values, show, show_exposed
-from inferfleet.cli.show.rolling import WITHOUT_BASE, rolling_values, show_rolling
+from inferfleet.cli.show.plan import (
+    WITHOUT_BASE,
+    as_values,
+    exposed_values,
+    loss_values,
+    rolling_values,
+    show,
+    show_exposed,
+    show_losses,
+    show_rolling,
+)
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
-from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.documents.loading.edits import Edit, parse_edit
 from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.load import KINDS, NAMESPACED
 from inferfleet.documents.loading.project import find_root, read_lock
 from inferfleet.documents.problems import Problem, of_severity
-from inferfleet.documents.wording import one_line, one_of, shown
+from inferfleet.documents.wording import listing, one_line, one_of, shown
 from inferfleet.fleet.advice.exposure import exposures, one_picker
-from inferfleet.fleet.lock.lock import matches, text
+from inferfleet.fleet.lock.lock import matches
+from inferfleet.fleet.lock.lock import text as lock_text
+from inferfleet.fleet.whatif import KINDS as LOSSES
+from inferfleet.fleet.whatif import Loss
 from inferfleet.fleet.whatif import n_minus_one as after_each_loss
+from inferfleet.fleet.whatif import without as without_losses
 
 Write = Annotated[bool, typer.Option("--write", help="Write placement.lock.")]
 Locked = Annotated[bool, typer.Option("--locked", help="Fail when placement.lock does not match.")]
@@ -43,6 +56,33 @@ Base = Annotated[
         help="Say which pods and endpoint pickers roll since this commit, and what is another in them: a "
         "branch, a tag, or a hash.",
         show_default=False,
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without",
+        help="Plan as if this were lost: cluster=NAME, pool=CLUSTER/NAME or reservation=NAME (PROJECT/NAME "
+        "where two projects have one of that name). Repeat it for more.",
+        show_default=False,
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Plan as if a document had another value: KIND/NAME.PATH=VALUE, such as "
+        "ModelDeployment/ml/qwen.spec.replicas=4. Brackets name entries of lists and keys of maps; null "
+        "removes a field. Repeat it for more.",
+        show_default=False,
+    ),
+]
+NMinusOne = Annotated[
+    bool,
+    typer.Option(
+        "--n-minus-one",
+        help="Say which models lose replicas or all service with each cluster, pool and reservation, and "
+        "the cheapest repair.",
     ),
 ]
 
@@ -68,7 +108,7 @@ def plan(
     With --without and --set the plan is that of a fleet that lost something, and of other documents; files
     stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
     """
-    lost, edits = losses_asked(without or ()), edits_asked(set_ or ())
+    lost, edits = _losses(without or ()), _edits(set_ or ())
     with reporting(as_json=as_json) as report:
         _check_options(named_by_path=bool(paths), write=write, locked=locked, yielding=bool(yield_))
         if (lost or edits or n_minus_one) and (write or locked):
@@ -80,7 +120,7 @@ def plan(
             given = "paths of documents" if paths else options
             what = f"an update from a commit to the stack as it is written is planned, and not to {given}"
             raise typer.BadParameter(what, param_hint="--base")
-        source = _yielding(as_if(read_source(paths, stack, edits=edits), lost), yield_ or ())
+        source = _yielding(_as_if(read_source(paths, stack, edits=edits), lost), yield_ or ())
         documents, lock = source.documents, source.lock
         report.documents = documents
         report.problems += source.notices
@@ -96,7 +136,7 @@ def plan(
             }
         after_losses = tuple(after_each_loss(documents, lock, desired.plan)) if n_minus_one else ()
         if n_minus_one:
-            report.values["nMinusOne"] = [loss_values(one) for one in after_losses]
+            report.values["nMinusOne"] = [loss_values(outcome) for outcome in after_losses]
         report.values["lock"] = source.files and {
             "file": shown_path(source.files.lock_file),
             "matches": matches(lock, desired.plan.lock),
@@ -115,9 +155,9 @@ def plan(
             _roll_since(base, source, report, as_json=as_json)
         report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
-        of_policies = source.of_policies(desired)
-        broken = of_severity(of_policies, "error")
-        report.problems += [*unplaced, *of_policies]
+        policy_problems = source.policy_problems(desired)
+        broken = of_severity(policy_problems, "error")
+        report.problems += [*unplaced, *policy_problems]
         if unplaced or broken:
             report.code = ExitCode.PROBLEMS if broken else ExitCode.UNPLACED
         if locked:
@@ -141,9 +181,9 @@ def _yielding(source: Source, named: Sequence[str]) -> Source:
 
 
 def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> None:
-    """Tell what rolls since a commit. What is odd about the commit is a notice."""
+    """Print what rolls since a commit. Doubts about the commit are notices."""
     # It imports all that digests say, which a plan without a commit does without.
-    from inferfleet.cli.verbs.digest import compared
+    from inferfleet.cli.sides import compared
 
     root, stack = find_root(Path.cwd()), source.documents.settings.stack
     _, before, differences = compared(root, stack, base)
@@ -187,10 +227,45 @@ def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -
     new, problems = with_reachable_uids(desired, source.lock, repository, container_api=container_api())
     report.problems += problems
     file = source.files.lock_file
-    changed = text(new) != read_lock(source.files, shown_path(file))
+    changed = lock_text(new) != read_lock(source.files, shown_path(file))
     if changed:
-        write_text(file, text(new))
+        write_text(file, lock_text(new))
     report.values["lock"] |= {"matches": True, "written": changed}
     if not as_json:
         print_line()
         print_line(f"{shown_path(file)} {'written' if changed else 'is as it should be'}")
+
+
+def _losses(written: Iterable[str]) -> tuple[Loss, ...]:
+    """Return what is lost. Raises click's UsageError for what cannot be read."""
+    return tuple(_loss(text) for text in written)
+
+
+def _edits(written: Iterable[str]) -> tuple[Edit, ...]:
+    """Return the edits of documents. Raises click's UsageError for what cannot be read."""
+    edits = []
+    for text in written:
+        edit = parse_edit(text, KINDS, NAMESPACED)
+        if isinstance(edit, Problem):
+            raise typer.BadParameter(one_line(f"{edit.what}. {edit.next_step}"), param_hint="--set")
+        edits.append(edit)
+    return tuple(edits)
+
+
+def _as_if(source: Source, lost: tuple[Loss, ...]) -> Source:
+    """Return the stack without what is lost. Raises InvalidDocuments for what there is not."""
+    if not lost:
+        return source
+    documents, lock = without_losses(source.documents, source.lock, lost)
+    return replace(source, documents=documents, lock=lock)
+
+
+def _loss(written: str) -> Loss:
+    kind, equals, name = written.partition("=")
+    for kind_of_loss in LOSSES:
+        if kind == kind_of_loss and equals and name:
+            return Loss(kind_of_loss, name)
+    if kind in LOSSES and equals:
+        raise typer.BadParameter(f"{shown(written)!r} has no name: {kind}=...", param_hint="--without")
+    forms = listing([f"{kind_of_loss}=..." for kind_of_loss in LOSSES])
+    raise typer.BadParameter(f"{shown(written)!r} is none of {forms}", param_hint="--without")

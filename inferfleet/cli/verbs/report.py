@@ -9,9 +9,9 @@ import typer
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import refuse_links
-from inferfleet.cli.show.picture.page import page
+from inferfleet.cli.sides import compared
 from inferfleet.cli.source import AsJson, StackName, only_stack, stack_source
-from inferfleet.cli.verbs.digest import compared
+from inferfleet.cli.verbs.report_page import page
 from inferfleet.clusters.status.values import Status
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.documents.loading.files import write_text
@@ -42,27 +42,27 @@ def report(
     The file needs no network and no script to be read. Without --live nobody is asked, and equal documents
     and locks give an equal file.
     """
-    with reporting(as_json=as_json) as told:
+    with reporting(as_json=as_json) as outcome:
         root = find_root(Path.cwd())
         name = stack if stack is not None else only_stack(root)
         source = stack_source(root, name, base=Path.cwd())
-        told.documents = source.documents
+        outcome.documents = source.documents
         head = Side(source.documents, source.lock, source.desired(), source.notices, day=source.today)
         before: Revision | None = None
         differences: StackDigest | None = None
         if base is not None:
             head, before, differences = compared(root, name, base)
-            told.problems += before.notices
+            outcome.problems += before.notices
         problems = source.documents.located(
             (
                 *head.notices,
                 *announcements(head.desired, head.documents, head.lock, locked=False, preview=False),
                 *refusals(head.desired, head.documents, head.lock, locked=False, preview=False),
-                *source.of_policies(head.desired),
+                *source.policy_problems(head.desired),
             )
         )
         status = _look(head, root) if live else None
-        made = picture(
+        drawn = picture(
             head,
             problems,
             base=before.commit if before else "",
@@ -72,9 +72,9 @@ def report(
             compared=differences,
             live=status,
         )
-        told.values |= asdict(made)
+        outcome.values |= asdict(drawn)
         refuse_links(output.parent, [output.name])
-        write_text(output, page(made))
+        write_text(output, page(drawn))
         if not as_json:
             print_line(f"{output} is written")
 

@@ -1,10 +1,12 @@
 """`inferfleet status`: does everything serve that should, and if not, why?"""
 
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -12,16 +14,28 @@ from rich.live import Live
 from rich.text import Text
 
 from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
-from inferfleet.cli.show.status import as_values, show, tables
-from inferfleet.cli.show.tables import table
+from inferfleet.cli.show.tables import print_table, table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.status.read import LiveCluster, read, read_cloud
 from inferfleet.clusters.status.status import status as status_of
-from inferfleet.clusters.status.values import Phase, Status
+from inferfleet.clusters.status.values import (
+    ClusterStatus,
+    DeploymentStatus,
+    EndpointStatus,
+    GroupStatus,
+    PartStatus,
+    Phase,
+    PlacementStatus,
+    PluginStatus,
+    PodStatus,
+    ServiceStatus,
+    Status,
+)
 from inferfleet.desired.values import Desired
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import one_line
@@ -30,8 +44,15 @@ from inferfleet.documents.wording import one_line
 SECONDS = 10.0
 # Seconds between two looks with --watch: often enough to show progress, and no load for an API server.
 PAUSE = 2.0
-
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Look again every 2 s, until Ctrl-C.")]
+_RESTORE = "Restore it with `pulumi up --refresh`, or take it into the documents"
+DRIFT = f"drift: changed by hand, or not deployed yet. {_RESTORE}"
+# Without --refresh nothing is written where the update that wrote this was cancelled: the state has what was
+# there before, and a document that went back to it changes nothing.
+_DEPLOY = "`pulumi up --refresh` writes it"
+UNDEPLOYED = f"not deployed yet: an update wrote what is there, and documents say something else. {_DEPLOY}"
+Row = Sequence[object]
+Titled = tuple[str, Sequence[str], list[Row]]  # title, columns, rows
 
 
 def status(stack: StackName = None, watch: Watch = False, as_json: AsJson = False) -> None:
@@ -92,3 +113,155 @@ def _drawn(status: Status) -> RenderableType:
     for title, columns, rows in tables(status):
         parts += [Text(one_line(title), style="bold"), table(columns, rows), Text("")]
     return Group(*parts)
+
+
+def show(status: Status) -> None:
+    """Print clusters, deployments with their pods, services, missing objects and drift."""
+    for number, (title, columns, rows) in enumerate(tables(status)):
+        if number:
+            print_line()
+        print_table(title, columns, rows)
+
+
+def tables(status: Status) -> Iterator[Titled]:
+    """Yield the tables of a status, without empty ones."""
+    yield (
+        f"stack {status.stack}: {'ready' if status.phase == Phase.READY else 'not ready'}",
+        ("cluster", "phase", "gateway", "address", "what"),
+        [
+            (
+                cluster.name,
+                cluster.phase,
+                cluster.gateway.phase if cluster.gateway else None,
+                cluster.address,
+                cluster.silent or _gateway(cluster.gateway),
+            )
+            for cluster in status.clusters
+        ],
+    )
+    if status.deployments:
+        rows = [row for deployment in status.deployments for row in _deployment(deployment)]
+        yield "deployments", ("deployment", "phase", "pods", "time", "what"), rows
+    if status.services:
+        services: list[Row] = []
+        for service in status.services:
+            services.append((service.name, service.phase, None))
+            services += [
+                (f"  {route.cluster} {route.object}", route.phase, route.message or None)
+                for route in service.routes
+            ]
+        yield "services", ("service", "phase", "what"), services
+    missing: list[Row] = [(cluster.name, name) for cluster in status.clusters for name in cluster.missing]
+    if missing:
+        yield "missing: desired, but not on the cluster", ("cluster", "object"), missing
+    for title, undeployed in ((UNDEPLOYED, True), (DRIFT, False)):
+        fields: list[Row] = [
+            (drift.thing, drift.field, drift.found, drift.wanted)
+            for drift in status.drift
+            if drift.undeployed == undeployed
+        ]
+        if fields:
+            yield title, ("object", "field", "is", "documents say"), fields
+
+
+def as_values(status: Status) -> dict[str, Any]:
+    """Return the status as values for JSON, with the phase of each whole beside its parts."""
+    return {
+        "stack": status.stack,
+        "phase": status.phase,
+        "ready": status.phase == Phase.READY,
+        "clusters": _wholes(status.clusters),
+        "deployments": _wholes(status.deployments),
+        "services": _wholes(status.services),
+        "drift": [
+            {**asdict(drift), "what": str(drift), "nextStep": _DEPLOY if drift.undeployed else _RESTORE}
+            for drift in status.drift
+        ],
+    }
+
+
+def _wholes(wholes: Sequence[ClusterStatus | DeploymentStatus | ServiceStatus]) -> list[dict[str, Any]]:
+    return [{**_camel(asdict(whole)), "phase": whole.phase} for whole in wholes]
+
+
+def _deployment(deployment: DeploymentStatus) -> Iterator[Row]:
+    ready = sum(placement.ready for placement in deployment.placements)
+    wanted = sum(placement.wanted for placement in deployment.placements)
+    explain = f"{deployment.unplaced} without a place: inferfleet explain {deployment.name}"
+    what = explain if deployment.unplaced else None
+    yield deployment.name, deployment.phase, f"{ready}/{wanted}", None, what
+    for placement in deployment.placements:
+        yield from _placement(placement)
+    for endpoint in deployment.endpoints:
+        yield from _endpoint(endpoint)
+
+
+def _placement(placement: PlacementStatus) -> Iterator[Row]:
+    title, pods = f"  {placement.cluster} {placement.pools}", f"{placement.ready}/{placement.wanted}"
+    yield title, placement.phase, pods, None, placement.message or None
+    for workload, groups in sorted(placement.groups.items()):
+        yield from (_group(workload, group) for group in groups)
+    yield from map(_pod, placement.pods)
+    yield from map(_plugins, placement.plugins)
+
+
+def _endpoint(endpoint: EndpointStatus) -> Iterator[Row]:
+    for part in endpoint.parts:
+        # The message of a picker may be that of one of its pods, which have rows of their own.
+        of_pod = part is endpoint.picker and any(pod.message == part.message for pod in endpoint.picker_pods)
+        what = None if of_pod else part.message or None
+        yield f"  {part.cluster} {part.object}", part.phase, None, None, what
+        if part is endpoint.picker:
+            yield from map(_pod, endpoint.picker_pods)
+
+
+def _group(workload: str, group: GroupStatus) -> Row:
+    what = f"waits for {group.pod}" if group.pod else ""
+    what = ": ".join(part for part in (what, group.message) if part)
+    title = f"    group {group.number} of {workload}"
+    return title, group.phase, f"{group.ready}/{group.wanted}", None, what or None
+
+
+def _pod(pod: PodStatus) -> Row:
+    restarts = f"restarted {pod.restarts} times" if pod.restarts else ""
+    what = "; ".join(part for part in (pod.message, restarts) if part)
+    return f"    {pod.name}", pod.phase, None, _time(pod), what or None
+
+
+def _plugins(plugins: PluginStatus) -> Row:
+    what = f"plugins: {', '.join(plugins.made_with) or 'none'}"
+    if plugins.differ:
+        what += f"; documents say: {', '.join(plugins.wanted) or 'none'}"
+    return f"    {plugins.workload}", None, None, None, what
+
+
+def _time(pod: PodStatus) -> str | None:
+    if pod.seconds is None:
+        return None
+    return _short(pod.seconds) + (f" of {_short(pod.budget)}" if pod.budget else "")
+
+
+def _short(seconds: int) -> str:
+    """Return a duration as `38s`, `12m05s` or `3h20m`."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02}m"
+    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+def _gateway(gateway: PartStatus | None) -> str | None:
+    return f"{gateway.object}: {gateway.message}" if gateway and gateway.message else None
+
+
+def _camel(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_camel_name(key): _camel(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_camel(item) for item in value]
+    return value
+
+
+def _camel_name(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,6 +1,5 @@
 """`inferfleet validate`: every problem of documents, classes, settings, lock and policies."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +27,7 @@ def validate(
         if every:
             if paths or stack is not None:
                 raise typer.BadParameter("name nothing else with it", param_hint="--all")
-            _every(report, as_json=as_json)
+            _check_all(report, as_json=as_json)
             return
         source = read_source(paths, stack)
         report.documents = source.documents
@@ -40,10 +39,10 @@ def validate(
         if code is not ExitCode.FINE:
             report.code = code
         elif not as_json:
-            print_line(f"valid: {_told(counts)}")
+            print_line(f"valid: {_summary(counts)}")
 
 
-def _every(report: Report, *, as_json: bool) -> None:
+def _check_all(report: Report, *, as_json: bool) -> None:
     """Check each stack; one that is not valid hides no problem of another."""
     root = find_root(Path.cwd())
     counts = {}
@@ -60,7 +59,7 @@ def _every(report: Report, *, as_json: bool) -> None:
         report.problems += source.documents.located([*source.notices, *problems])
         codes.add(code)
         if code is ExitCode.FINE and not as_json:
-            print_line(f"{stack}: valid: {_told(counts[stack])}")
+            print_line(f"{stack}: valid: {_summary(counts[stack])}")
     report.values["documents"] = counts
     if ExitCode.UNPLACED in codes and ExitCode.PROBLEMS not in codes:
         report.code = ExitCode.UNPLACED
@@ -70,11 +69,14 @@ def _checked(source: Source) -> tuple[list[Problem], ExitCode]:
     """Return what is wrong or to be said of a source, and the exit code that follows."""
     documents, lock = source.documents, source.lock
     desired = source.desired()
-    said: Iterable[Problem] = announcements(desired, documents, lock, locked=False, preview=False)
-    of_policies = source.of_policies(desired)
+    policy_problems = source.policy_problems(desired)
     unplaced = refusals(desired, documents, lock, locked=False, preview=False)
-    problems = [*said, *of_policies, *unplaced]
-    if of_severity(of_policies, "error"):
+    problems = [
+        *announcements(desired, documents, lock, locked=False, preview=False),
+        *policy_problems,
+        *unplaced,
+    ]
+    if of_severity(policy_problems, "error"):
         return problems, ExitCode.PROBLEMS
     return problems, ExitCode.UNPLACED if unplaced else ExitCode.FINE
 
@@ -88,5 +90,5 @@ def _counts(documents: Documents) -> dict[str, int]:
     }
 
 
-def _told(counts: dict[str, int]) -> str:
+def _summary(counts: dict[str, int]) -> str:
     return ", ".join(f"{kind} {number}" for kind, number in counts.items())

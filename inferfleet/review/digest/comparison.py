@@ -101,11 +101,12 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     problems = (*update.after, *head.documents.located(own))
     identities = {_identity(problem) for problem in problems}
     gone = [problem for problem in update.before if _identity(problem) not in identities]
+    missing = _missing(update)
     digest = StackDigest(
         name,
         "unchanged",
         models=models(update),
-        missing=_missing(update),
+        missing=tuple(replicas for replicas, _ in missing),
         drains=drains(update),
         services=routes(update),
         clusters=cluster_changes(update, in_place),
@@ -118,7 +119,7 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
         plugins=plugins(update),
         waivers=waiver_changes(update),
         resources=touched,
-        problems=listed_problems(problems, update.before),
+        problems=listed_problems(problems, update.before, missing=[problem for _, problem in missing]),
         gone=listed_problems(gone, update.before),
     )
     digest = replace(digest, written=document_changes(update, digest, is_new=base is None))
@@ -145,22 +146,24 @@ def _tuned(update: Update) -> Iterator[Problem]:
             )
 
 
-def _missing(update: Update) -> tuple[MissingReplicas, ...]:
-    """Return the replicas without a place that the base does not lack."""
+def _missing(update: Update) -> list[tuple[MissingReplicas, Problem]]:
+    """Return the replicas without a place that the base does not lack, each with its problem."""
     documents, plan = update.head.documents, update.desired.plan
-    before = {missing.deployment: missing.replicas for missing in update.base.desired.plan.unplaced}
-    return tuple(
-        MissingReplicas(
-            missing.deployment,
-            missing.replicas,
-            missing.running,
-            refuses(documents, missing),
+    before = {unplaced.deployment: unplaced.replicas for unplaced in update.base.desired.plan.unplaced}
+    missing = []
+    for unplaced in plan.unplaced:
+        if before.get(unplaced.deployment) == unplaced.replicas:
+            continue
+        problem = unplaced_problem(unplaced, plan, documents)
+        replicas = MissingReplicas(
+            unplaced.deployment,
+            unplaced.replicas,
+            unplaced.running,
+            refuses(documents, unplaced),
             f"{problem.what}. {problem.next_step}",
         )
-        for missing in plan.unplaced
-        for problem in (unplaced_problem(missing, plan, documents),)
-        if before.get(missing.deployment) != missing.replicas
-    )
+        missing.append((replicas, problem))
+    return missing
 
 
 def _state(digest: StackDigest, base: Side | None) -> StackState:
@@ -174,20 +177,25 @@ def _state(digest: StackDigest, base: Side | None) -> StackState:
     )
 
 
-def listed_problems(problems: Iterable[Problem], of_base: Iterable[Problem]) -> tuple[ListedProblem, ...]:
+def listed_problems(
+    problems: Iterable[Problem], of_base: Iterable[Problem], *, missing: Iterable[Problem] = ()
+) -> tuple[ListedProblem, ...]:
     """Return the problems in the order of files and lines, those of a kind as one; new are those that the
-    base does not have, which are joined with each other alone.
+    base does not have, which are joined with each other alone. `missing` are those of replicas without a
+    place.
     """
-    identities = {_identity(problem) for problem in of_base}
-    ordered = in_reading_order(problems)
-    new = set(joined(problem for problem in ordered if _identity(problem) not in identities))
-    others = joined(problem for problem in ordered if _identity(problem) in identities)
+    old, about_missing = set(map(_identity, of_base)), {_identity(problem)[1:] for problem in missing}
+    groups: dict[tuple[bool, bool], list[Problem]] = {}
+    for problem in in_reading_order(problems):
+        identity = _identity(problem)
+        groups.setdefault((identity not in old, identity[1:] in about_missing), []).append(problem)
+    groups_of = {problem: group for group, alike in groups.items() for problem in joined(alike)}
     order: Mapping[str, int] = {"error": 0, "warning": 1, "notice": 2}
-    every = sorted(in_reading_order((*new, *others)), key=lambda problem: order[problem.severity])
-    return tuple(_listed(problem, new=problem in new) for problem in every)
+    every = sorted(in_reading_order(groups_of), key=lambda problem: order[problem.severity])
+    return tuple(_listed(problem, *groups_of[problem]) for problem in every)
 
 
-def _listed(problem: Problem, *, new: bool) -> ListedProblem:
+def _listed(problem: Problem, new: bool, missing: bool) -> ListedProblem:
     where = problem.where
     return ListedProblem(
         problem.severity,
@@ -198,11 +206,12 @@ def _listed(problem: Problem, *, new: bool) -> ListedProblem:
         path=problem.path,
         new=new,
         catalogue="" if where is None or where.line else where.file.removeprefix(PACKAGED),
+        missing=missing,
     )
 
 
 def _identity(problem: Problem) -> tuple[str, ...]:
-    """Return what makes two problems the same on different lines."""
+    """Return what makes two problems the same on different lines, the severity first."""
     return problem.severity, problem.kind, problem.key, problem.path, problem.what
 
 

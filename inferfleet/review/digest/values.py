@@ -438,6 +438,8 @@ class ListedProblem:
     """Class of the catalogue that comes with inferfleet which it is about, `""` where it is about none. Then
     there is no file.
     """
+    missing: bool = False
+    """Whether it is about replicas without a place, which `missing` of the stack has too."""
 
 
 @dataclass(frozen=True)

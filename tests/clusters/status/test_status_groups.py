@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.cli.show.status import tables
+from inferfleet.cli.verbs.status import tables
 from inferfleet.clusters.status.pods import groups, held_up, last_end, pod_status
 from inferfleet.clusters.status.read import LiveCluster
 from inferfleet.clusters.status.status import placement_status

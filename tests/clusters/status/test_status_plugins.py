@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.cli.show.status import as_values, tables
+from inferfleet.cli.verbs.status import as_values, tables
 from inferfleet.clusters.status.read import LiveCluster
 from inferfleet.clusters.status.status import placement_status
 from inferfleet.clusters.status.values import DeploymentStatus, PluginStatus, Status

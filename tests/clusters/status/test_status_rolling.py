@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from status_fleet import NOW, ago, all_serving, broken_pod, condition, desired_in, pod
 
-from inferfleet.cli.show.status import tables
+from inferfleet.cli.verbs.status import tables
 from inferfleet.clusters.status.read import LiveCluster
 from inferfleet.clusters.status.status import placement_status, status
 from inferfleet.clusters.status.values import Phase

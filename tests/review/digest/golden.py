@@ -9,7 +9,7 @@ from digested import digested
 from edits_of_workers_stack import STACK
 from gke_edits import Edit
 
-from inferfleet.cli.show.digest.sections import sections
+from inferfleet.cli.verbs.digest_markdown import sections
 
 FOLDER = Path(__file__).parent
 EDITS: dict[str, tuple[Edit, ...]] = {

@@ -5,7 +5,7 @@ from documents import Document, cluster
 from small_sides import PRICE, l4, model
 from work import counted_calls
 
-from inferfleet.cli.show.digest.markdown import MOST, markdown
+from inferfleet.cli.verbs.digest_markdown import MOST, markdown
 from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.digest.values import Digest
 

@@ -7,7 +7,7 @@ import pytest
 from digested import side
 from small_sides import STACK, head, l4, model, place, standing
 
-from inferfleet.cli.show.digest.sections import sections
+from inferfleet.cli.verbs.digest_markdown import sections
 from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.digest.update import Side
 from inferfleet.review.digest.values import DocumentChange, FieldChange, StackDigest

@@ -3,7 +3,7 @@
 from documents import API, Document
 from small_sides import PRICE, STACK, head, l4, model, place, standing
 
-from inferfleet.cli.show.digest.sections import differences, sections
+from inferfleet.cli.verbs.digest_markdown import differences, sections
 from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.digest.values import ClassUse, CostChange
 

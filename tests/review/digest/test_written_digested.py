@@ -8,7 +8,7 @@ from digested import loaded
 from documents import API, Document
 from small_sides import STACK, head, l4, model, place, standing
 
-from inferfleet.cli.show.digest.sections import sections
+from inferfleet.cli.verbs.digest_markdown import sections
 from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.digest.fields import setting_fields
 from inferfleet.review.digest.texts import field_change, field_changes

@@ -1,0 +1,67 @@
+"""A stack as it was in a commit, and as it is: what verbs compare that take `--base`."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from inferfleet.cli.source import Source, locks_by_default, stack_source
+from inferfleet.desired.gate import lock_refusals
+from inferfleet.desired.values import Desired
+from inferfleet.documents.loading.project import files_of_stack, map_in, stacks_of
+from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.review.commit import Revision, revision
+from inferfleet.review.digest.comparison import Version, stack_digest
+from inferfleet.review.digest.update import Side, lock_after
+from inferfleet.review.digest.values import StackDigest
+
+
+def compared(root: Path, stack: str, base: str) -> tuple[Side, Revision, StackDigest]:
+    """Return a stack as it would be after the base, the base, and what differs.
+
+    Raises InvalidDocuments for problems of the stack at hand.
+    """
+    with revision(root, base) as before:
+        base_side = version(before.root, stack)
+        head_side = version(root, stack, base_side)
+        if not isinstance(head_side, Side):
+            raise InvalidDocuments(head_side or ())
+        return head_side, before, stack_digest(stack, base_side, head_side)
+
+
+def version(root: Path, stack: str, base: Version = None) -> Version:
+    """Return one side of a stack, why it is not valid, or None where it is not there.
+
+    A head is planned from what its base leaves behind. Messages name files of the project relative to its
+    folder.
+    """
+    if stack not in stacks_of(root):
+        return None
+    try:
+        written = stack_source(root, stack, base=root)
+        lock = lock_after(base if isinstance(base, Side) else None, written.lock)
+        desired = replace(written, lock=lock).desired()
+        return Side(
+            written.documents,
+            lock,
+            desired,
+            tuple(_homeless(written.notices, root)),
+            day=written.today,
+            config=map_in(files_of_stack(root, stack).config_file, root),
+            lock_refused=_lock_refused(written, desired if lock == written.lock else None),
+        )
+    except InvalidDocuments as invalid:
+        return tuple(_homeless(invalid.problems, root))
+
+
+def _lock_refused(source: Source, planned: Desired | None) -> tuple[Problem, ...]:
+    """Return what `plan --locked` says of a stack whose updates are locked: by its settings, or in CI."""
+    if not source.documents.settings.is_locked(ci=locks_by_default()):
+        return ()
+    return tuple(lock_refusals(planned or source.desired(), source.lock))
+
+
+def _homeless(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:
+    """Yield the problems without the folder of the project, which is another one for each side."""
+    for problem in problems:
+        what, step = (text.replace(f"{root}/", "") for text in (problem.what, problem.next_step))
+        yield replace(problem, what=what, next_step=step)
