@@ -15,7 +15,7 @@ PROGRAM = """\
 import json, sys
 touched = []
 def note(event, arguments):
-    if event == "open" and "kubeconfig" in str(arguments[0]):
+    if event == "open" and str(arguments[0]).endswith("kubeconfig"):
         touched.append(str(arguments[0]))
     elif event.startswith(("subprocess.", "os.exec", "os.posix_spawn", "os.fork", "socket.connect")):
         touched.append(event)
