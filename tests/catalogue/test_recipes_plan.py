@@ -13,8 +13,8 @@ from inferfleet.cloud.gke.settings.ranges import range_problems
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.problems import Problem, of_severity
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 MODELS: tuple[CapacityModel, ...] = get_args(CapacityModel)
 EMPTY = Lock(stack="prod")

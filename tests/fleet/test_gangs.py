@@ -5,10 +5,10 @@ from small_fleet import class_, cluster, deployment, fleet, lock, role, standing
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import of_severity
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.demands import Demand, declared_demands
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.shapes import Pod
 from inferfleet.fleet.spot import Spot
 

@@ -10,8 +10,8 @@ from small_fleet import Document, class_, cluster, deployment, fleet, lock, plac
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 EAST = cluster("east", {"l4": ("l4", 1)})  # a node of four GPUs
 WEST = cluster("west", {"l4": ("l4", 2)})

@@ -14,10 +14,10 @@ from worker_sizes import clipped, workers_of
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import of_severity
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock, matches
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.shapes import PoolKey, node
 
 

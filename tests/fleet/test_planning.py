@@ -5,9 +5,9 @@ from small_fleet import class_, cluster, deployment, fleet, lock, placed, servic
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import of_severity
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Change, Endpoint, Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
+from inferfleet.fleet.planning import plan
 
 EMPTY = lock({})
 EAST = cluster("east", {"l4": ("l4", 2)})

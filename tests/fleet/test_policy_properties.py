@@ -9,11 +9,11 @@ from small_fleet import Document, fleet
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.policy import Quota
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.placement.terms import domains
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.selectors.devices import Selectors
 
 STEADY = {"OnDemand", "Reservation"}

@@ -7,11 +7,11 @@ from small_fleet import cluster, deployment, fleet, lock, role, standing
 
 from inferfleet.documents.kinds.inference_cluster import Images, InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.demands import demand
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.fleet.placement.handover import waiting
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.roles import revision
 from inferfleet.fleet.shapes import Pod
 

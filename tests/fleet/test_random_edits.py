@@ -10,9 +10,9 @@ from worker_sizes import workers_of
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.shapes import PoolKey, node
 
 EDITS = 120

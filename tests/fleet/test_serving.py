@@ -7,9 +7,9 @@ from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, of_severity
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.traffic import WEIGHT_LIMIT, shares
 
 EAST = cluster("east", {"l4": ("l4", 2)}, labels={"region": "east"})

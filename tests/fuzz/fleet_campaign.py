@@ -17,9 +17,9 @@ from fleet_documents import Fleet
 from fleet_edits import edited
 from plan_faults import faults
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import matches
+from inferfleet.fleet.planning import plan
 
 # Edits of one fleet.
 MOST_EDITS = 6

@@ -8,8 +8,8 @@ from fleet_documents import Fleet, Raw
 from packings import Size, fit
 from plan_faults import faults
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Placement, Plan, Unplaced
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 
 

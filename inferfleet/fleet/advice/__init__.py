@@ -1,3 +1,5 @@
-"""What people are told beyond a finished plan: reasons in short, the smallest fix, the next best spot, and
-which replicas should leave where they are. Nothing here decides where a replica runs.
+"""What people are told of a finished plan: problems, the smallest fix, what stops answering, and all of it in
+short.
+
+Nothing here decides where a replica runs.
 """

@@ -46,36 +46,42 @@ NOTHING = Amounts(0, 0)
 
 @dataclass(frozen=True)
 class Observation:
-    """What was seen of a pool.
-
-    `nodes` are those that take pods. `held` has for each other one, cordoned or not ready, its GPUs that no
-    pod of the stack has. `gpus`, `cpu` (thousandths of a core) and `memory` (bytes) are the least that one of
-    `nodes` offers, None where there are none. `foreign` has the GPUs of each pod of somebody else. `most` are
-    the nodes that quotas and reservations allow the pool in all, None where nothing says so. `missing` are
-    nodes that a pool of fixed size should have had on that day and had not; what documents ask for since is
-    not among them. `daemons` is the most that pods which every node has (of DaemonSets, and static ones)
-    request on one of `nodes`; `others` has what all other pods that no plan counts request, for each of
-    `nodes` that has any. `where` is the line, None for what was seen just now.
-    """
+    """What was seen of a pool on a day."""
 
     day: date
     nodes: int
+    """Nodes that take pods."""
     held: tuple[int, ...] = ()
+    """For each other node, cordoned or not ready, its GPUs that no pod of the stack has."""
     gpus: int | None = None
+    """The least that one of `nodes` offers, None where there are none. So are `cpu` and `memory`."""
     cpu: int | None = None
+    """Thousandths of a core."""
     memory: int | None = None
+    """Bytes."""
     foreign: tuple[int, ...] = ()
+    """The GPUs of each pod of somebody else."""
     most: int | None = None
+    """Nodes that quotas and reservations allow the pool in all, None where nothing says so."""
     missing: int = 0
+    """Nodes that a pool of fixed size should have had on that day; what documents ask for since then is
+    not among them.
+    """
     daemons: Amounts = NOTHING
+    """The most that pods which every node has (of DaemonSets, and static ones) request on one of `nodes`."""
     others: tuple[Amounts, ...] = ()
+    """What all other pods that no plan counts request, for each of `nodes` that has any."""
     where: Where | None = field(default=None, compare=False)
+    """The line, None for what was seen just now."""
 
 
 def text(stack: str, seen: Mapping[PoolKey, Observation]) -> str:
     """Return the content of the file: YAML in exactly one form."""
     lines = [f"version: {VERSION}", f"stack: {scalar(stack)}", *(["pools:"] if seen else [])]
-    lines += [f"  {cluster}/{pool}: {flow(_values(one))}" for (cluster, pool), one in sorted(seen.items())]
+    lines += [
+        f"  {cluster}/{pool}: {flow(_values(observation))}"
+        for (cluster, pool), observation in sorted(seen.items())
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -97,10 +103,10 @@ def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Observ
     for entry in listed if len(problems) <= MOST_PROBLEMS else ():
         try:
             if entry.section == "pools":
-                key, one = _pool(entry)
+                key, observation = _pool(entry)
                 if key in seen:
                     raise ValueError(f"{shown('/'.join(key))} is listed twice")
-                seen[key] = one
+                seen[key] = observation
             elif (entry.key, entry.value) not in (("version", str(VERSION)), ("stack", stack), ("pools", "")):
                 raise ValueError(
                     f"{shown(entry.key)} is {quoted(entry.value)}; the file has version {VERSION}, stack "
@@ -113,17 +119,17 @@ def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Observ
     return seen
 
 
-def _values(one: Observation) -> dict[str, Any]:
-    values: dict[str, Any] = {"seen": one.day.isoformat(), "nodes": one.nodes}
-    values |= {"missing": one.missing} if one.missing else {}
-    values |= {"held": sorted(one.held)} if one.held else {}
-    values |= {"gpus": one.gpus} if one.gpus is not None else {}
-    values |= {"cpu": f"{one.cpu}m"} if one.cpu is not None else {}
-    values |= {"memory": f"{one.memory // _MI}Mi"} if one.memory is not None else {}
-    values |= {"foreign": sorted(one.foreign)} if one.foreign else {}
-    values |= {"daemons": str(one.daemons)} if any(one.daemons) else {}
-    values |= {"others": [str(amounts) for amounts in sorted(one.others)]} if one.others else {}
-    return values | ({"most": one.most} if one.most is not None else {})
+def _values(pool: Observation) -> dict[str, Any]:
+    values: dict[str, Any] = {"seen": pool.day.isoformat(), "nodes": pool.nodes}
+    values |= {"missing": pool.missing} if pool.missing else {}
+    values |= {"held": sorted(pool.held)} if pool.held else {}
+    values |= {"gpus": pool.gpus} if pool.gpus is not None else {}
+    values |= {"cpu": f"{pool.cpu}m"} if pool.cpu is not None else {}
+    values |= {"memory": f"{pool.memory // _MI}Mi"} if pool.memory is not None else {}
+    values |= {"foreign": sorted(pool.foreign)} if pool.foreign else {}
+    values |= {"daemons": str(pool.daemons)} if any(pool.daemons) else {}
+    values |= {"others": [str(amounts) for amounts in sorted(pool.others)]} if pool.others else {}
+    return values | ({"most": pool.most} if pool.most is not None else {})
 
 
 def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
@@ -152,13 +158,13 @@ def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
         tuple(sorted(lists[1])),
         values.get("most"),
         values.get("missing", 0),
-        _beside(entry, values["daemons"]) if "daemons" in values else NOTHING,
-        tuple(sorted(_beside(entry, each) for each in others)),
+        _amounts(entry, values["daemons"]) if "daemons" in values else NOTHING,
+        tuple(sorted(_amounts(entry, each) for each in others)),
         entry.where,
     )
 
 
-def _beside(entry: Entry, written: Any) -> Amounts:
+def _amounts(entry: Entry, written: Any) -> Amounts:
     parts = written.split() if isinstance(written, str) else []
     if len(parts) != 2:
         raise ValueError(f"{shown(entry.key)} has {quoted(written)}, which is no pair such as '884m 626Mi'")
@@ -181,10 +187,31 @@ def _day(written: Any) -> date:
         raise ValueError(f"{what} on which it was seen, such as 2026-11-23") from None
 
 
-def capacity_doubts(
+def observation_warnings(
     documents: Documents, seen: Mapping[PoolKey, Observation], *, today: date
 ) -> Iterator[Problem]:
-    """Yield warnings about lines of capacity.lock: of pools that no document has, and of days to come."""
+    """Yield warnings about capacity.lock: pools that no document has, days to come, and the oldest day
+    where it is more than a week ago.
+    """
+    yield from _unknown_pools(documents, seen)
+    # Where the day begins first it is a day later than where it begins last.
+    ahead = sorted((pool.day, key) for key, pool in seen.items() if pool.day > today + timedelta(days=1))
+    if ahead:
+        day, key = ahead[-1]
+        more = f", and {len(ahead) - 1} more after {today}" if len(ahead) > 1 else ""
+        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(day - today).days} days ahead{more}"
+        step = "Nobody can have seen that, and it would long not be old: run inferfleet capacity --write"
+        yield Problem(what, step, where=seen[key].where, severity="warning")
+    first = today - timedelta(days=FRESH)
+    old = sorted((pool.day, key) for key, pool in seen.items() if pool.day < first)
+    if old:
+        day, key = old[0]
+        more = f", and {len(old) - 1} more before {first}" if len(old) > 1 else ""
+        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(today - day).days} days ago{more}"
+        yield Problem(what, "Run inferfleet capacity --write", severity="warning")
+
+
+def _unknown_pools(documents: Documents, seen: Mapping[PoolKey, Observation]) -> Iterator[Problem]:
     pools = {
         name: {pool.name for pool in cluster.spec.node_pools} for name, cluster in documents.clusters.items()
     }
@@ -196,22 +223,3 @@ def capacity_doubts(
         what = f"{FILE} has {named}, which has {lacks}"
         step = "Correct the name, or run inferfleet capacity --write, which drops the line"
         yield Problem(what, step, where=seen[cluster, names[0]].where, severity="warning")
-    # Where the day begins first it is a day later than where it begins last.
-    ahead = sorted((one.day, key) for key, one in seen.items() if one.day > today + timedelta(days=1))
-    if ahead:
-        day, key = ahead[-1]
-        more = f", and {len(ahead) - 1} more after {today}" if len(ahead) > 1 else ""
-        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(day - today).days} days ahead{more}"
-        step = "Nobody can have seen that, and it would long not be old: run inferfleet capacity --write"
-        yield Problem(what, step, where=seen[key].where, severity="warning")
-
-
-def stale_capacity(seen: Mapping[PoolKey, Observation], *, today: date) -> Iterator[Problem]:
-    """Yield a warning when what was seen is older than a week."""
-    last = today - timedelta(days=FRESH)
-    old = sorted((one.day, key) for key, one in seen.items() if one.day < last)
-    if old:
-        day, key = old[0]
-        more = f", and {len(old) - 1} more before {last}" if len(old) > 1 else ""
-        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(today - day).days} days ago{more}"
-        yield Problem(what, "Run inferfleet capacity --write", severity="warning")

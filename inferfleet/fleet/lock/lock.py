@@ -338,7 +338,7 @@ def _quoted_line(entry: Entry) -> str:
 # What is odd about a lock beside the documents of its stack: it is gone, or they are.
 
 
-def lock_doubts(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iterator[Problem]:
+def lock_warnings(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iterator[Problem]:
     """Yield warnings about a lock that does not exist, and about one whose deployments all have no document.
 
     Offline nobody knows whether a stack without a lock has run before, so its first plan warns too.

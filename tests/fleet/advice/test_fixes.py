@@ -9,11 +9,11 @@ from random_fleets import random_fleets, random_locks
 from small_fleet import Document, class_, cluster, deployment, fleet, gke, lock, quota, role
 
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet import plan
 from inferfleet.fleet.advice.summaries import fix_step
 from inferfleet.fleet.decisions import Fix, MoreNodes
 from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 PRICED = class_(
     "priced",

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.placement.space import RoleReplicas, Space
+from inferfleet.fleet.planning import plan
 
 EMPTY = lock({})
 

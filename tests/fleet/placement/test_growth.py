@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from small_fleet import cluster, deployment, fleet, lock, service
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.names import DEPLOYMENT
+from inferfleet.fleet.planning import plan
 
 
 def _calls(size: int, spec: dict[str, Any]) -> int:

@@ -4,10 +4,10 @@ import pytest
 from small_fleet import class_, cluster, deployment, fleet, lock, spot
 
 from inferfleet.documents.documents import Documents
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import waiting
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.shapes import Pod
 
 EAST = cluster("east", {"l4": ("l4", 1)})

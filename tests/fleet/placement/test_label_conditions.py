@@ -6,8 +6,8 @@ import pytest
 from small_fleet import cluster, deployment, fleet, placed, service
 
 from inferfleet.documents.kinds.base import LabelSelector
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 CLUSTERS = (
     cluster("bare", {"p": ("l4", 1)}),

@@ -3,7 +3,7 @@
 import pytest
 from small_fleet import Document, cluster, deployment, fleet, lock, placed
 
-from inferfleet.fleet import plan
+from inferfleet.fleet.planning import plan
 
 ONE = {"l4": ("l4", 1)}  # a node of four GPUs
 WEST = cluster("west", ONE)

@@ -7,8 +7,8 @@ from small_fleet import class_, cluster, deployment, fleet, gke, lock, placed
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 EMPTY = Lock(stack="test")
 MIXED = gke("a", {"calm": ("l4", 3), "spot": ("l4", 3)}, models={"spot": "Spot"})

@@ -7,7 +7,7 @@ from small_fleet import Document, class_, cluster, deployment, fleet, gke, lock,
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.fleet import plan
+from inferfleet.fleet.planning import plan
 
 EMPTY = lock({})
 NOT_SLOW = {"matchExpressions": [{"key": "slow", "operator": "DoesNotExist"}]}

@@ -4,11 +4,11 @@ import pytest
 from pydantic import ValidationError
 from small_fleet import class_, cluster, deployment, fleet, gke, lock, placed, quota, role
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.quotas import Limits
+from inferfleet.fleet.planning import plan
 
 EMPTY = Lock(stack="test")
 FLEET = (cluster("a", {"p": ("h100", 4), "q": ("l4", 4)}),)

@@ -4,8 +4,8 @@ import pytest
 from small_fleet import cluster, deployment, fleet, lock
 
 from inferfleet.documents.problems import Problem
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Reason, Unplaced
+from inferfleet.fleet.planning import plan
 
 EAST = cluster("east", {"l4": ("l4", 2)})
 

@@ -3,8 +3,8 @@
 import pytest
 from small_fleet import Document, cluster, deployment, fleet, gke, lock, placed, role, standing
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 EMPTY = Lock(stack="test")
 REGIONS = [

@@ -5,7 +5,7 @@ from small_fleet import cluster, deployment, fleet, lock, placed
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
-from inferfleet.fleet import plan
+from inferfleet.fleet.planning import plan
 
 ONE_NODE = cluster("east", {"l4": ("l4", 1)})
 SMALL_POOL = "pool east/l4 is too small for its pods"

@@ -3,9 +3,9 @@
 import pytest
 from small_fleet import class_, cluster, deployment, fleet, placed
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 DEVICE = {
     "name": "gpu",

@@ -15,8 +15,8 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.problems import of_severity
 from inferfleet.documents.quantity import parse_quantity
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 from sandbox.gcp.nodes.pool_nodes import capacity_of
 from sandbox.gcp.provider.check import check
 from sandbox.gcp.provider.diff import diff

@@ -7,8 +7,8 @@ from small_changes import SPOT, STANDING, after, changes, standing
 from small_clouds import clouds, cluster, pool
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import LockedCluster, parse, text
+from inferfleet.fleet.planning import plan
 
 
 def test_the_lock_remembers_clusters_and_pools_and_nothing_of_those_that_are_gone() -> None:

@@ -7,8 +7,8 @@ from recipe_text import alone, recipe, stack
 
 from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.gke.provider import cloud_clusters
-from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 TAINT = {"key": "models", "value": "only", "effect": "NoSchedule"}
 

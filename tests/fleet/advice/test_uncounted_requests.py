@@ -6,9 +6,9 @@ import pytest
 from small_fleet import cluster, deployment, fleet, placed
 
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 
 EAST = cluster("east", {"l4": ("l4", 1)})
 SPEC = "spec.workers.template.spec"

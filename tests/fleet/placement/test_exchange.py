@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.fleet import plan
 from inferfleet.fleet.placement import exchange
+from inferfleet.fleet.planning import plan
 
 EMPTY = lock({})
 

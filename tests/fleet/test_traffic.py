@@ -7,7 +7,7 @@ from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_service import ModelService
-from inferfleet.fleet import plan
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.traffic import Requests, of_deployment, of_service
 
 EAST = cluster("east", {"l4": ("l4", 9)})

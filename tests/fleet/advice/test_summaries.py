@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from small_fleet import cluster, deployment, fleet, lock
 
-from inferfleet.fleet import plan
 from inferfleet.fleet.advice.summaries import by_cluster, fix_step, groups, in_short
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason
+from inferfleet.fleet.planning import plan
 
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
 

@@ -13,10 +13,11 @@ from small_fleet import Document, class_, cluster, deployment, fleet, lock, plac
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import InvalidDocuments
-from inferfleet.fleet import plan, whatif
+from inferfleet.fleet import whatif
 from inferfleet.fleet.advice.summaries import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.whatif import Loss, Outcome, WithoutPlace, losses, n_minus_one, pools_of, without
 
 PRICE = {"onDemand": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
