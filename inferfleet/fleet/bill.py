@@ -70,7 +70,7 @@ def prices_gone(before: Bill, after: Bill) -> dict[str, tuple[ClassCost, ClassCo
 
 def bill(documents: Documents, placements: Mapping[Spot, int], demands: Demands) -> Bill:
     """Return what nodes cost with these placements; those of abandoned clusters nothing."""
-    known = {
+    placed = {
         spot: replicas
         for spot, replicas in placements.items()
         if spot.cluster in documents.clusters
@@ -78,8 +78,8 @@ def bill(documents: Documents, placements: Mapping[Spot, int], demands: Demands)
         <= {pool.name for pool in documents.clusters[spot.cluster].spec.node_pools}
         and all(demands.has(spot.deployment, role) for role, _ in spot.pools)
     }
-    used = nodes_used(documents, known, demands)
-    made = Bill()
+    used = nodes_used(documents, placed, demands)
+    total = Bill()
     pools = {}
     for name, cluster in documents.clusters.items():
         for pool in cluster.spec.node_pools:
@@ -89,7 +89,7 @@ def bill(documents: Documents, placements: Mapping[Spot, int], demands: Demands)
             needed = max(pool.min_node_count or 0, used.get((name, pool.name), 0))
             nodes = pool.node_count if pool.node_count is not None else needed
             inference_class = documents.classes[pool.class_name]
-            paid, price = made.of(pool.class_name), of_node(pool, inference_class)
+            paid, price = total.of(pool.class_name), of_node(pool, inference_class)
             paid.nodes += nodes
             if price is None:
                 paid.unpriced += nodes
@@ -97,8 +97,8 @@ def bill(documents: Documents, placements: Mapping[Spot, int], demands: Demands)
             paid.cost += nodes * price[0]
             paid.currency = price[1]
             paid.region = paid.region or foreign_region(cluster, inference_class)
-    for spot, replicas in known.items():
+    for spot, replicas in placed.items():
         for role, pool_name in spot.pools:
             key = (spot.cluster, pool_name)
-            made.of(pools[key]).gpus += replicas * demands.of(spot.deployment, role, key).gpus
-    return made
+            total.of(pools[key]).gpus += replicas * demands.of(spot.deployment, role, key).gpus
+    return total

@@ -198,18 +198,18 @@ def moves(changes: Iterable[Change]) -> tuple[Move, ...]:
     leave = {change.spot: change.before - change.after for change in changed if change.before > change.after}
     come = {change.spot: change.after - change.before for change in changed if change.after > change.before}
     pairs = [(before, after) for before in leave for after in come]
-    made = []
+    moved = []
     for before, after in sorted(pairs, key=lambda pair: (-_shared(*pair), pair)):
         if replicas := min(leave[before], come[after]):
             leave[before] -= replicas
             come[after] -= replicas
-            made.append(Move(replicas, before, after))
-    return tuple(sorted(made, key=lambda move: (move.before, move.after)))
+            moved.append(Move(replicas, before, after))
+    return tuple(sorted(moved, key=lambda move: (move.before, move.after)))
 
 
-def _shared(one: Spot, other: Spot) -> int:
+def _shared(spot: Spot, other: Spot) -> int:
     """Return how near two spots are: 0 on different clusters, else one more than the pools they share."""
-    return 1 + len({*one.pools} & {*other.pools}) if one.cluster == other.cluster else 0
+    return 1 + len({*spot.pools} & {*other.pools}) if spot.cluster == other.cluster else 0
 
 
 @dataclass(frozen=True)

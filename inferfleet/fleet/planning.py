@@ -133,7 +133,9 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     changed = changes(lock, new)
     left = {**retained.left, **placing.left}
     # Why replicas of another revision left is told where there is no other reason.
-    left |= {old: placing.left[now] for old, now in retained.revised.items() if now in placing.left}
+    left |= {
+        before: placing.left[after] for before, after in retained.revised.items() if after in placing.left
+    }
     why = Reasoning(documents, ledger, suitability, candidates)
     return Plan(
         placements=tuple(shared(placements, _least(documents))),
@@ -200,10 +202,12 @@ def rolls(documents: Documents, changed: Iterable[Change], ledger: Ledger) -> It
     by_cluster: dict[tuple[str, str], list[Change]] = {}
     for change in changed:
         by_cluster.setdefault((change.spot.deployment, change.spot.cluster), []).append(change)
-    for (deployment, _), there in by_cluster.items():
-        for new in there:
+    for (deployment, _), on_cluster in by_cluster.items():
+        for new in on_cluster:
             old = [
-                change for change in there if not change.after and change.spot.revision != new.spot.revision
+                change
+                for change in on_cluster
+                if not change.after and change.spot.revision != new.spot.revision
             ]
             if new.after <= new.before or not old:
                 continue

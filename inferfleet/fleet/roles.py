@@ -62,9 +62,9 @@ def workers_of(deployment: ModelDeployment, role: str) -> Workers:
 
 def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:
     """Return the condition on the devices of a role's pool: its own, or that of the deployment."""
-    beside = _beside(deployment, role)
-    own = beside.node_selector if beside else None
-    return own or deployment.spec.node_selector
+    block = _beside(deployment, role)
+    selector = block.node_selector if block else None
+    return selector or deployment.spec.node_selector
 
 
 def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
@@ -79,9 +79,9 @@ def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
 
 def engine_of(deployment: ModelDeployment, role: str) -> Engine:
     """Return the engine of a role: its own, or that of the deployment. Prefill and decode have the same."""
-    beside = _beside(deployment, role)
-    own = beside.engine if isinstance(beside, Role) else None
-    return own or deployment.spec.engine
+    block = _beside(deployment, role)
+    engine = block.engine if isinstance(block, Role) else None
+    return engine or deployment.spec.engine
 
 
 def startup_of(engine_: Engine) -> int:
@@ -113,8 +113,8 @@ def version_of(deployment: ModelDeployment, role: str) -> str | None:
 
 def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:
     """Return the image of a role's engine on a cluster with these images: the template's own comes first."""
-    own: str | None = workers_of(deployment, role).entry_template.engine.get("image")
-    return own or image_of(deployment, role, images)
+    image: str | None = workers_of(deployment, role).entry_template.engine.get("image")
+    return image or image_of(deployment, role, images)
 
 
 def image_of(deployment: ModelDeployment, role: str, images: Images, *, nvidia: bool = True) -> str | None:
@@ -162,30 +162,30 @@ def path_of_role(role: str) -> str:
 
 def path_of_engine(deployment: ModelDeployment, role: str) -> str:
     """Return where the engine of a role is written in the document."""
-    beside = _beside(deployment, role)
-    own = isinstance(beside, Role) and beside.engine is not None
-    return f"{path_of_role(role) if own else 'spec'}.engine"
+    block = _beside(deployment, role)
+    has_own = isinstance(block, Role) and block.engine is not None
+    return f"{path_of_role(role) if has_own else 'spec'}.engine"
 
 
 def path_of_args(deployment: ModelDeployment, role: str) -> str:
     """Return where the arguments are written that are appended to the command line of a role's engines."""
     prefill = deployment.spec.prefill
-    own = role == PREFILL and prefill is not None and prefill.args is not None
-    return "spec.prefill.args" if own else f"{path_of_engine(deployment, role)}.args"
+    has_own = role == PREFILL and prefill is not None and prefill.args is not None
+    return "spec.prefill.args" if has_own else f"{path_of_engine(deployment, role)}.args"
 
 
 def path_of_image(deployment: ModelDeployment, role: str) -> str:
     """Return where the document declares the image of a role's engine outside of its template."""
     prefill = deployment.spec.prefill
-    own = role == PREFILL and prefill is not None and prefill.image
-    return "spec.prefill.image" if own else f"{path_of_engine(deployment, role)}.image"
+    has_own = role == PREFILL and prefill is not None and prefill.image
+    return "spec.prefill.image" if has_own else f"{path_of_engine(deployment, role)}.image"
 
 
 def path_of_selector(deployment: ModelDeployment, role: str) -> str:
     """Return where the condition on the devices of a role's pool is written in the document."""
-    beside = _beside(deployment, role)
-    own = beside.node_selector if beside else None
-    return f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
+    block = _beside(deployment, role)
+    selector = block.node_selector if block else None
+    return f"{path_of_role(role) if selector else 'spec'}.nodeSelector.cel"
 
 
 def template_path(deployment: ModelDeployment, role: str = DECODE, position: Position = "Entry") -> str:
@@ -285,8 +285,8 @@ def engine_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[
 
     They are others than `serving_ports` behind a routing proxy, which takes those.
     """
-    own = _ports_from(listening_port(deployment, role), deployment, role)
-    return _in_pod(own, deployment, role, shape)
+    ports = _ports_from(listening_port(deployment, role), deployment, role)
+    return _in_pod(ports, deployment, role, shape)
 
 
 def _ports_from(first: int, deployment: ModelDeployment, role: str) -> tuple[int, ...]:
@@ -381,12 +381,12 @@ def _images(deployment: ModelDeployment, role: str, images: Images) -> str | Non
 def tuned(deployment: ModelDeployment, role: str) -> dict[str, Any]:
     """Return args, commands and variables of a role's engines, which `engine.revision` replaces."""
     workers = workers_of(deployment, role)
-    found: dict[str, Any] = {"args": list(args_of(deployment, role))}
+    fields: dict[str, Any] = {"args": list(args_of(deployment, role))}
     for position in POSITIONS:
         template = workers.of(position)
         if template is not None:
-            found[position] = {key: template.engine[key] for key in _TUNED if key in template.engine}
-    return found
+            fields[position] = {key: template.engine[key] for key in _TUNED if key in template.engine}
+    return fields
 
 
 def tuned_under_one_revision(before: ModelDeployment, after: ModelDeployment) -> bool:

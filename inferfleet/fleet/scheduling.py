@@ -35,17 +35,17 @@ class Scheduling:
 
 def scheduling_of(deployment: ModelDeployment, cluster: InferenceCluster) -> Scheduling | None:
     """Return who schedules the deployment's pods there, or None where nothing is to be said of it."""
-    both = _together(deployment, cluster)
-    kind = both.type or "None"
-    name = both.scheduler_name or SCHEDULER_NAMES.get(kind)
+    block = _together(deployment, cluster)
+    kind = block.type or "None"
+    name = block.scheduler_name or SCHEDULER_NAMES.get(kind)
     if kind == "None" and not name:
         return None
     return Scheduling(
         kind,
-        both.queue or (VOLCANO_QUEUE if kind == "Volcano" else None),
+        block.queue or (VOLCANO_QUEUE if kind == "Volcano" else None),
         name,
-        both.topology,
-        dict(both.gang.min_role_replicas) if both.gang else {},
+        block.topology,
+        dict(block.gang.min_role_replicas) if block.gang else {},
     )
 
 
@@ -53,16 +53,16 @@ def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) 
     """Yield what the two blocks contradict together, and a queue that neither names."""
     key, name = deployment.metadata.key, cluster.metadata.name
     written = deployment.spec.scheduler
-    both = _together(deployment, cluster)
-    kind = both.type or "None"
+    block = _together(deployment, cluster)
+    kind = block.type or "None"
     if not written.type:  # what a block says of its own type was checked when it was read
-        for mistake in mistakes(both):
+        for mistake in mistakes(block):
             path = _path(mistake.at)
             what = f"deployment {key} on cluster {name}: {mistake.what}"
             yield Problem(
                 what, mistake.next_step, path, kind="ModelDeployment", key=key, about=f"cluster {name}"
             )
-    if kind in ("KAI", "Kueue") and not both.queue:
+    if kind in ("KAI", "Kueue") and not block.queue:
         object_ = "Queue" if kind == "KAI" else f"LocalQueue in namespace {deployment.metadata.namespace}"
         yield Problem(
             f"pods of deployment {key} wait in a queue of {kind} on cluster {name}, and nobody names it",
@@ -88,12 +88,14 @@ def of_several_pods(documents: Documents, spot: Spot) -> Mapping[str, InferenceC
 
 
 def _together(deployment: ModelDeployment, cluster: InferenceCluster) -> DeploymentScheduler:
-    own, of_cluster = deployment.spec.scheduler, cluster.spec.serving.scheduler
-    written = {name: getattr(own, name) for name in own.model_fields_set if getattr(own, name) is not None}
-    if own.type and own.type != (of_cluster.type or "None"):
-        return own
-    theirs = {name: getattr(of_cluster, name) for name in type(of_cluster).model_fields}
-    return DeploymentScheduler.model_construct(**{**theirs, **written})
+    block, of_cluster = deployment.spec.scheduler, cluster.spec.serving.scheduler
+    written = {
+        name: getattr(block, name) for name in block.model_fields_set if getattr(block, name) is not None
+    }
+    if block.type and block.type != (of_cluster.type or "None"):
+        return block
+    defaults = {name: getattr(of_cluster, name) for name in type(of_cluster).model_fields}
+    return DeploymentScheduler.model_construct(**{**defaults, **written})
 
 
 def _path(at: Steps) -> str:

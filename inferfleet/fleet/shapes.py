@@ -186,16 +186,16 @@ def _of_pod(spec: PodSpec, resource: str) -> Decimal | None:
     pkg/apis/core/v1/defaults.go).
     """
     resources = spec.get("resources", {})
-    asked = resources.get("requests", {}).get(resource)
-    if asked is None and (
+    amount = resources.get("requests", {}).get(resource)
+    if amount is None and (
         resource.startswith("hugepages-")
         or not any(
             _request(container, resource) is not None
             for container in (*spec.get("initContainers", ()), *spec["containers"])
         )
     ):
-        asked = resources.get("limits", {}).get(resource)
-    return None if asked is None else parse_quantity(str(asked))
+        amount = resources.get("limits", {}).get(resource)
+    return None if amount is None else parse_quantity(str(amount))
 
 
 def _of_containers(spec: PodSpec, resource: str) -> Decimal:

@@ -51,5 +51,5 @@ class Spot(NamedTuple):
 
         With a revision it is `ml/qwen3-coder@3fa01c east decode=h100 prefill=l4`.
         """
-        which = f"{self.deployment}@{self.revision}" if self.revision else self.deployment
-        return " ".join([which, self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])
+        deployment = f"{self.deployment}@{self.revision}" if self.revision else self.deployment
+        return " ".join([deployment, self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])

@@ -89,18 +89,18 @@ class EndpointIndex:
 
     def of(self, namespace: str, selector: LabelSelector) -> list[Endpoint]:
         """Return the endpoints of a namespace that a selector matches, in their order."""
-        asked = namespace, selector.model_dump_json()
-        if asked not in self._found:
+        query = namespace, selector.model_dump_json()
+        if query not in self._found:
             labelled = [
                 self._labelled.get((namespace, key, value), [])
                 for key, value in selector.match_labels.items()
             ]
             tried = min(labelled or [self._near.get(namespace, [])], key=len)
             take(_EACH_SELECTOR * (1 + len(tried)), "matching endpoints")
-            self._found[asked] = [endpoint for endpoint in tried if selector.matches(endpoint.labels)]
-        return self._found[asked]
+            self._found[query] = [endpoint for endpoint in tried if selector.matches(endpoint.labels)]
+        return self._found[query]
 
-    def could_match(self, near: list[str], selector: LabelSelector) -> bool:
+    def could_match(self, possible: list[str], selector: LabelSelector) -> bool:
         """Return whether a selector matches one of these deployments on whichever cluster it ran.
 
         Of labels those alone count that the selector names, so deployments and clusters that have the same of
@@ -108,20 +108,25 @@ class EndpointIndex:
         """
         keys = {*selector.match_labels, *(condition.key for condition in selector.match_expressions)}
         clusters, deployments = self._documents.clusters, self._documents.deployments
-        take(_EACH_SELECTOR * (len(near) + len(clusters)), "matching endpoints")
+        take(_EACH_SELECTOR * (len(possible) + len(clusters)), "matching endpoints")
         of_clusters = {
             (_named(keys, document.metadata.labels), name if names.CLUSTER in keys else "")
             for name, document in clusters.items()
         }
         of_deployments = {
-            (_named(keys, deployments[name].metadata.labels), name if names.DEPLOYMENT in keys else near[0])
-            for name in near
+            (
+                _named(keys, deployments[name].metadata.labels),
+                name if names.DEPLOYMENT in keys else possible[0],
+            )
+            for name in possible
         }
         take(_EACH_SELECTOR * len(of_clusters) * len(of_deployments), "matching endpoints")
         return any(
-            selector.matches({**dict(shared), **dict(own), **names.endpoint_labels(deployment, cluster)})
-            for shared, cluster in of_clusters
-            for own, deployment in of_deployments
+            selector.matches(
+                {**dict(cluster_labels), **dict(labels), **names.endpoint_labels(deployment, cluster)}
+            )
+            for cluster_labels, cluster in of_clusters
+            for labels, deployment in of_deployments
         )
 
 
@@ -148,15 +153,15 @@ def _by_cluster(
     service: ModelService, selected: EndpointIndex
 ) -> dict[str, list[tuple[int, list[Endpoint]]]]:
     """Return the endpoints of each entry of a service with its weight, by cluster."""
-    found: dict[str, list[tuple[int, list[Endpoint]]]] = {}
+    by_cluster: dict[str, list[tuple[int, list[Endpoint]]]] = {}
     for entry in service.spec.endpoints:
         of_entry: dict[str, list[Endpoint]] = {}
         for endpoint in selected.of(service.metadata.namespace, entry.selector):
             of_entry.setdefault(endpoint.cluster, []).append(endpoint)
         for cluster, matched in of_entry.items():
             take(_EACH_ENDPOINT * len(matched), "sharing traffic")
-            found.setdefault(cluster, []).append((entry.weight, matched))
-    return found
+            by_cluster.setdefault(cluster, []).append((entry.weight, matched))
+    return by_cluster
 
 
 def _backends(entries: list[tuple[int, list[Endpoint]]]) -> tuple[Backend, ...]:
@@ -254,23 +259,25 @@ def _matching_nothing(
     for index, entry in enumerate(service.spec.endpoints):
         if not documents.clusters or selected.of(namespace, entry.selector):
             continue
-        near = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
-        if not selected.could_match(near, entry.selector):
+        deployments = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
+        if not selected.could_match(deployments, entry.selector):
             labels = str(entry.selector) or "no labels"
             yield Problem(
                 f"selector {labels} matches no deployment of namespace {namespace}",
-                _labels_to_use(documents, near),
+                _labels_to_use(documents, deployments),
                 f"spec.endpoints[{index}].selector",
                 kind="ModelService",
                 key=service.metadata.key,
             )
 
 
-def _labels_to_use(documents: Documents, near: list[str]) -> str:
-    if not near:
+def _labels_to_use(documents: Documents, deployments: list[str]) -> str:
+    if not deployments:
         return "Write a ModelDeployment with these labels there"
-    labels = [f"{name} has {_text(documents.deployments[name].metadata.labels)}" for name in near[:_NAMED]]
-    more = f"; and {len(near) - _NAMED:,} more" if len(near) > _NAMED else ""
+    labels = [
+        f"{name} has {_text(documents.deployments[name].metadata.labels)}" for name in deployments[:_NAMED]
+    ]
+    more = f"; and {len(deployments) - _NAMED:,} more" if len(deployments) > _NAMED else ""
     return f"Use labels that a deployment has: {'; '.join(labels)}{more}"
 
 
@@ -334,14 +341,14 @@ def of_service(documents: Documents, route: ServiceRoute) -> Requests:
     """Return the requests of a service on a cluster; its paths are, by default, those of all its engines."""
     form = documents.services[route.service].spec.route
     behind = (documents.deployments[backend.deployment] for backend in route.backends)
-    theirs = (path for deployment in behind for path in _paths(deployment))
-    return _requests(form, names.service_path(route.service), tuple(sorted(set(theirs))))
+    paths = (path for deployment in behind for path in _paths(deployment))
+    return _requests(form, names.service_path(route.service), tuple(sorted(set(paths))))
 
 
-def _requests(form: RouteForm, prefix: str, theirs: tuple[str, ...]) -> Requests:
+def _requests(form: RouteForm, prefix: str, engine_paths: tuple[str, ...]) -> Requests:
     cut = "" if form.path else prefix.rstrip("/")
     # Deployments may have `/` where they cut nothing off; behind a prefix it would be an empty rest.
-    paths = form.paths or tuple(path for path in theirs if form.path or path != "/")
+    paths = form.paths or tuple(path for path in engine_paths if form.path or path != "/")
     return Requests(cut, paths or ("/v1",), form.hostnames, tuple(sorted(form.headers.items())))
 
 
@@ -372,12 +379,12 @@ def path_problems(
     for route in services:
         taker = _Taker("ModelService", route.service, of_service(documents, route))
         takers.setdefault(route.cluster, []).append(taker)
-    told: set[tuple[str, str, str]] = set()
-    for cluster, there in sorted(takers.items()):
-        for taker in there:
+    reported: set[tuple[str, str, str]] = set()
+    for cluster, on_cluster in sorted(takers.items()):
+        for taker in on_cluster:
             if len(taker.requests.paths) > PATH_LIMIT:
                 yield _too_many_paths(taker, cluster)
-        yield from _clashes(documents, there, cluster, told)
+        yield from _clashes(documents, on_cluster, cluster, reported)
 
 
 def _too_many_paths(taker: _Taker, cluster: str) -> Problem:
@@ -392,7 +399,7 @@ def _too_many_paths(taker: _Taker, cluster: str) -> Problem:
 
 
 def _clashes(
-    documents: Documents, takers: list[_Taker], cluster: str, told: set[tuple[str, str, str]]
+    documents: Documents, takers: list[_Taker], cluster: str, reported: set[tuple[str, str, str]]
 ) -> Iterator[Problem]:
     """Yield an error at each one on a cluster that takes requests of others, with the first of these.
 
@@ -411,8 +418,8 @@ def _clashes(
     for index, position in sorted(first.items()):
         taker, other = takers[index], takers[position]
         clash = (taker.kind, taker.key, other.key)
-        if clash not in told:
-            told.add(clash)
+        if clash not in reported:
+            reported.add(clash)
             yield _taken_twice(documents, taker, other, _same(taker.requests, other.requests), cluster)
 
 
@@ -424,12 +431,12 @@ def _each(requests: Requests) -> Iterator[tuple[object, ...]]:
             yield f"{requests.prefix}{path}", host, headers
 
 
-def _same(one: Requests, other: Requests) -> str:
+def _same(requests: Requests, other: Requests) -> str:
     """Return the first request that both take, in words."""
     path, host, _ = min(
-        {*_each(one)} & {*_each(other)}, key=lambda request: (str(request[1]), str(request[0]))
+        {*_each(requests)} & {*_each(other)}, key=lambda request: (str(request[1]), str(request[0]))
     )
-    headers = "".join(f" with {name}: {value}" for name, value in one.headers)
+    headers = "".join(f" with {name}: {value}" for name, value in requests.headers)
     return f"{path}{f' for host {host}' if host else ''}{headers}"
 
 

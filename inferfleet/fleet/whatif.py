@@ -65,11 +65,11 @@ def losses(documents: Documents) -> tuple[Loss, ...]:
 
 def without(documents: Documents, lock: Lock, lost: Iterable[Loss]) -> tuple[Documents, Lock]:
     """Return the fleet without what is lost. Raises InvalidDocuments for what there is not."""
-    every = tuple(lost)
-    if problems := list(_unknown(documents, every)):
+    all_losses = tuple(lost)
+    if problems := list(_unknown(documents, all_losses)):
         raise InvalidDocuments(problems)
-    lost_pools = {key for loss in every for key in pools_of(documents, loss) if loss.kind != "cluster"}
-    abandoned = {loss.name for loss in every if loss.kind == "cluster"}
+    lost_pools = {key for loss in all_losses for key in pools_of(documents, loss) if loss.kind != "cluster"}
+    abandoned = {loss.name for loss in all_losses if loss.kind == "cluster"}
     clusters, gone = dict(documents.clusters), dict(lock.gone)
     for name in sorted({*abandoned, *(cluster for cluster, _ in lost_pools)}):
         spec = clusters[name].spec
@@ -96,17 +96,17 @@ def pools_of(documents: Documents, loss: Loss) -> frozenset[PoolKey]:
 
 def _unknown(documents: Documents, lost: Iterable[Loss]) -> Iterator[Problem]:
     for loss in lost:
-        known = _named(documents, loss.kind)
+        names = _named(documents, loss.kind)
         meant = _meant(documents, loss.name) if loss.kind == "reservation" else []
         if len(meant) > 1:
             what = f"pools name reservations {shown(loss.name)!r} of {len(meant)} projects"
             yield Problem(what, f"Write one of {listing(meant)}")
-        elif not meant and loss.name not in known:
+        elif not meant and loss.name not in names:
             what = f"no pool names the reservation {shown(loss.name)!r}"
             if loss.kind != "reservation":
                 what = f"there is no {loss.kind} {shown(loss.name)!r}"
             step = "Pools with capacity.reservation name one"
-            yield Problem(what, one_of(loss.name, known, "There are") if known else step)
+            yield Problem(what, one_of(loss.name, names, "There are") if names else step)
 
 
 def _named(documents: Documents, kind: LossKind) -> list[str]:
@@ -134,8 +134,8 @@ def _reservation(cluster: InferenceCluster, pool: NodePool) -> str:
 
 def _meant(documents: Documents, written: str) -> list[str]:
     """Return the reservations that somebody may mean who wrote one with its project or without."""
-    known = _named(documents, "reservation")
-    return [written] if written in known else [name for name in known if name.endswith(f"/{written}")]
+    names = _named(documents, "reservation")
+    return [written] if written in names else [name for name in names if name.endswith(f"/{written}")]
 
 
 # What becomes of the models with each loss, one at a time, planned from what the plan at hand has placed,
@@ -225,20 +225,20 @@ def _pools(spot: Spot) -> set[PoolKey]:
 
 def _repair(documents: Documents, lock: Lock, after: Plan) -> tuple[MoreNodes, ...] | None:
     """Return nodes with which no replica that ran lacks a place, None where none were found."""
-    wanted = [missing.deployment for missing in after.unplaced if missing.running]
-    if not wanted:
+    deployments = [missing.deployment for missing in after.unplaced if missing.running]
+    if not deployments:
         return ()
-    fixes = [after.fixes.get(deployment) for deployment in wanted]
+    fixes = [after.fixes.get(deployment) for deployment in deployments]
     parts = [fix.pools for fix in fixes if fix is not None]
-    if len(parts) < len(wanted):
+    if len(parts) < len(deployments):
         return None
     largest: dict[PoolKey, MoreNodes] = {}
-    every: dict[PoolKey, MoreNodes] = {}
+    sums: dict[PoolKey, MoreNodes] = {}
     for more in (more for pools in parts for more in pools):
         key = (more.cluster, more.pool)
-        largest[key] = max(more, largest.get(key, more), key=lambda asked: asked.nodes)
-        every[key] = _together(every[key], more) if key in every else more
-    for tried in (largest, every):
+        largest[key] = max(more, largest.get(key, more), key=lambda more: more.nodes)
+        sums[key] = _together(sums[key], more) if key in sums else more
+    for tried in (largest, sums):
         grown = plan(_grown(documents, tried), lock, after.demands)
         if not {missing.deployment for missing in grown.unplaced if missing.running}:
             return tuple(more for _, more in sorted(tried.items()))

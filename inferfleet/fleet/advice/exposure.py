@@ -67,14 +67,16 @@ def exposures(documents: Documents, placements: Iterable[Placement]) -> tuple[Ex
         if placement.spot.deployment in documents.deployments:
             together[placement.spot.deployment, placement.spot.cluster].append(placement)
     named = []
-    for (deployment, cluster), here in sorted(together.items()):
+    for (deployment, cluster), on_cluster in sorted(together.items()):
         document = documents.deployments[deployment]
-        fewest = sum(placement.replicas if placement.least is None else placement.least for placement in here)
-        every = roles_of(document)
-        alone = tuple(role for role in every if fewest * workers_of(document, role).count == 1)
+        fewest = sum(
+            placement.replicas if placement.least is None else placement.least for placement in on_cluster
+        )
+        roles = roles_of(document)
+        alone = tuple(role for role in roles if fewest * workers_of(document, role).count == 1)
         if alone:
-            scaled = sum(placement.replicas for placement in here) > fewest
-            named.append(Exposure(deployment, cluster, alone, alone == every, scaled))
+            scaled = sum(placement.replicas for placement in on_cluster) > fewest
+            named.append(Exposure(deployment, cluster, alone, alone == roles, scaled))
     return tuple(named)
 
 
@@ -107,10 +109,10 @@ def lost_routes(documents: Documents, plan: Plan, lock: Lock) -> Iterator[Proble
         ]
         if not gone or document.spec.state == "abandoned":
             continue
-        told = listing(gone, _SHOWN)
+        names = listing(gone, _SHOWN)
         yield cluster_problem(
             cluster,
-            f"{told} {'is' if len(gone) == 1 else 'are'} no longer reached through the gateway of {cluster}",
+            f"{names} {'is' if len(gone) == 1 else 'are'} no longer reached through the gateway of {cluster}",
             _step(gone, before, after),
             "spec.state" if document.spec.state == "drained" else "",
             severity="warning",
@@ -136,8 +138,8 @@ def _of_lock(documents: Documents, lock: Lock) -> _Clusters:
     for spot, replicas in lock.placements.items():
         if replicas and _has_route(documents, spot.deployment):
             clusters.setdefault(spot.deployment, set()).add(spot.cluster)
-    for service, there in lock.services.items():
-        clusters.setdefault(f"service {service}", set()).update(there)
+    for service, routed in lock.services.items():
+        clusters.setdefault(f"service {service}", set()).update(routed)
     return clusters
 
 

@@ -129,13 +129,13 @@ class Growing:
     def _options(self, deployment: str, replicas: int) -> list[dict[PoolKey, int]]:
         """Return nodes by pool that could hold the replicas, one set for each cluster, the cheapest first."""
         terms = self.candidates.terms(deployment)
-        there, kind = self.ledger.by_cluster(deployment), self.candidates.kind(deployment)
+        by_cluster, kind = self.ledger.by_cluster(deployment), self.candidates.kind(deployment)
         options = []
         for cluster in terms.clusters:
-            found = self._known_option(terms, kind, cluster, replicas)
-            if found is not None:
-                cost, nodes = found
-                options.append((cost, there.get(cluster, 0), cluster, nodes))
+            option = self._known_option(terms, kind, cluster, replicas)
+            if option is not None:
+                cost, nodes = option
+                options.append((cost, by_cluster.get(cluster, 0), cluster, nodes))
         return [nodes for _, _, _, nodes in nsmallest(_TRIES, options, key=lambda option: option[:3])]
 
     def _known_option(self, terms: Terms, kind: int, cluster: str, replicas: int) -> _Option | None:
@@ -152,14 +152,14 @@ class Growing:
         spots = self.ledger.on_cluster(terms.deployment, cluster)
         cost, short, nodes = 0, 0, Counter[PoolKey]()
         for role in terms.roles:
-            own = {spot.pool(role) for spot in spots if len(spot.pools) == len(terms.roles)}
+            pools = {spot.pool(role) for spot in spots if len(spot.pools) == len(terms.roles)}
             best = min(
                 (
                     (more * self._price[space.offer], more, space.number, most)
                     for space in spaces
                     if space.offer in terms.offers[role]
                     and not self.candidates.spreading.closes(terms, space)
-                    and (space.key[1] in own or not own or len(terms.roles) == 1)
+                    and (space.key[1] in pools or not pools or len(terms.roles) == 1)
                     and not self.candidates.refused(terms.deployment, role, space)
                     and (needs := self._nodes(terms, role, space, replicas))
                     for more, most in [needs]
@@ -248,19 +248,19 @@ class Fixes(Mapping[str, Fix | None]):
     @cached_property
     def _all(self) -> dict[str, Fix | None]:
         """Work all fixes out, in the order of names, so that it does not matter which is asked for first."""
-        found: dict[str, Fix | None] = {}
+        fixes: dict[str, Fix | None] = {}
         for name in self._missing:
             if not self._parts[name].placed:
-                found[name] = None
+                fixes[name] = None
                 continue
             sure = self._sure(name)
             if sure is None:
-                found[name] = None
+                fixes[name] = None
                 continue
             nodes, first = sure
             more = tuple(self._more(pool, number) for pool, number in sorted(nodes.items()))
-            found[name] = Fix(more, first)
-        return found
+            fixes[name] = Fix(more, first)
+        return fixes
 
     def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]] | None:
         """Return nodes with which the planner places a deployment, and the others that could take them; None
@@ -344,10 +344,10 @@ class Fixes(Mapping[str, Fix | None]):
     def most(self) -> dict[PoolKey, int]:
         """Return the nodes that pools may have by what was seen, as many in each of their zones."""
         return {
-            (name, pool.name): one.most - one.most % max(1, len(pool.zones))
+            (name, pool.name): observation.most - observation.most % max(1, len(pool.zones))
             for name, cluster in self._task.documents.clusters.items()
             for pool in cluster.spec.node_pools
-            if (one := self._task.seen.get((name, pool.name))) and one.most is not None
+            if (observation := self._task.seen.get((name, pool.name))) and observation.most is not None
         }
 
     def _too_many(self, nodes: Mapping[PoolKey, int]) -> bool:
@@ -389,7 +389,7 @@ class Fixes(Mapping[str, Fix | None]):
         kinds: dict[_Kind, list[str]] = {}
         for name in self._parts:
             terms = self._growing.candidates.terms(name)
-            offers = frozenset(offer for own in terms.offers.values() for offer in own)
+            offers = frozenset(offer for of_role in terms.offers.values() for offer in of_role)
             kinds.setdefault(_Kind(terms.clusters, terms.closed, offers), []).append(name)
         return kinds
 

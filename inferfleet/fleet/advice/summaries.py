@@ -27,43 +27,43 @@ _DEPLOYMENTS = 20
 _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails"}
 
 
-def named_and_counted(every: Sequence[Unplaced]) -> tuple[list[Unplaced], list[Unplaced]]:
+def named_and_counted(unplaced_deployments: Sequence[Unplaced]) -> tuple[list[Unplaced], list[Unplaced]]:
     """Return the deployments without a place of which a report says why, and those that it counts: of many,
     why is told of those whose replicas would end, and then of the first by name.
     """
     chosen = {
         unplaced.deployment
-        for unplaced in sorted(every, key=lambda unplaced: not unplaced.running)[:_DEPLOYMENTS]
+        for unplaced in sorted(unplaced_deployments, key=lambda unplaced: not unplaced.running)[:_DEPLOYMENTS]
     }
     return (
-        [unplaced for unplaced in every if unplaced.deployment in chosen],
-        [unplaced for unplaced in every if unplaced.deployment not in chosen],
+        [unplaced for unplaced in unplaced_deployments if unplaced.deployment in chosen],
+        [unplaced for unplaced in unplaced_deployments if unplaced.deployment not in chosen],
     )
 
 
 def in_short(reasons: Iterable[Reason], most: int = 300) -> str:
     """Return the reasons in one line of at most so many characters."""
-    known = tuple(reasons)
-    if not known:
+    all_reasons = tuple(reasons)
+    if not all_reasons:
         return "there is no cluster"
-    if len(known) <= 4 and len(full := listed(known)) <= min(most, _IN_FULL):
+    if len(all_reasons) <= 4 and len(full := listed(all_reasons)) <= min(most, _IN_FULL):
         return full
-    return by_cluster(known, most)
+    return by_cluster(all_reasons, most)
 
 
 def by_cluster(reasons: Iterable[Reason], most: int = MOST) -> str:
     """Return how many clusters have what against them, in at most so many characters."""
-    found = groups(reasons)
-    clusters = sum(group.clusters for group in found)
+    all_groups = groups(reasons)
+    clusters = sum(group.clusters for group in all_groups)
     line = f"0 of {clusters:,} {'cluster has' if clusters == 1 else 'clusters have'} room: "
-    for place, group in enumerate(found):
-        left = clusters - sum(other.clusters for other in found[:place])
-        rest = f"{left:,} for other reasons"
-        more = f"{group}{', ' if place + 1 < len(found) else ''}"
+    for place, group in enumerate(all_groups):
+        left = clusters - sum(other.clusters for other in all_groups[:place])
+        others = f"{left:,} for other reasons"
+        more = f"{group}{', ' if place + 1 < len(all_groups) else ''}"
         # What follows must leave room to say how many are left.
-        reserve = len(rest) if place + 1 < len(found) else 0
+        reserve = len(others) if place + 1 < len(all_groups) else 0
         if len(line) + len(more) + reserve > most:
-            return line + rest
+            return line + others
         line += more
     return line
 
@@ -100,15 +100,15 @@ def fix_step(fix: Fix | None, reasons: Iterable[Reason]) -> str:
     What costs no nodes comes first. Of several pools and changes the first are named;
     `inferfleet explain` has all.
     """
-    known = tuple(reasons)
-    free = list(_free(fix, known))
+    all_reasons = tuple(reasons)
+    free = list(_free(fix, all_reasons))
     if fix is not None:
         # Nodes would do, so that somebody ends a cordon comes after them.
-        ends = [reason.step for reason in known if reason.step and not reason.pool]
+        ends = [reason.step for reason in all_reasons if reason.step and not reason.pool]
         steps = [*free[:1], _added(fix), *([] if free else ends[:1])]
     elif free:
         steps = free[:_STEPS]
-    elif any(reason.near >= FULL for reason in known):
+    elif any(reason.near >= FULL for reason in all_reasons):
         steps = ["raise its priority or its quota, or lower replicas of others: these take what is added"]
     else:
         steps = ["add a pool that suits it, or change what it asks for: no active pool does, however large"]
@@ -120,9 +120,9 @@ def fix_step(fix: Fix | None, reasons: Iterable[Reason]) -> str:
 
 def _free(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
     """Yield what would place replicas and costs no nodes, what is nearest first."""
-    known = sorted(reasons, key=lambda reason: (-reason.near, reason))
+    nearest = sorted(reasons, key=lambda reason: (-reason.near, reason))
     # With a fix, nothing that is refused or cordoned elsewhere has to change.
-    steps = [reason.step for reason in known if reason.step and (fix is None or reason.near >= FULL)]
+    steps = [reason.step for reason in nearest if reason.step and (fix is None or reason.near >= FULL)]
     yield from dict.fromkeys(steps)
 
 

@@ -48,8 +48,8 @@ def placement_problems(
 
 def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     """Return the reasons against other places than those of the spot."""
-    own = ("", *(pool for _, pool in spot.pools))
-    return tuple(reason for reason in reasons if reason.cluster != spot.cluster or reason.pool not in own)
+    pools = ("", *(pool for _, pool in spot.pools))
+    return tuple(reason for reason in reasons if reason.cluster != spot.cluster or reason.pool not in pools)
 
 
 def _cannot_leave(spot: Spot, replicas: int, *, obstacle: Obstacle, elsewhere: tuple[Reason, ...]) -> Problem:
@@ -72,12 +72,14 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
     cluster, name = pool
     pools = documents.clusters[cluster].spec.node_pools
     index, document = next((index, document) for index, document in enumerate(pools) if document.name == name)
-    held = _held(ledger, pool)
+    by_deployment = _held(ledger, pool)
     offered = f"{counted(document.size, 'node')} of {_amounts(ledger.spaces.by_key[pool].node)}"
     what = (
         f"pool {cluster}/{name} with {offered} is too small for the replicas that placement.lock has on it: "
-        + ", ".join([f"{deployment} ({of})" for deployment, of in held.items()][:_MOST_NAMED])
-        + (f", and {len(held) - _MOST_NAMED:,} more" if len(held) > _MOST_NAMED else "")
+        + ", ".join(
+            [f"{deployment} ({amounts})" for deployment, amounts in by_deployment.items()][:_MOST_NAMED]
+        )
+        + (f", and {len(by_deployment) - _MOST_NAMED:,} more" if len(by_deployment) > _MOST_NAMED else "")
     )
     steps = ["give it more nodes", *(["make room on another pool"] if shrunk else []), "lower replicas"]
     kept = kept_free(ledger, pool)
@@ -92,8 +94,8 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
     else:
         what += "; it lost no nodes: pods grew, its class changed, or branches were merged, and nobody moves "
         what += "unasked"
-        named = next(iter(held)) if len(held) == 1 else "NAMESPACE/NAME"
-        several = "" if len(held) == 1 else ", which may be repeated"
+        named = next(iter(by_deployment)) if len(by_deployment) == 1 else "NAMESPACE/NAME"
+        several = "" if len(by_deployment) == 1 else ", which may be repeated"
         command = f"inferfleet plan --stack {documents.settings.stack} --write"
         step = (
             f"Say who may leave it: {command} --yield {named}{several}; or {step}; or, where branches were "
@@ -129,13 +131,15 @@ def _held(ledger: Ledger, pool: PoolKey) -> dict[str, str]:
     }
 
 
-def _amounts(of: Node | Pod) -> str:
+def _amounts(total: Node | Pod) -> str:
     """Return `2 GPUs, 8 cores, 32Gi of memory`, without what there is none of."""
-    said = [gpus(of.gpus)] if of.gpus else []
+    said = [gpus(total.gpus)] if total.gpus else []
     named = {"cpu": "cores", "memory": "of memory"}
     named |= {field: f"of {size} huge pages" for field, size in HUGE_PAGES.items()}
     said += [
-        f"{amounts(field)(number)} {name}" for field, name in named.items() if (number := getattr(of, field))
+        f"{amounts(field)(number)} {name}"
+        for field, name in named.items()
+        if (number := getattr(total, field))
     ]
     return ", ".join(said) or "nothing"
 

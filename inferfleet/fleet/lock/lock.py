@@ -102,10 +102,10 @@ class Lock:
     def runs(self, spot: Spot) -> bool:
         """Return whether workloads of the spot run: those of a role stay when others are added or removed."""
         return spot in self.placements or any(
-            (known.deployment, known.cluster, known.revision)
+            (locked.deployment, locked.cluster, locked.revision)
             == (spot.deployment, spot.cluster, spot.revision)
-            and not set(known.pools).isdisjoint(spot.pools)
-            for known in self.placements
+            and not set(locked.pools).isdisjoint(spot.pools)
+            for locked in self.placements
         )
 
 
@@ -142,7 +142,10 @@ def text(lock: Lock) -> str:
         ("placements", [f"  {spot}: {replicas}" for spot, replicas in sorted(lock.placements.items())]),
         (
             "services",
-            [f"  {name}: [{', '.join(map(scalar, of))}]" for name, of in sorted(lock.services.items())],
+            [
+                f"  {name}: [{', '.join(map(scalar, clusters))}]"
+                for name, clusters in sorted(lock.services.items())
+            ],
         ),
     ):
         written += [f"{section}:", *lines] if lines else []
@@ -150,17 +153,17 @@ def text(lock: Lock) -> str:
 
 
 def _cluster(cluster: LockedCluster) -> str:
-    known: dict[str, Any] = {"source": cluster.source}
-    known |= {"uid": cluster.uid} if cluster.uid else {}
-    known |= {"protected": True} if cluster.protected else {}
-    return flow(known | dict(sorted(cluster.settings.items())))
+    fields: dict[str, Any] = {"source": cluster.source}
+    fields |= {"uid": cluster.uid} if cluster.uid else {}
+    fields |= {"protected": True} if cluster.protected else {}
+    return flow(fields | dict(sorted(cluster.settings.items())))
 
 
 def _pool(lock: Lock, key: str) -> str:
-    known: dict[str, Any] = {"nodes": lock.nodes[key]}
+    fields: dict[str, Any] = {"nodes": lock.nodes[key]}
     if pool := lock.pools.get(key):
-        known |= {"name": pool.name, **dict(sorted(pool.settings.items()))}
-    return flow(known)
+        fields |= {"name": pool.name, **dict(sorted(pool.settings.items()))}
+    return flow(fields)
 
 
 # Reading it. An entry that cannot be read raises ValueError, which becomes a problem with its line.
@@ -219,12 +222,12 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
 
 
 def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
-    seen: set[str] = set()
+    keys: set[str] = set()
     for entry in top:
-        if entry.key in seen:
+        if entry.key in keys:
             what = f"the lock has {shown(entry.key)} twice"
             yield Problem(what, "Merge the two into one", where=entry.where)
-        seen.add(entry.key)
+        keys.add(entry.key)
         if entry.key == "version" and entry.value != str(VERSION):
             version = quoted(entry.value)
             what = f"the lock has version {version}, but this inferfleet reads version {VERSION} only"
@@ -235,15 +238,15 @@ def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
                 what, "Use the lock of this stack; after a rename, change this line", where=entry.where
             )
         elif entry.key not in ("version", "stack", *SECTIONS):
-            known = ", ".join(("version", "stack", *SECTIONS))
-            what = f"unknown field {quoted(entry.key)}: a lock has {known}"
+            fields = ", ".join(("version", "stack", *SECTIONS))
+            what = f"unknown field {quoted(entry.key)}: a lock has {fields}"
             yield Problem(what, RESTORE, where=entry.where)
         elif entry.key in SECTIONS and entry.value:
             value = quoted(entry.value)
             what = f"{entry.key} has {value} on its own line; its entries belong below it, one per line"
             yield Problem(what, RESTORE, where=entry.where)
     for key in ("version", "stack"):
-        if key not in seen:
+        if key not in keys:
             yield Problem(f"the lock has no field {key}", RESTORE, where=Where(file, 1))
 
 
@@ -343,8 +346,8 @@ def lock_warnings(documents: Documents, lock: Lock, *, file: str, exists: bool) 
 
     Offline nobody knows whether a stack without a lock has run before, so its first plan warns too.
     """
-    wanted = sum(deployment.spec.wanted for deployment in documents.deployments.values())
-    if not exists and wanted:
+    replicas_wanted = sum(deployment.spec.wanted for deployment in documents.deployments.values())
+    if not exists and replicas_wanted:
         what = f"there is no {shown(file, 200)}, so all replicas are placed as if none ran yet"
         step = "Before the first update this is as it should be; else restore the file from version control"
         yield Problem(what, step, severity="warning")

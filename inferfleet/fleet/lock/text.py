@@ -138,9 +138,9 @@ def unquoted(text: str) -> str:
 
 def _conflict(text: str, file: str, verb: str) -> Problem | None:
     """Return the problem of a file in which git left conflicts, at the first of them."""
-    if (found := conflict(text)) is None:
+    if (first := conflict(text)) is None:
         return None
-    line, mark = found
+    line, mark = first
     # git's --ours and --theirs are the other way round in a rebase; the name of a branch never is.
     return Problem(
         f"{quoted(mark)} marks an unresolved merge conflict: two branches changed the lock",

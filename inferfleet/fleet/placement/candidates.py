@@ -58,8 +58,8 @@ class SearchOrder:
 
         With pools by their offers, it is no others than `among` these that matter.
         """
-        there = self._ledger.by_cluster(terms.deployment)
-        used = {cluster: number for cluster, number in there.items() if cluster in terms.clusters}
+        by_cluster = self._ledger.by_cluster(terms.deployment)
+        used = {cluster: number for cluster, number in by_cluster.items() if cluster in terms.clusters}
         levels = set(used.values())
         if len(used) < len(terms.clusters):
             levels.add(0)
@@ -73,10 +73,10 @@ class SearchOrder:
                 spaces = self._pools(terms, at_level, thorough=thorough, among=among)
                 yield self._at(terms, level, spaces)
             return
-        each: list[int | None] = [*sorted(levels)] if terms.objective == "cost" else [None]
+        numbers: list[int | None] = [*sorted(levels)] if terms.objective == "cost" else [None]
         for opens in (False, True) if terms.objective == "pack" else (None,):
             for name in terms.offers[terms.roles[0]]:
-                for number in each:
+                for number in numbers:
                     spaces = self._of_offer(terms, name, thorough=thorough, among=among)
                     yield self._at(terms, number, spaces, opens=opens)
 
@@ -86,11 +86,11 @@ class SearchOrder:
         """Yield the pools on clusters that have so many replicas of the deployment, or any number. With
         `opens`, it is those alone where a pod takes a node that nothing runs on, or where it does not.
         """
-        there, clusters = self._ledger.by_cluster(terms.deployment), terms.clusters
+        by_cluster, clusters = self._ledger.by_cluster(terms.deployment), terms.clusters
         for space in spaces:
             cluster = space.key[0]
             if (
-                (level is None or there.get(cluster, 0) == level)
+                (level is None or by_cluster.get(cluster, 0) == level)
                 and cluster in clusters
                 and (opens is None or self._opens(terms, space) == opens)
             ):
@@ -111,13 +111,13 @@ class SearchOrder:
         """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
         role = terms.roles[0]
         if len(clusters) <= _FEW:
-            near = [
+            spaces = [
                 (self._preference(terms, role, space), space)
                 for cluster in clusters
                 for space in self._spaces.on_cluster.get(cluster, ())
                 if space.offer in terms.offers[role] and (thorough or self._has_free(terms, role, space))
             ]
-            yield from (space for _, space in sorted(near, key=lambda pair: pair[0]))
+            yield from (space for _, space in sorted(spaces, key=lambda pair: pair[0]))
             return
         for offer in terms.offers[role]:
             yield from self._of_offer(terms, offer, thorough=thorough, among=among)
@@ -158,9 +158,9 @@ class SearchOrder:
         return sorted(spaces, key=lambda space: terms.tiers.get(space.key, 0)) if terms.tiers else spaces
 
     def _preference(self, terms: Terms, role: str, space: Space) -> tuple[int, int, int]:
-        asked = self._asked(terms, role, space.offer)
+        least = self._asked(terms, role, space.offer)
         levels = (space.node.level(state) for state in space.free)
-        free = min((free for free in levels if free >= asked), default=space.node.level(space.node))
+        free = min((free for free in levels if free >= least), default=space.node.level(space.node))
         return terms.offers[role][space.offer], free, space.number
 
     def _asked(self, terms: Terms, role: str, offer: str) -> int:
@@ -259,14 +259,14 @@ class Candidates:
     def _best(
         self, terms: Terms, replicas: int, most: int, *, leaving: Spot | None, thorough: bool
     ) -> Spot | None:
-        there = self._ledger.by_cluster(terms.deployment)
+        by_cluster = self._ledger.by_cluster(terms.deployment)
         for spaces in self._order.groups(terms, replicas, thorough=thorough):
             tried: set[int] = set()
             for space in spaces:
                 if space.number in tried:
                     continue
                 tried.add(space.number)
-                first = replicas if there.get(space.key[0], 0) else most
+                first = replicas if by_cluster.get(space.key[0], 0) else most
                 spot = self.on_pool(terms, space, first, leaving=leaving)
                 if spot is not None:
                     return spot
@@ -300,8 +300,8 @@ class Candidates:
         why = self.spreading.why(terms, space) if role == terms.roles[0] else None
         if why or not self._ledger.quotas:
             return why
-        own = self._demands.of(deployment, role, space.key).gpus
-        return self._ledger.quotas.why(deployment, role, space.key, max(0, terms.total - own))
+        gpus = self._demands.of(deployment, role, space.key).gpus
+        return self._ledger.quotas.why(deployment, role, space.key, max(0, terms.total - gpus))
 
     def affordable(self, deployment: str) -> bool:
         """Return whether quotas leave enough for one more replica where it counts least."""

@@ -123,16 +123,16 @@ class Moves:
         """
         role = terms.roles[0]
         offers = {name: self._candidates.cost_on(terms.deployment, role, name) for name in terms.offers[role]}
-        asked = terms.clusters, *sorted(offers.items())
-        if asked not in self._places:
+        key = terms.clusters, *sorted(offers.items())
+        if key not in self._places:
             of_offer = self._ledger.spaces.of_offer
-            self._places[asked] = sorted(
+            self._places[key] = sorted(
                 (cost, space.number)
                 for name, cost in offers.items()
                 for space in of_offer[name]
                 if space.key[0] in terms.clusters
             )
-        return self._places[asked]
+        return self._places[key]
 
     def alternatives(self, space: Space) -> Alternatives:
         """Return the alternatives of each new replica on a pool, worked out once for many moves."""
@@ -222,12 +222,12 @@ class Chains:
         allowance = self._steps = self._left // _PARTS
         if not allowance:
             return False
-        asked = {deployment}
+        passed = {deployment}
         waiting: deque[tuple[str, _Link | None]] = deque([(deployment, None)])
         while waiting:
             seeking, last = waiting.popleft()
-            for link in self._links(seeking, last, asked):
-                asked.add(link.spot.deployment)
+            for link in self._links(seeking, last, passed):
+                passed.add(link.spot.deployment)
                 if self._made(deployment, _back(link)):
                     return True
                 waiting.append((link.spot.deployment, link))
@@ -399,15 +399,15 @@ class Exchange:
             self._left -= work(space)
             mark = self._moves.mark()
             levels = [self._moves.leave(spot) for spot in leaving]
-            own = self._candidates.on_pool(terms, space)
-            if own is not None and self._moves.allowed(own, None, level):
-                self._moves.add(own)
-                cost = self._candidates.cost(own) - sum(map(self._candidates.cost, leaving))
+            place = self._candidates.on_pool(terms, space)
+            if place is not None and self._moves.allowed(place, None, level):
+                self._moves.add(place)
+                cost = self._candidates.cost(place) - sum(map(self._candidates.cost, leaving))
                 for spot, at_most in zip(leaving, levels, strict=True):
-                    rest = None if limit is None else limit - cost
+                    left = None if limit is None else limit - cost
                     required = self._candidates.terms(spot.deployment).required
                     its_level = at_most if required or level is not None else None
-                    more = self._placed(spot.deployment, rest, its_level, depth - 1, taken | {space.number})
+                    more = self._placed(spot.deployment, left, its_level, depth - 1, taken | {space.number})
                     if more is None:
                         break
                     cost += more
@@ -426,22 +426,22 @@ class Exchange:
         taken: frozenset[int],
     ) -> Iterator[tuple[Space, list[Spot]]]:
         """Yield pools for the first role with the new replicas that might leave them, the best first."""
-        there, worth = self._ledger.by_cluster(terms.deployment), self._candidates.spreading.worth
+        by_cluster, worth = self._ledger.by_cluster(terms.deployment), self._candidates.spreading.worth
         most = level[2] if level is not None and terms.over_clusters and not terms.ordered else None
         left = _MOST_POOLS
-        for own, number in self._moves.by_cost(terms):
-            if not left or (limit is not None and own >= limit):
+        for cost, number in self._moves.by_cost(terms):
+            if not left or (limit is not None and cost >= limit):
                 return
             if number not in self._moves.on_pool or number in taken:
                 continue
             space = self._ledger.spaces.all[number]
             if (
                 level is None
-                or (most is not None and there.get(space.key[0], 0) <= most)
+                or (most is not None and by_cluster.get(space.key[0], 0) <= most)
                 or (most is None and worth(terms, space.key) <= level)
             ):
                 left -= 1
-                for leaving in self._leaving(terms, space, None if limit is None else limit - own, depth):
+                for leaving in self._leaving(terms, space, None if limit is None else limit - cost, depth):
                     yield space, leaving
 
     def _leaving(self, terms: Terms, space: Space, limit: int | None, depth: int) -> Iterator[list[Spot]]:

@@ -169,16 +169,16 @@ class Ledger:
 
     def fits_without_deductions(self, pool: PoolKey, more: RoleReplicas) -> bool:
         """Return whether more replicas would fit on a pool if nothing were held back from it."""
-        known = self.spaces.by_key[pool]
-        space = Space(known.key, known.number, known.offer, known.node, known.size)
-        for there in self._role_replicas(pool):
-            space.add(there)
+        pool_space = self.spaces.by_key[pool]
+        space = Space(pool_space.key, pool_space.number, pool_space.offer, pool_space.node, pool_space.size)
+        for replicas in self._role_replicas(pool):
+            space.add(replicas)
         return space.fits(more)
 
     def holds_without_kept_free(self, pool: PoolKey) -> bool:
         """Return True when the pool would hold the replicas on it if none kept room free for rollouts."""
-        known = self.spaces.by_key[pool]
-        space = Space(known.key, known.number, known.offer, known.node, known.size)
+        pool_space = self.spaces.by_key[pool]
+        space = Space(pool_space.key, pool_space.number, pool_space.offer, pool_space.node, pool_space.size)
         for more in self._role_replicas(pool):
             space.add(more._replace(demand=replace(more.demand, spare=0, sets=1)))
         return space.holds

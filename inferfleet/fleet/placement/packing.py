@@ -92,12 +92,12 @@ def pack(node: Node, size: int, pods: Mapping[Pod, int], gangs: Iterable[Gang] =
     items = [Item(pod, number, None, 0) for pod, number in alone.items()]
     for index, gang in enumerate(apart):
         items += [Item(pod, number, index, gang.workers) for pod, number in gang.pods().items()]
-    found: Literal["none", "unknown"] | Free = (
+    result: Literal["none", "unknown"] | Free = (
         "none" if _too_much(node, size, items, fills=not apart) else searched(node, size, items)
     )
-    if isinstance(found, dict):
-        return Packing(tuple(sorted(found.items())), 0)
-    return Packing(tuple(sorted(free.items())), left, certain=found == "none")
+    if isinstance(result, dict):
+        return Packing(tuple(sorted(result.items())), 0)
+    return Packing(tuple(sorted(free.items())), left, certain=result == "none")
 
 
 def _largest(step: Pod | Gang) -> Pod:
@@ -127,8 +127,8 @@ def put_gang(free: Free, gang: Gang) -> int:
     """
     taken: dict[tuple[Node, int], int] = {(state, 0): count for state, count in free.items()}
     left = 0
-    for pod, wanted in sorted(gang.pods().items(), reverse=True):
-        number = wanted
+    for pod, total in sorted(gang.pods().items(), reverse=True):
+        number = total
         for state, has in sorted(taken):
             if not number:
                 break
@@ -203,9 +203,9 @@ def _in_proportion(node: Node, pod: Pod) -> bool:
     )
 
 
-def no_more(one: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
+def no_more(pods: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
     """Return whether one asks for no more of anything than the other."""
-    return one[1] <= other[1] and all(map(le, one[0], other[0]))
+    return pods[1] <= other[1] and all(map(le, pods[0], other[0]))
 
 
 def at_most(pod: Pod, node: Node) -> Pod:
@@ -257,8 +257,8 @@ class _Search:
             return False
         for taken, state in self._sets(left):
             self.chosen.append(state)
-            rest = tuple(had - out for had, out in zip(left, taken, strict=True))
-            if self.fill(rest, nodes - 1):
+            remaining = tuple(had - out for had, out in zip(left, taken, strict=True))
+            if self.fill(remaining, nodes - 1):
                 return True
             self.chosen.pop()
             if self.budget <= 0:
@@ -271,7 +271,7 @@ class _Search:
         for has, asked in zip(
             self.node[:3], zip(*(item.pod[:3] for item in self.items), strict=True), strict=True
         ):
-            if sum(one * number for one, number in zip(asked, left, strict=True)) > has * nodes:
+            if sum(amount * number for amount, number in zip(asked, left, strict=True)) > has * nodes:
                 return True
         return False
 

@@ -137,9 +137,9 @@ class Placing:
         while self._ledger.total(deployment) > target:
             place = -order[0][-1]
             # With each replica that goes, a place in the order only becomes worse, so the first is looked at.
-            now = self._surplus_order(spots[place], place, obstacles[place])
-            if now != order[0]:
-                heapreplace(order, now)
+            key = self._surplus_order(spots[place], place, obstacles[place])
+            if key != order[0]:
+                heapreplace(order, key)
                 continue
             self._ledger.add(spots[place], -1)
 
@@ -229,14 +229,14 @@ class Placing:
         first. Replicas added here make room for more, and move to where they cost less.
         """
         exchange = Exchange(self._ledger, self._candidates)
-        every = self._missing(self._targets)
-        if not self._all(every, exchange):
+        all_missing = self._missing(self._targets)
+        if not self._all(all_missing, exchange):
             for goals in (self._ran, self._targets):
                 missing = self._missing(goals)
                 for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
                     served = Counter({deployment: missing[deployment] for deployment in group})
                     # Of all that were missing it is known that there is not room for them.
-                    if served == every or not self._all(served, exchange):
+                    if served == all_missing or not self._all(served, exchange):
                         self._serve(served, exchange)
         added = exchange.any_new
         # On the nodes that are in use already, each costs nothing more.

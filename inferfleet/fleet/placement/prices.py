@@ -61,8 +61,8 @@ def prices(documents: Documents) -> dict[str, int]:
     the highest: what has a price is cheaper, and no move between the others saves anything.
     """
     by_rank = ranks(documents)
-    known = {name: int(rank[1] * 1_000_000) for name, rank in by_rank.items() if not rank[0]}
-    return dict.fromkeys(by_rank, 1_000 * max(known.values(), default=0) + 1) | known
+    priced = {name: int(rank[1] * 1_000_000) for name, rank in by_rank.items() if not rank[0]}
+    return dict.fromkeys(by_rank, 1_000 * max(priced.values(), default=0) + 1) | priced
 
 
 def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
@@ -147,6 +147,6 @@ def _rank(name: str, document: InferenceClass, stated: str | None, currency: str
         memory = int(parse_quantity(capacity.value)) if capacity else 0
     else:
         units, memory = Fraction(parse_quantity(size.cpu)), int(parse_quantity(size.memory))
-    known = price is not None and price.currency == currency and units > 0
-    each = Fraction(parse_quantity(stated)) / units if stated and known else Fraction(0)
-    return not known, each, units, memory, name
+    is_priced = price is not None and price.currency == currency and units > 0
+    price_of_unit = Fraction(parse_quantity(stated)) / units if stated and is_priced else Fraction(0)
+    return not is_priced, price_of_unit, units, memory, name

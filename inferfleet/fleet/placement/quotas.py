@@ -91,9 +91,10 @@ class Limits:
                 of_namespace.setdefault((limit.class_name, limit.currency), []).append(limit)
         self.alike = {
             namespace: {
-                counted: tuple(sorted(limits, key=lambda limit: limit.most)) for counted, limits in of.items()
+                counted: tuple(sorted(limits, key=lambda limit: limit.most))
+                for counted, limits in by_count.items()
             }
-            for namespace, of in sorted(alike.items())
+            for namespace, by_count in sorted(alike.items())
         }
         self._currency_of = priced.currency_of
 
@@ -139,8 +140,8 @@ class Quotas:
 
     def add(self, spot: Spot, replicas: int) -> None:
         """Count more replicas on a spot, or fewer with a negative number."""
-        for limit, each in self.limits.amounts(spot):
-            self._used[limit] = self.used(limit) + replicas * each
+        for limit, amount in self.limits.amounts(spot):
+            self._used[limit] = self.used(limit) + replicas * amount
 
     def allow(self, spot: Spot, replicas: int, leaving: Spot | None = None) -> bool:
         """Return whether more replicas may be on a spot. Those that leave another one may use as much as
@@ -148,8 +149,8 @@ class Quotas:
         """
         before = dict(self.limits.amounts(leaving)) if leaving else {}
         return not any(
-            self.used(limit) + replicas * each > limit.most and each > before.get(limit, 0)
-            for limit, each in self.limits.amounts(spot)
+            self.used(limit) + replicas * amount > limit.most and amount > before.get(limit, 0)
+            for limit, amount in self.limits.amounts(spot)
         )
 
     def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> Obstacle | None:
@@ -163,14 +164,14 @@ class Quotas:
             if limit.prices is None and not limit.class_name:
                 more += other_gpus
             if more and used + more > limit.most:
-                which = limit.quota.partition("/")[2]
+                name = limit.quota.partition("/")[2]
                 # What other roles count by class or cost depends on their pools.
                 least = "at least " if other_gpus and (limit.prices is not None or limit.class_name) else ""
                 needs = f"a replica needs {least}{limit.told(more)}"
                 where = f" ({limit.where})" if limit.where else ""
                 return Obstacle(
-                    f"quota {which} of namespace {namespace}{where}: {limit.told_used(used)} used, {needs}",
-                    f"refused by quota {which} ({limit.told_used(used)} used, {needs})",
+                    f"quota {name} of namespace {namespace}{where}: {limit.told_used(used)} used, {needs}",
+                    f"refused by quota {name} ({limit.told_used(used)} used, {needs})",
                     near=REFUSED,
                     step=f"raise {limit.name}",
                 )

@@ -49,10 +49,10 @@ class Reasoning:
     def reasons_against(self, deployment: str) -> tuple[Reason, ...]:
         """Return one reason for each cluster that objects as a whole, and one for each pool of the others."""
         roles = roles_of(self._documents.deployments[deployment])
-        found: list[Reason] = []
+        reasons: list[Reason] = []
         for cluster, document in sorted(self._documents.clusters.items()):
             if obstacles := self._suitability.cluster_obstacles(deployment, cluster):
-                found.append(self._of_cluster(deployment, cluster, obstacles))
+                reasons.append(self._of_cluster(deployment, cluster, obstacles))
                 continue
             pools = [pool.name for pool in document.spec.node_pools]
             against = {
@@ -62,13 +62,15 @@ class Reasoning:
             }
             if len(roles) > 1 and self._not_together(deployment, cluster, pools, roles, against):
                 why = self._why_not_together(deployment, cluster)
-                found.append(Reason(cluster, "", why, "without room for all roles together", FULL + 1))
-            lacking, near = _hardest(roles, pools, against)
-            found += [
-                _reason(cluster, pool, _told({role: against[pool, role] for role in roles}, lacking, near))
+                reasons.append(Reason(cluster, "", why, "without room for all roles together", FULL + 1))
+            lacking, nearness = _hardest(roles, pools, against)
+            reasons += [
+                _reason(
+                    cluster, pool, _told({role: against[pool, role] for role in roles}, lacking, nearness)
+                )
                 for pool in pools
             ]
-        return tuple(sorted(found))
+        return tuple(sorted(reasons))
 
     def _of_cluster(self, deployment: str, cluster: str, obstacles: list[Obstacle]) -> Reason:
         """Return why a whole cluster takes no replicas, and where that is its state alone, what it has."""
@@ -86,7 +88,7 @@ class Reasoning:
         ]
         if not all(by_role):
             return Reason(cluster, "", f"{state}, and its pools do not suit it either", state)
-        nodes = counted(sum(dict(chain(*(of.items() for of in by_role))).values()), "node")
+        nodes = counted(sum(dict(chain(*(sizes.items() for sizes in by_role))).values()), "node")
         where = self._documents.where("InferenceCluster", cluster, "spec.state")
         at = f" ({where})" if where else ""
         has = f"which is {state} and has {nodes} suitable for it"
@@ -117,8 +119,10 @@ class Reasoning:
             return refused or self._no_space(deployment, role, pool)
         if obstacle.why == FALSE and (false := self._suitability.false_condition(deployment, role, pool)):
             values = f", where {false.values}" if false.values else ""
-            told = false.values or shown(false.condition, 50)
-            return Obstacle(f"{FALSE}: {shown(false.condition, 120)}{values}", f"fail nodeSelector ({told})")
+            summary = false.values or shown(false.condition, 50)
+            return Obstacle(
+                f"{FALSE}: {shown(false.condition, 120)}{values}", f"fail nodeSelector ({summary})"
+            )
         return obstacle
 
     def _not_together(
@@ -165,8 +169,8 @@ class Reasoning:
             full = f"{nodes} of {nodes} nodes full{' with ' if kept else ''}{kept}"
             return Obstacle(f"{full}: {short_of(list(space.free), demand)}", "full", near=FULL)
         spots = self._ledger.on_pool(pool)
-        there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
-        spare = (0 if there else demand.spare) + demand.pods * (demand.sets - 1)
+        runs_there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
+        spare = (0 if runs_there else demand.spare) + demand.pods * (demand.sets - 1)
         pods = demand.pods + spare
         parts = f" ({demand.pods} of a replica, {spare} kept free for rollouts)" if spare else " of a replica"
         alone = ", each of a worker on a node of its own" if demand.gang > 1 else ""
@@ -186,24 +190,26 @@ def _hardest(
 
     def nearest(role: str) -> int:
         of_pools = [against[pool, role] for pool in pools]
-        return max((FULL + 1 if one is None else one.near for one in of_pools), default=0)
+        return max((FULL + 1 if obstacle is None else obstacle.near for obstacle in of_pools), default=0)
 
     return min(((role, nearest(role)) for role in roles), key=lambda role: role[1])
 
 
-def _told(by_role: Mapping[str, Obstacle | None], lacking: str, near: int) -> Obstacle:
+def _told(by_role: Mapping[str, Obstacle | None], lacking: str, nearness: int) -> Obstacle:
     """Return what a pool has against the roles of a replica, in short against the one that is `lacking`.
 
     Where it suits some of them, it is not told that it does not suit the others, unless no pool of the
     cluster suits the one that is lacking.
     """
-    of = {role: against or _HAS_SPACE for role, against in by_role.items()}
-    if len(set(of.values())) == 1:
-        return of[lacking]
-    unsuited = lacking if near <= UNSUITABLE else ""
-    told = [role for role, against in of.items() if against.near > UNSUITABLE or role == unsuited] or list(of)
-    why = "; ".join(f"{role}: {of[role].why}" for role in told)
-    return replace(of[lacking], why=why, short=f"{of[lacking].summary} for role {lacking}")
+    obstacles = {role: against or _HAS_SPACE for role, against in by_role.items()}
+    if len(set(obstacles.values())) == 1:
+        return obstacles[lacking]
+    unsuited = lacking if nearness <= UNSUITABLE else ""
+    roles = [
+        role for role, against in obstacles.items() if against.near > UNSUITABLE or role == unsuited
+    ] or list(obstacles)
+    why = "; ".join(f"{role}: {obstacles[role].why}" for role in roles)
+    return replace(obstacles[lacking], why=why, short=f"{obstacles[lacking].summary} for role {lacking}")
 
 
 def _reason(cluster: str, pool: str, obstacle: Obstacle) -> Reason:
@@ -325,8 +331,8 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
             return "it comes later by spread and prefer of the deployment"
         if terms.objective == "pack":
             return "nodes there are empty, cost more or are filled worse, or its name comes later"
-        there = self._ledger.by_cluster(spot.deployment)
-        own, others = there.get(spot.cluster, 0), there.get(other.cluster, 0)
+        by_cluster = self._ledger.by_cluster(spot.deployment)
+        own, others = by_cluster.get(spot.cluster, 0), by_cluster.get(other.cluster, 0)
         cheaper = self._offers(spot) < self._offers(other)
         if own < others and not (terms.objective == "cost" and cheaper):
             return f"{other.cluster} has {others} of its replicas, {spot.cluster} has {own} beside this one"

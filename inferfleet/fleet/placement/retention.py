@@ -136,13 +136,13 @@ def _kept_by_lost(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Prob
         clusters.setdefault(spot.deployment, []).append(spot.cluster)
         kept[spot.deployment] += replicas
     for deployment, number in kept.items():
-        wanted = documents.deployments[deployment].spec.wanted
-        if number > wanted:
+        replicas = documents.deployments[deployment].spec.wanted
+        if number > replicas:
             lost = list(dict.fromkeys(clusters[deployment]))
             stay = "replica stays" if number == 1 else "replicas stay"
-            which = f"{listing(lost)}, which {'is' if len(lost) == 1 else 'are'} lost"
+            clusters_lost = f"{listing(lost)}, which {'is' if len(lost) == 1 else 'are'} lost"
             yield Problem(
-                f"replicas is {wanted}, but {number} {stay} on {which}",
+                f"replicas is {replicas}, but {number} {stay} on {clusters_lost}",
                 "Surplus replicas end once their cluster is active again; "
                 "write state: abandoned for one that will not come back",
                 "spec.replicas",

@@ -59,7 +59,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
     }
     selected, impossible = _ClassesBySelector(documents), Impossible(documents)
     for key in sorted(documents.deployments):
-        own = [
+        found = [
             *(
                 problem
                 for role in roles_of(documents.deployments[key])
@@ -70,8 +70,8 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
             *_images(documents, key),
             *impossible.of(key),
         ]
-        problems += own
-        if any(problem.severity == "error" for problem in own):
+        problems += found
+        if any(problem.severity == "error" for problem in found):
             invalid.add(key)
     return Soundness(frozenset(invalid), tuple(problems))
 
@@ -107,9 +107,9 @@ def _pods(
         return
     nodes = {name: empty for name, empty in nodes.items() if empty.gpus}
     workers, path = workers_of(document, role), f"{path_of_role(role)}.workers"
-    wanted = workers.topology.gpus_per_pod
+    gpus_wanted = workers.topology.gpus_per_pod
     largest = max(((node.gpus, name) for name, node in nodes.items()), default=None)
-    if largest is None or largest[0] >= wanted:
+    if largest is None or largest[0] >= gpus_wanted:
         return
     spread = {
         name: spread_over(document, role, documents.classes[name], node) for name, node in nodes.items()
@@ -164,10 +164,12 @@ def _clusters(documents: Documents, key: str, selected: _ClassesBySelector) -> I
     any_matches, _ = selected.by(selector)
     if documents.clusters and not any_matches:
         labels = {name: cluster.metadata.labels for name, cluster in sorted(documents.clusters.items())}
-        there = "; ".join(f"{name} has {_text(own) or 'no labels'}" for name, own in labels.items())
+        known_labels = "; ".join(
+            f"{name} has {_text(of_cluster) or 'no labels'}" for name, of_cluster in labels.items()
+        )
         yield Problem(
             f"clusterSelector {selector} matches no cluster",
-            f"Use labels that a cluster has: {there}",
+            f"Use labels that a cluster has: {known_labels}",
             "spec.clusterSelector",
             kind="ModelDeployment",
             key=key,
@@ -206,12 +208,12 @@ def _selector(
 ) -> Iterator[Problem]:
     """Yield what is wrong with the conditions on devices, each once, at the first role that it is of."""
     document = documents.deployments[key]
-    told: set[str] = set()
+    checked: set[str] = set()
     for role in roles_of(document):
         selector = selector_of(document, role)
-        if selector is None or selector.cel in told:
+        if selector is None or selector.cel in checked:
             continue
-        told.add(selector.cel)
+        checked.add(selector.cel)
         path = path_of_selector(document, role)
         try:
             selectors.check(selector.cel)
@@ -270,10 +272,10 @@ class Impossible:
             return
         models = spec.capacity_models if "capacity_models" in spec.model_fields_set else None
         over = spec.spread.over if spec.spread else None
-        asked = str(spec.cluster_selector), str(spec.pool_selector), models, over
-        if asked not in self._known:
-            self._known[asked] = tuple(_impossible(self._documents, spec))
-        for problem in self._known[asked]:
+        policy = str(spec.cluster_selector), str(spec.pool_selector), models, over
+        if policy not in self._known:
+            self._known[policy] = tuple(_impossible(self._documents, spec))
+        for problem in self._known[policy]:
             yield replace(problem, key=key)
 
 

@@ -164,12 +164,12 @@ class Space:
             return None
         alike = self._alike(added)
         if alike and (
-            fit(self._total, alike[0]) < alike[1] or any(no_more(known, alike) for known in self._refused)
+            fit(self._total, alike[0]) < alike[1] or any(no_more(refused, alike) for refused in self._refused)
         ):
             return None
         free = self._filled(added) or self._packed_anew(added)
         if free is None and alike:
-            self._refused = [known for known in self._refused if not no_more(alike, known)]
+            self._refused = [refused for refused in self._refused if not no_more(alike, refused)]
             self._refused.append(alike)
         return free
 
@@ -181,10 +181,10 @@ class Space:
 
     def without(self, role: RoleKey, demand: Demand) -> bool:
         """Return whether the rest would hold if one replica of the role were removed."""
-        there = self._replicas.get(role, 0)
-        self._count(role, demand, there, there - 1)
+        replicas = self._replicas.get(role, 0)
+        self._count(role, demand, replicas, replicas - 1)
         holds = self.packing().holds
-        self._count(role, demand, there - 1, there)
+        self._count(role, demand, replicas - 1, replicas)
         return holds
 
     def _filled(self, added: tuple[RoleReplicas, ...]) -> Free | None:
@@ -285,27 +285,27 @@ class Spaces:
             self._stale.add(space.number)
         self.changes += 1
 
-    def with_free(self, bought: str, asked: int) -> Iterator[Space]:
+    def with_free(self, bought: str, least: int) -> Iterator[Space]:
         """Yield pools of an offer with a node that has so much free, those with the least first."""
         self._refresh()
         by_level = self._index.get(bought, {})
-        for free in sorted(free for free in by_level if free >= asked):
+        for free in sorted(free for free in by_level if free >= least):
             yield from (self.all[number] for number in by_level[free])
 
     def _refresh(self) -> None:
         for number in self._stale:
             space = self.all[number]
             free = space.free if space.holds else {}
-            now = frozenset(space.node.level(state) for state in free if state.gpus or not space.node.gpus)
+            levels = frozenset(space.node.level(state) for state in free if state.gpus or not space.node.gpus)
             by_level = self._index.setdefault(space.offer, {})
-            for gone in space.shown - now:
+            for gone in space.shown - levels:
                 numbers = by_level[gone]
                 del numbers[bisect_left(numbers, number)]
                 if not numbers:
                     del by_level[gone]
-            for new in now - space.shown:
+            for new in levels - space.shown:
                 insort(by_level.setdefault(new, []), number)
-            space.shown = now
+            space.shown = levels
         self._stale.clear()
 
 
@@ -409,8 +409,8 @@ def _missing(pool: NodePool, observation: Observation) -> int:
     An autoscaler may still add those not there, an update those that documents ask for since then; and of a
     pool that became smaller, nodes that were there stay as far as they are declared.
     """
-    there = observation.nodes + len(observation.held)
-    return 0 if pool.autoscaled else min(observation.missing, max(0, pool.size - there))
+    nodes = observation.nodes + len(observation.held)
+    return 0 if pool.autoscaled else min(observation.missing, max(0, pool.size - nodes))
 
 
 def _offered(observation: Observation, empty: Node) -> tuple[tuple[int, int | None], tuple[int, int | None]]:
@@ -427,9 +427,9 @@ def _offered(observation: Observation, empty: Node) -> tuple[tuple[int, int | No
 def taken_by_others(observation: Observation, empty: Node) -> Iterator[Amounts]:
     """Yield what other pods take of what the class of a node says, for each node where they take any."""
     spare = [max(0, (offered or 0) - has) for has, offered in _offered(observation, empty)]
-    for each in observation.others:
+    for pods in observation.others:
         amounts = Amounts(
-            min(empty.cpu, max(0, each.cpu - spare[0])), min(empty.memory, max(0, each.memory - spare[1]))
+            min(empty.cpu, max(0, pods.cpu - spare[0])), min(empty.memory, max(0, pods.memory - spare[1]))
         )
         if any(amounts):
             yield amounts
@@ -454,7 +454,7 @@ class Shortage(NamedTuple):
 
     def __str__(self) -> str:
         """Return in words what is less: `1 of 3 nodes not there, 2 GPUs held by pods of others`."""
-        return ", ".join(told for told, _ in self._parts())
+        return ", ".join(part for part, _ in self._parts())
 
     @property
     def short(self) -> str:
@@ -498,7 +498,7 @@ def shortage(pool: NodePool, observation: Observation, empty: Node) -> Shortage 
     lacks = [
         max(0, has - offered) if offered is not None else 0 for has, offered in _offered(observation, empty)
     ]
-    found = Shortage(
+    result = Shortage(
         observation.day,
         pool.size,
         len(observation.held),
@@ -508,7 +508,7 @@ def shortage(pool: NodePool, observation: Observation, empty: Node) -> Shortage 
         Amounts(min(observation.daemons.cpu, lacks[0]), min(observation.daemons.memory, lacks[1])),
         observation.most if observation.most is not None and observation.most < pool.size else None,
     )
-    return found if str(found) else None
+    return result if str(result) else None
 
 
 def amount(beside: Amounts) -> str:
@@ -539,15 +539,15 @@ def shortage_problems(documents: Documents, seen: Mapping[PoolKey, Observation])
         if less := shortage(pool, observation, empty):
             what = f"new replicas have less room on pool {name}, seen on {observation.day}: {less}"
             yield _at_pool(key, what, "Run inferfleet capacity --write when that has changed", "notice")
-        for has, wanted, unit in (
+        for has, promised, unit in (
             (observation.gpus, empty.gpus, "GPUs"),
             (observation.cpu and observation.cpu / 1000, empty.cpu / 1000, "cores"),
             (observation.memory and observation.memory / 2**30, empty.memory / 2**30, "GiB"),
         ):
-            if has is not None and has < wanted:
+            if has is not None and has < promised:
                 what = f"nodes of pool {name} offer {has:,.10g} {unit}, and class {pool.class_name} says"
                 step = f"Correct the class, or the pool's className; {FILE} counts meanwhile"
-                yield _at_pool(key, f"{what} {wanted:,.10g}", step, "warning")
+                yield _at_pool(key, f"{what} {promised:,.10g}", step, "warning")
 
 
 def _at_pool(key: PoolKey, what: str, step: str, severity: Literal["notice", "warning"]) -> Problem:

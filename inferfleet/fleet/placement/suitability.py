@@ -97,18 +97,18 @@ class Suitability:
 
     def clusters(self, deployment: str) -> frozenset[str]:
         """Return the clusters that take replicas of the deployment, as far as they are asked as a whole."""
-        asked = self._asked(deployment)
-        if asked not in self._by_selector:
+        key = self._asked(deployment)
+        if key not in self._by_selector:
             spec = self._documents.deployments[deployment].spec
             take(len(self._documents.clusters), f"asking clusters for {deployment}")
-            self._by_selector[asked] = frozenset(
+            self._by_selector[key] = frozenset(
                 name
                 for name, cluster in self._documents.clusters.items()
                 if cluster.spec.state == "active"
                 and spec.cluster_selector.matches(cluster.metadata.labels)
                 and not self.cluster_obstacles(deployment, name)
             )
-        return self._by_selector[asked]
+        return self._by_selector[key]
 
     def _asked(self, deployment: str) -> _Asked:
         if deployment not in self._asked_of:
@@ -330,21 +330,21 @@ def needed(pod: Pod, shares: tuple[Share, ...], field: str) -> str:
 
 def too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | None:
     """Return that fewer nodes have room for a pod of a worker than it has pods, or None where enough have."""
-    wanted = [demand.of(position) for position in POSITIONS]
-    fitting = sum(count for state, count in free.items() if any(fit(state, pod) for pod, _ in wanted))
+    pods_of_worker = [demand.of(position) for position in POSITIONS]
+    fitting = sum(count for state, count in free.items() if any(fit(state, pod) for pod, _ in pods_of_worker))
     if fitting >= demand.gang:
         return None
-    pod, shares = wanted[1] if any(fit(state, demand.pod) for state in free) else wanted[0]
-    each = [gpus(pod.gpus)] if pod.gpus else []
+    pod, shares = pods_of_worker[1] if any(fit(state, demand.pod) for state in free) else pods_of_worker[0]
+    parts = [gpus(pod.gpus)] if pod.gpus else []
     # GPUs say it all where every node that has them free has room.
     if sum(count for state, count in free.items() if state.gpus >= pod.gpus) > fitting:
         names = {"cpu": "cores", "memory": "memory"} | {
             field: f"{size} huge pages" for field, size in HUGE_PAGES.items()
         }
-        each += [
+        parts += [
             f"{name} {needed(pod, shares, field)}" for field, name in names.items() if getattr(pod, field)
         ]
-    asking = f" ({', '.join(each)})" if each else ""
+    asking = f" ({', '.join(parts)})" if parts else ""
     return (
         f"room for one pod{asking} on {fitting} of {size} nodes, needs {demand.gang}: "
         "one for each pod of a worker"

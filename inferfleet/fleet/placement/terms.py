@@ -185,16 +185,16 @@ class TermsByDeployment:
 
     def _closed(self, spec: ModelDeploymentSpec) -> frozenset[PoolKey]:
         """Return the pools whose labels or capacity model the deployment does not allow."""
-        asked = spec.capacity_models, str(spec.pool_selector)
-        if asked not in self._known_closed:
-            self._known_closed[asked] = frozenset(
+        key = spec.capacity_models, str(spec.pool_selector)
+        if key not in self._known_closed:
+            self._known_closed[key] = frozenset(
                 (name, pool.name)
                 for name, cluster in self._documents.clusters.items()
                 for pool in cluster.spec.node_pools
                 if pool.capacity.model not in spec.capacity_models
                 or not spec.pool_selector.matches(pool.node_labels)
             )
-        return self._known_closed[asked]
+        return self._known_closed[key]
 
     def _has_open(self, offer: str, closed: frozenset[PoolKey]) -> bool:
         """Return whether an offer has a pool that is not closed."""
@@ -228,15 +228,15 @@ class TermsByDeployment:
     def _by_tier(
         self, spec: ModelDeploymentSpec, clusters: frozenset[str], offers: Mapping[str, int]
     ) -> dict[int, dict[str, list[Space]]]:
-        asked = str(spec.prefer), clusters, *offers
-        if asked not in self._known_by_tier:
+        key = str(spec.prefer), clusters, *offers
+        if key not in self._known_by_tier:
             tiers = self._tiers(spec.prefer) if spec.prefer else {}
-            found = self._known_by_tier[asked] = {}
+            by_tier = self._known_by_tier[key] = {}
             for name in offers:
                 for space in self._spaces.of_offer[name]:
                     if space.key[0] in clusters:
-                        found.setdefault(tiers.get(space.key, 0), {}).setdefault(name, []).append(space)
-        return self._known_by_tier[asked]
+                        by_tier.setdefault(tiers.get(space.key, 0), {}).setdefault(name, []).append(space)
+        return self._known_by_tier[key]
 
     def _spread(
         self,
@@ -250,21 +250,21 @@ class TermsByDeployment:
         over = spec.spread.over
         if over not in self._domains:
             self._domains[over] = domains(self._documents, over)
-        of = self._domains[over]
-        asked = over, clusters, closed, *offers
-        if asked not in self._eligible:
+        domain_of = self._domains[over]
+        key = over, clusters, closed, *offers
+        if key not in self._eligible:
             eligible = {
-                of[space.key]
+                domain_of[space.key]
                 for space in self._spaces.all
-                if space.key in of
+                if space.key in domain_of
                 and space.size
                 and space.key[0] in clusters
                 and space.offer in offers
                 and space.key not in closed
             }
-            self._eligible[asked] = tuple(sorted(eligible))
+            self._eligible[key] = tuple(sorted(eligible))
         required = spec.spread.mode == "Require"
-        return Domains(over, required, spec.spread.max_skew, of, self._eligible[asked])
+        return Domains(over, required, spec.spread.max_skew, domain_of, self._eligible[key])
 
 
 def prefers(rule: Preference, cluster: InferenceCluster, pool: NodePool) -> bool:
@@ -279,12 +279,12 @@ def prefers(rule: Preference, cluster: InferenceCluster, pool: NodePool) -> bool
 
 def domains(documents: Documents, over: str) -> dict[PoolKey, str]:
     """Return for each pool its cluster, region, zone or label's value; those without one are left out."""
-    known = {
+    by_pool = {
         (name, pool.name): _domain(cluster, pool, over)
         for name, cluster in documents.clusters.items()
         for pool in cluster.spec.node_pools
     }
-    return {key: domain for key, domain in known.items() if domain is not None}
+    return {key: domain for key, domain in by_pool.items() if domain is not None}
 
 
 def _domain(cluster: InferenceCluster, pool: NodePool, over: str) -> str | None:
@@ -324,20 +324,20 @@ class _Crowd(NamedTuple):
 
     def excess(self, pool: PoolKey, replicas: int) -> int:
         """Return by how much more replicas on a pool make the skew larger than it may be."""
-        own = self.spread.of.get(pool)
-        return _NOWHERE if own is None else self._excess(own, replicas)
+        domain = self.spread.of.get(pool)
+        return _NOWHERE if domain is None else self._excess(domain, replicas)
 
     def excesses(self, replicas: int) -> set[int]:
         """Return what more replicas on one of the pools may exceed the skew by, 0 where they do not."""
         # The name of no domain stands for all those without replicas that are not the first.
         some = {*self.counts, self.least[1], self.next[1] if self.next else "", _NO_DOMAIN}
-        return {max(0, self._excess(own, replicas)) for own in some} | {_NOWHERE}
+        return {max(0, self._excess(domain, replicas)) for domain in some} | {_NOWHERE}
 
-    def _excess(self, own: str, replicas: int) -> int:
-        other = self.next if own == self.least[1] else self.least
+    def _excess(self, domain: str, replicas: int) -> int:
+        other = self.next if domain == self.least[1] else self.least
         if other is None:
             return 0  # there is one domain alone
-        after = self.counts[own] + replicas
+        after = self.counts[domain] + replicas
         return after - min(other[0], after) - self.spread.max_skew
 
 
@@ -396,10 +396,10 @@ class Spreading:
         crowd = self._crowd(terms)
         if crowd.excess(space.key, 1) <= 0:
             return None
-        own, least, counts = spread.of[space.key], crowd.least[1], crowd.counts
+        domain, least, counts = spread.of[space.key], crowd.least[1], crowd.counts
         return Obstacle(
-            f"{_kind(spread.over)} {own} has {counts[own]} replicas and {least} {counts[least]}: one more "
-            f"makes the skew {counts[own] + 1 - counts[least]} (maxSkew {spread.max_skew})",
+            f"{_kind(spread.over)} {domain} has {counts[domain]} replicas and {least} {counts[least]}: one "
+            f"more makes the skew {counts[domain] + 1 - counts[least]} (maxSkew {spread.max_skew})",
             f"refused by spread over {_kind(spread.over)} (maxSkew {spread.max_skew})",
             near=REFUSED,
             step=f"raise spread.maxSkew of {terms.deployment}, or make room in {_kind(spread.over)} {least}",
@@ -417,8 +417,8 @@ class Spreading:
         crowd = self._crowd(terms) if terms.domains else None
         tier, excess = level
         for space in spaces:
-            own = max(0, crowd.excess(space.key, replicas)) if crowd else 0
-            if own == excess and terms.tiers.get(space.key, 0) == tier:
+            pool_excess = max(0, crowd.excess(space.key, replicas)) if crowd else 0
+            if pool_excess == excess and terms.tiers.get(space.key, 0) == tier:
                 yield space
 
     def worth(self, terms: Terms, pool: PoolKey) -> Worth:
@@ -434,9 +434,9 @@ class Spreading:
     def counts(self, terms: Terms) -> Counter[str]:
         """Return the replicas in each domain, also of running ones in domains that take no more."""
         if terms.deployment not in self._counts:
-            of = terms.domains.of if terms.domains else {}
+            domain_of = terms.domains.of if terms.domains else {}
             self._counts[terms.deployment] = self._ledger.tally(
-                terms.deployment, lambda spot: of.get(first_pool(terms, spot))
+                terms.deployment, lambda spot: domain_of.get(first_pool(terms, spot))
             )
         return self._counts[terms.deployment]
 

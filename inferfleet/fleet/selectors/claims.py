@@ -63,7 +63,7 @@ def claim_conditions(
     """
     if isinstance(program(expression), InvalidSelector):
         return ClaimConditions()
-    asked: dict[str, list[str]] = {}
+    conditions: dict[str, list[str]] = {}
     left_out: list[tuple[str, str]] = []
     for condition in Source(expression).conjuncts():
         part = condition.tokens
@@ -75,8 +75,8 @@ def claim_conditions(
         except _Left as why:
             left_out.append((text, str(why)))
         else:
-            asked.setdefault(device, []).append(translated)
-    return ClaimConditions({device: tuple(texts) for device, texts in asked.items()}, tuple(left_out))
+            conditions.setdefault(device, []).append(translated)
+    return ClaimConditions({device: tuple(texts) for device, texts in conditions.items()}, tuple(left_out))
 
 
 def _translated(text: str, part: tuple[Token, ...], inference_class: InferenceClass) -> tuple[str, str]:
@@ -168,8 +168,8 @@ def _key(token: Token, name: str) -> tuple[str, str, str]:
 def _can_be_published(key: str, owner: Device) -> None:
     """Raise _Left for a key that the driver of the device publishes of no device, so that none would fit."""
     domain, field = qualified(key, owner.driver)
-    known = PUBLISHED.get(owner.driver) if domain == owner.driver else None
-    if not _NAME.fullmatch(field) or (known is not None and field not in known):
+    published = PUBLISHED.get(owner.driver) if domain == owner.driver else None
+    if not _NAME.fullmatch(field) or (published is not None and field not in published):
         raise _Left(f"the driver {owner.driver} publishes no {shown(field)}")
 
 
@@ -177,6 +177,6 @@ def _owner(inference_class: InferenceClass, part: str, key: str, first: Device) 
     """Return the device that a key is of, as in what a selector sees; the accelerator if none has it."""
     for device in sorted(inference_class.spec.all_devices, key=lambda device: device is not first):
         facts = device.attributes if part == "attributes" else device.capacity
-        if any("/".join(qualified(own, device.driver)) == key for own in facts):
+        if any("/".join(qualified(name, device.driver)) == key for name in facts):
             return device
     return first

@@ -74,8 +74,8 @@ class View:
 
     def missing(self, key: str) -> str:
         """Return the words for a key that is not there, with the nearest one that is."""
-        here = {*self.keys, *(key.rpartition("/")[2] for key in self.keys)}
-        here |= {key.rpartition("/")[0] for key in self.keys}
+        names = {*self.keys, *(key.rpartition("/")[2] for key in self.keys)}
+        names |= {key.rpartition("/")[0] for key in self.keys}
         for part in ("attributes", "capacity"):
             if key in self.variables.get(part, {}):
                 return f"no such key {shown(key)!r} there; it is in {part}"
@@ -84,21 +84,21 @@ class View:
             if domains:
                 listed = ", ".join(map(shown, domains))
                 return f"no such key {shown(key)!r} there; it is in the domain {listed} of {part}"
-        close = nearest(key, here - {""})
+        close = nearest(key, names - {""})
         if close is None and "/" in key:
-            close = nearest(key.rpartition("/")[2], {name for name in here if "/" not in name})
+            close = nearest(key.rpartition("/")[2], {name for name in names if "/" not in name})
         hint = f"; did you mean {shown(close)!r}?" if close else ""
         return f"no such key {shown(key)!r}{hint}"
 
     def named(self, tokens: Sequence[Token]) -> str:
         """Return the attributes and amounts that an expression names, with their values: `memory is 24Gi`."""
         words = [token for token in tokens if token.text != "?"]
-        told: dict[str, None] = {}
+        phrases: dict[str, None] = {}
         for index, word in enumerate(words):
             texts = [other.text for other in words[index : index + 8]] + [""] * 8
             of_device = [other.text for other in words[max(0, index - 2) : index]] == ["device", "."]
             if word.text == "driver" and of_device:
-                told[f"driver is {shown(self.variables['device.driver'])}"] = None
+                phrases[f"driver is {shown(self.variables['device.driver'])}"] = None
             if word.text not in ("attributes", "capacity") or texts[1] != "[" or texts[3] != "]":
                 continue
             key, facts = _unquoted(texts[2]), self.variables[word.text]
@@ -107,8 +107,10 @@ class View:
                 key, facts = name, self.variables[f"device.{word.text}"].get(key, {})
             if key:
                 short = shown(key.rpartition("/")[2])
-                told[f"{short} is {_spoken(facts[key])}" if key in facts else f"{short} is not there"] = None
-        return ", ".join(told)
+                phrases[f"{short} is {_spoken(facts[key])}" if key in facts else f"{short} is not there"] = (
+                    None
+                )
+        return ", ".join(phrases)
 
 
 def view(inference_class: InferenceClass) -> View:
@@ -229,15 +231,15 @@ class Selectors:
         of the classes that has it, or None. Such a comparison has the same result everywhere, or none.
         """
         compared = self._program(expression).compared
-        seen = {one.metadata.name: self._view(one).attributes for one in classes} if compared else {}
+        by_class = {one.metadata.name: self._view(one).attributes for one in classes} if compared else {}
         for key, kind, place in compared:
-            values = {name: attributes[key] for name, attributes in seen.items() if key in attributes}
+            values = {name: attributes[key] for name, attributes in by_class.items() if key in attributes}
             kinds = {_kind_of(value) for value in values.values()}
-            if kinds and not any(kind in _COMPARABLE[own] for own in kinds):
-                own, name = min(kinds), shown(key.rpartition("/")[2])
+            if kinds and not any(kind in _COMPARABLE[own_type] for own_type in kinds):
+                own_type, name = min(kinds), shown(key.rpartition("/")[2])
                 where = listing(sorted(values), 3)
-                what = f"{name} is {_TYPES_IN_WORDS[own]} on {where}, and compared with {spoken(kind)}"
-                return Source(expression).invalid(what, _TYPE_STEPS[own], place)
+                what = f"{name} is {_TYPES_IN_WORDS[own_type]} on {where}, and compared with {spoken(kind)}"
+                return Source(expression).invalid(what, _TYPE_STEPS[own_type], place)
         return None
 
     def _view(self, inference_class: InferenceClass) -> View:
@@ -246,11 +248,11 @@ class Selectors:
             self._views[name] = view(inference_class)
         return self._views[name]
 
-    def _first_false(self, source: Source, seen: View) -> FalseCondition | None:
+    def _first_false(self, source: Source, class_view: View) -> FalseCondition | None:
         parts = source.conjuncts()
         for part in parts:
-            if len(parts) == 1 or self._evaluated(self._program(part.text), seen) == FALSE:
-                return FalseCondition(" ".join(part.text.split()), seen.named(part.tokens))
+            if len(parts) == 1 or self._evaluated(self._program(part.text), class_view) == FALSE:
+                return FalseCondition(" ".join(part.text.split()), class_view.named(part.tokens))
         return None
 
     def _program(self, expression: str) -> Program:
@@ -262,15 +264,15 @@ class Selectors:
             raise compiled.with_traceback(None)
         return compiled
 
-    def _evaluated(self, compiled: Program, seen: View) -> str | None:
+    def _evaluated(self, compiled: Program, class_view: View) -> str | None:
         take(_EACH + compiled.steps, "evaluating selectors")
-        if seen.unusable:
-            return f"nodeSelector cannot be evaluated: {seen.unusable}"
-        result = compiled.result(seen.variables)
+        if class_view.unusable:
+            return f"nodeSelector cannot be evaluated: {class_view.unusable}"
+        result = compiled.result(class_view.variables)
         if isinstance(result, bool):
             return None if result else FALSE
         missing = _MISSING.search(result)
-        return f"nodeSelector cannot be evaluated: {seen.missing(missing[1]) if missing else result}"
+        return f"nodeSelector cannot be evaluated: {class_view.missing(missing[1]) if missing else result}"
 
 
 @lru_cache(maxsize=1024)

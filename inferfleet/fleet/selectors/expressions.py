@@ -263,13 +263,13 @@ class Tree:
         """
         new = type(part)
         if part.HasField("select_expr"):
-            held, key = part.select_expr.operand, new(id=self._new_id())
+            lookup_in, key = part.select_expr.operand, new(id=self._new_id())
             key.const_expr.string_value = part.select_expr.field
         else:
-            held, key = part.call_expr.args
+            lookup_in, key = part.call_expr.args
         lookup, empty = new(id=self._new_id()), new(id=self._new_id())
         lookup.call_expr.function = "_[?_]"
-        lookup.call_expr.args.extend([held, key])
+        lookup.call_expr.args.extend([lookup_in, key])
         empty.struct_expr.SetInParent()
         place = part.id
         part.Clear()
@@ -385,8 +385,8 @@ def _entry(tree: Tree, part: Any, variable: str) -> str:
     """Return the text by which an entry of a variable that is a map is looked up, or ""."""
     if not part.HasField("call_expr") or part.call_expr.function != "_[_]":
         return ""
-    held, key = part.call_expr.args
-    return str(key.const_expr.string_value) if tree.name(held) == variable else ""
+    lookup_in, key = part.call_expr.args
+    return str(key.const_expr.string_value) if tree.name(lookup_in) == variable else ""
 
 
 # How far texts and lists can grow in one evaluation, worked out before it. The CEL library ends loops after

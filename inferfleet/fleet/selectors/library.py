@@ -167,9 +167,9 @@ def value_types() -> Any:
     for name in SPOKEN:
         message = file.message_type.add(name=name.partition(".")[2])
         message.field.add(name=_FIELD, number=1, type=9, label=1)
-    own = descriptor_pool.DescriptorPool()
-    own.Add(file)
-    return own
+    types = descriptor_pool.DescriptorPool()
+    types.Add(file)
+    return types
 
 
 @cache
