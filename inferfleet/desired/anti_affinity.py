@@ -20,7 +20,7 @@ from typing import Any
 
 from inferfleet.desired.pods import Pods
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.pods.diff import place
+from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.problems import Mistake, Problem, Steps
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.decisions import Placement, Plan
@@ -119,7 +119,7 @@ def _document_problem(pods: Pods, mistake: Mistake) -> Problem:
 
 def _link_problem(pods: Pods, mistake: Mistake) -> LinkProblem:
     """Return the mistake as one of the last link that changed what it is about."""
-    where = place(pods.outcome.template, mistake.at)
+    where = field_path(pods.outcome.template, mistake.at)
     step = pods.outcome.changed_by(where)
     # Without such a step a link has narrowed the nodes, on which a term of the document cannot hold then.
     step = step or next(step for step in reversed(pods.outcome.steps) if step.changes)

@@ -11,7 +11,7 @@ from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.pods.diff import place as place_of
+from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.pods.security import Forbidden, forbidden, listed
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import path_of
@@ -301,12 +301,12 @@ def _below_baseline(every: Iterable[Pods], *, enforced: bool) -> Iterator[Proble
             continue
         document = pods.placed.written.manifest
         own = {
-            (place_of(document, violation.at), violation.what): violation
+            (field_path(document, violation.at), violation.what): violation
             for violation in forbidden(document, level="baseline")
         }
         has_fabric = any(step.plugin == _FABRIC and step.in_scope for step in pods.outcome.steps)
         for violation in violations:
-            place = place_of(template, violation.at)
+            place = field_path(template, violation.at)
             written = own.get((place, violation.what))
             link = None if written else pods.link_at(place)
             given = (violation.field, violation.value) == _FABRIC_GIVES

@@ -65,9 +65,9 @@ class Documents:
         existing = self.clusters[cluster].spec.cluster.existing
         if existing is None or existing.kubeconfig.path is None:
             return None
-        written = Path(existing.kubeconfig.path)
-        if written.parts[:1] == ("~",):
-            return Path.home().joinpath(*written.parts[1:])
+        path = Path(existing.kubeconfig.path)
+        if path.parts[:1] == ("~",):
+            return Path.home().joinpath(*path.parts[1:])
         source = self.sources.get(("InferenceCluster", cluster))
         folder = source.parent if source else Path.cwd()
-        return Path(normpath(folder / written))
+        return Path(normpath(folder / path))

@@ -1,6 +1,10 @@
-"""What is wrong with what a person wrote, in the same form everywhere.
+"""What is wrong: a Problem with documents or a run, and a Mistake in a value that has no place yet.
 
-A rule of a model raises a Mistake, which knows the value only; with its place in a document it is a Problem.
+A Problem is what a person reads: it names a document, a field and its line, says what is wrong by which rule,
+and what to do next. Every room yields Problems, and whoever may not go on raises InvalidDocuments with all of
+them. Validators of models, and pure checks of a value, know no document: they yield or raise Mistakes, and
+whoever knows the document makes Problems of them. There is no third: warnings and notices are Problems of
+another severity.
 """
 
 import re
@@ -13,16 +17,19 @@ from inferfleet.documents.wording import listing, one_line
 
 @dataclass(frozen=True, order=True)
 class Where:
-    """A place in a file: `line` counts from 1. A class of the catalogue that comes with inferfleet has a name
-    instead, `catalogue: gke-h100-mega-8x`, and line 0: where its file is differs from machine to machine.
-
-    `text` is what the file has from the beginning of the line on, up to the end of a value with lines and
-    columns of its own, such as an expression; what is before the value is white space there.
-    """
+    """A place in a file."""
 
     file: str
+    """The file, below the current directory relative to it. A class of the catalogue that comes with
+    inferfleet has a name instead, `catalogue: gke-h100-mega-8x`: where its file is differs from machine to
+    machine.
+    """
     line: int
+    """The line from 1 on; 0 where there are no lines to tell."""
     text: str = field(default="", compare=False, repr=False)
+    """What the file has from the beginning of the line on, up to the end of a value with lines and columns of
+    its own, such as an expression; what is before the value is white space there.
+    """
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
@@ -61,26 +68,26 @@ Severity = Literal["error", "warning", "notice"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing to fix: which field of which document, what is wrong by which rule, and what to do next.
-
-    `what` names the thing, shows its value and states the rule, in one sentence; `next_step` is a sentence
-    too, and neither has a full stop. `kind` and `key` name the document (`ModelDeployment`, `ml/qwen3`),
-    `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
-    a file, or of no document at all. `where` is the line of the field: `Documents.located` fills it in once,
-    where problems are raised to a person. `about` is the thing as `what` names it, where that is no document:
-    one of its places, a role. `alike`: an error that says the same of other documents is told once with them,
-    as one step may mend all. As text it is one line that is safe to print.
-    """
+    """One thing to fix, or to read before an update. As text it is one line that is safe to print."""
 
     what: str
+    """The thing, its value and the rule, in one sentence without a full stop."""
     next_step: str
+    """What to do, in a sentence too."""
     path: str = ""
+    """The field in its document, such as `spec.nodePools[1].className`; "" for the whole of it."""
     where: Where | None = None
+    """The line of the field: `Documents.located` fills it in once, where problems are raised to a person."""
     kind: str = ""
+    """Kind of the document, such as `ModelDeployment`; "" for a problem of a file, or of no document at all.
+    """
     key: str = ""
+    """Name of the document, such as `ml/qwen3`."""
     severity: Severity = "error"
     about: str = ""
+    """The thing as `what` names it, where that is no document: one of its places, a role."""
     alike: bool = False
+    """An error that says the same of other documents is told once with them, as one step may mend all."""
 
     @property
     def thing(self) -> str:
@@ -188,15 +195,17 @@ def part_of(value: Any, steps: Iterable[str | int]) -> Any:
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong with a value, and what to do; `at` leads from the value to the part that is wrong."""
+    """What is wrong with a value that does not know its document, and what to do."""
 
     what: str
+    """The value and the rule, as in a Problem; `{field}` stands for the name of the field."""
     next_step: str
     at: Steps = ()
+    """The way from the value to the part that is wrong."""
 
 
 class Mistaken(ValueError):  # noqa: N818 (the value is)
-    """Raised by validators, with all mistakes of the value at once."""
+    """Raised by validators and pure checks, with all mistakes of the value at once."""
 
     def __init__(self, *mistakes: Mistake) -> None:
         super().__init__("; ".join(f"{mistake.what}. {mistake.next_step}" for mistake in mistakes))

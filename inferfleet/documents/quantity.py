@@ -46,11 +46,11 @@ def amount(value: Any) -> Decimal:
 
 def _like(text: str) -> str:
     """Return the next step: the quantity that is probably meant, as for 16GB, or examples."""
-    meant = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?([kKMGTPE])i?[bB]?", text)
-    if meant is None:
+    near = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?([kKMGTPE])i?[bB]?", text)
+    if near is None:
         return "Write it like 80Gi, 500m or 4"
-    binary = f"{meant[1]}{meant[2].upper()}i"
-    return f"Write {binary}, or {meant[1]}{meant[2].replace('K', 'k')} for powers of ten"
+    binary = f"{near[1]}{near[2].upper()}i"
+    return f"Write {binary}, or {near[1]}{near[2].replace('K', 'k')} for powers of ten"
 
 
 def parse_duration(text: str) -> int:

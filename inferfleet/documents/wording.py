@@ -77,14 +77,14 @@ def named(value: Any) -> str:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name closest to the word, in upper or lower case, or None."""
     folded, by_pair = _index(frozenset(known))
-    wanted = _fold(word)
+    typed = _fold(word)
     likely: Iterable[str] = folded
     if len(folded) > _COMPARED:
         # The rarest pairs of letters say most, and those that many names have would take too long.
-        lists = sorted((by_pair[pair] for pair in _pairs(wanted) if pair in by_pair), key=len)
+        lists = sorted((by_pair[pair] for pair in _pairs(typed) if pair in by_pair), key=len)
         shared = Counter(islice(chain.from_iterable(lists), _LOOKED_UP))
         likely = [name for name, _ in shared.most_common(_COMPARED)]
-    close = get_close_matches(wanted, likely, n=1, cutoff=0.6)
+    close = get_close_matches(typed, likely, n=1, cutoff=0.6)
     return folded[close[0]] if close else None
 
 
@@ -109,17 +109,17 @@ def _pairs(name: str) -> set[str]:
 def one_of(word: str, known: Iterable[str], introduction: str) -> str:
     """Return the next step for a mistyped name: the closest known one, or all after `introduction`."""
     known = frozenset(known)
-    if (close := nearest(word, known)) is not None:
-        return f"Did you mean {shown(close)}?"
+    if (near := nearest(word, known)) is not None:
+        return f"Did you mean {shown(near)}?"
     names = sorted(known)
     return f"{introduction}: {listing(names)}" if names else "Remove it"
 
 
 def listing(names: Iterable[str], most: int = 30) -> str:
     """Return the first names with commas between them, and how many there are besides."""
-    known = list(names)
-    more = f", and {len(known) - most:,} more" if len(known) > most else ""
-    return ", ".join(map(shown, known[:most])) + more
+    all_names = list(names)
+    more = f", and {len(all_names) - most:,} more" if len(all_names) > most else ""
+    return ", ".join(map(shown, all_names[:most])) + more
 
 
 def _fold(name: str) -> str:

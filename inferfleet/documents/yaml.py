@@ -213,7 +213,7 @@ class _Reader:
 
     def _fields(self, node: YamlNode, path: str, depth: int) -> dict[str, tuple[int, YamlNode]]:
         """Return the fields of a map: its own, then those merged into it, the first of each name."""
-        own: dict[str, tuple[int, YamlNode]] = {}
+        fields: dict[str, tuple[int, YamlNode]] = {}
         merged: list[YamlNode] = []
         for key, child in zip(node.children[::2], node.children[1::2], strict=True):
             if key.alias_of is None and key.plain and key.tag is None and key.text == "<<":
@@ -222,17 +222,17 @@ class _Reader:
             name = self._key(key, path)
             if name is None:
                 continue
-            if name in own:
-                what = f"key {shown(name)!r} is set twice in one map, first on line {own[name][0]}"
+            if name in fields:
+                what = f"key {shown(name)!r} is set twice in one map, first on line {fields[name][0]}"
                 self.mistakes.append(
                     YamlMistake(below(path, name), key.line, what, "Remove one of the two", repeats=True)
                 )
             else:
-                own[name] = (key.line, child)
+                fields[name] = (key.line, child)
         for child in merged:
             for name, value in self._merged(child, path, depth + 1).items():
-                own.setdefault(name, value)
-        return own
+                fields.setdefault(name, value)
+        return fields
 
     def _merged(self, node: YamlNode, path: str, depth: int) -> dict[str, tuple[int, YamlNode]]:
         line, node = node.line, node.alias_of or node
@@ -407,18 +407,18 @@ def _scalar(text: str, *, plain: bool, tag: str | None) -> Scalar:
         return _text(text)
     if tag is None:
         return _plain(text)
-    wanted = _TAGS.get(tag)
-    if wanted is None:
+    name = _TAGS.get(tag)
+    if name is None:
         raise _unsupported(tag)
     # Tools that write YAML 1.1 tag dates that they quote.
-    if wanted in ("str", "timestamp"):
+    if name in ("str", "timestamp"):
         return _text(text)
     value = _plain(text)
-    if wanted == "float" and type(value) is int:
+    if name == "float" and type(value) is int:
         return float(value)
     kind = "null" if value is None else {bool: "bool", int: "int", float: "float", str: "str"}[type(value)]
-    if kind != wanted:
-        raise mistaken(f"{text[:40]!r} is tagged !!{wanted} but is !!{kind}", "Remove the tag")
+    if kind != name:
+        raise mistaken(f"{text[:40]!r} is tagged !!{name} but is !!{kind}", "Remove the tag")
     return value
 
 
@@ -519,16 +519,16 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
 
 def conflict(text: str) -> tuple[int, str] | None:
     """Return the first mark of a merge conflict that git left in a file, with its line, None without any."""
-    found = _CONFLICT.search(text.removeprefix("\ufeff"))
-    return (found.string.count("\n", 0, found.start()) + 1, found[0].rstrip("\r")) if found else None
+    mark = _CONFLICT.search(text.removeprefix("\ufeff"))
+    return (mark.string.count("\n", 0, mark.start()) + 1, mark[0].rstrip("\r")) if mark else None
 
 
-def _parser_words(said: str, character: str) -> tuple[str, str]:
+def _parser_words(error: str, character: str) -> tuple[str, str]:
     """Return what is wrong by what the parser said, and the next step; `character` is where it stopped."""
     if character == "\t":
         return "a line is indented with a tab", "Indent with spaces, not tabs"
     for part, what, next_step in _WORDS:
-        if part in said:
+        if part in error:
             named = f" ({shown(character)})" if part == "cannot start any token" and character.strip() else ""
             return what + named, next_step
     return "this is not written as YAML asks for", _FIX

@@ -22,7 +22,7 @@ from typing import Any, TextIO, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from inferfleet.documents.pods.diff import place
+from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.pods.plain import NotPlain, plain
 from inferfleet.documents.pods.template import amount_mistakes, template_mistakes, without_nulls
 from inferfleet.documents.problems import Mistake, Mistaken
@@ -73,7 +73,7 @@ class PluginMistakes(PluginError):  # noqa: N818 (the mistakes)
 def _sentence(mistake: Mistake, value: Any) -> str:
     names = [step for step in mistake.at if isinstance(step, str)]
     what = mistake.what.replace("{field}", names[-1] if names else "it")
-    return f"{place(value, mistake.at)}: {what}" if mistake.at else what
+    return f"{field_path(value, mistake.at)}: {what}" if mistake.at else what
 
 
 def malformed(thing: str, mistakes: Iterable[Mistake], *, returned: Any = None) -> PluginMistakes:

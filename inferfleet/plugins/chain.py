@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from inferfleet.documents.pods.diff import FieldChange, in_words, place
+from inferfleet.documents.pods.diff import FieldChange, field_path, in_words
 from inferfleet.documents.pods.plain import NotPlain, is_plain, packed, plain, unpacked
 from inferfleet.documents.pods.template import packed_mistakes
 from inferfleet.documents.problems import Mistake, Problem, Severity
@@ -432,7 +432,7 @@ def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) 
             progress.link_problems.append(LinkProblem(holder.link, shortened(str(error)), _MEND, request))
             continue
         for mistake in mistakes:
-            at = place(template, mistake.at)
+            at = field_path(template, mistake.at)
             changed = [other for other in later if other.changes]
             breaker = next((other for other in reversed(changed) if other.changed(at)), changed[-1])
             link = bound_of[breaker.origin, breaker.path].link

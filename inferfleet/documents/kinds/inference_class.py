@@ -69,10 +69,10 @@ class AttributeValue(StrictModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "AttributeValue":
-        given = sum(value is not None for value in (self.string, self.version, self.bool_, self.int_))
-        if given != 1:
+        count = sum(value is not None for value in (self.string, self.version, self.bool_, self.int_))
+        if count != 1:
             what = "an attribute has exactly one of string, version, bool, int"
-            raise mistaken(what, "Keep one of them" if given else "Write one of them")
+            raise mistaken(what, "Keep one of them" if count else "Write one of them")
         return self
 
 
@@ -180,13 +180,13 @@ class Provisioning(StrictModel):
 
     @model_validator(mode="after")
     def _its_block(self) -> "Provisioning":
-        wanted = self.provider.lower()
+        block = self.provider.lower()
         blocks = ("gke", "eks", "aks", "nebius", "vultr")
-        there = [block for block in blocks if getattr(self, block) is not None]
-        if there != [wanted]:
-            got = ", ".join(there) or "none"
-            what = f"provider {self.provider} needs the block {wanted} and no other, got {got}"
-            raise mistaken(what, f"Write {wanted}: {{...}} alone")
+        written = [name for name in blocks if getattr(self, name) is not None]
+        if written != [block]:
+            got = ", ".join(written) or "none"
+            what = f"provider {self.provider} needs the block {block} and no other, got {got}"
+            raise mistaken(what, f"Write {block}: {{...}} alone")
         return self
 
 

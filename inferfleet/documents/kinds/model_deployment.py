@@ -189,8 +189,8 @@ def scaling_mistakes(
         return [Mistake(what, "Write replicas: {min: 1, max: 4}, or remove scaling", ("scaling",))]
     return [
         Mistake(f"replicas are scaled, and {_WHY[part]}", _INSTEAD[part], _AT[part])
-        for part, there in parts.items()
-        if there
+        for part, has_part in parts.items()
+        if has_part
     ]
 
 
@@ -347,8 +347,8 @@ def _model_name(name: str) -> str:
     if re.search(r"[\s\x00-\x1f\x7f]", name) or name.startswith("-"):
         what = f"{{field}} {shown(name)!r} has a blank, a control character, or a dash at its beginning"
         raise mistaken(what, "Write the name of a model, or a path")
-    if found := _HUB.match(name):
-        step = f"Write the name alone, such as {shown(name[found.end() :]) or 'Qwen/Qwen3-8B'}"
+    if prefix := _HUB.match(name):
+        step = f"Write the name alone, such as {shown(name[prefix.end() :]) or 'Qwen/Qwen3-8B'}"
         raise mistaken(f"{{field}} {shown(name)!r} is a URL", step)
     return name
 

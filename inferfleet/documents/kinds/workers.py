@@ -89,8 +89,8 @@ class ResourceRequirements(StrictModel):
     @property
     def written(self) -> dict[str, dict[str, str]]:
         """Return the amounts as a container has them, without what is empty."""
-        both = {"requests": dict(self.requests), "limits": dict(self.limits)}
-        return {kind: amounts for kind, amounts in both.items() if amounts}
+        amounts_by_kind = {"requests": dict(self.requests), "limits": dict(self.limits)}
+        return {kind: amounts for kind, amounts in amounts_by_kind.items() if amounts}
 
 
 # Where a pod stands in its worker: it takes the worker's requests, or it is one of the others.

@@ -43,30 +43,30 @@ class NoSuchField(ValueError):  # noqa: N818 (it says what is not there)
 
 def parse_edit(written: str, kinds: Collection[str], namespaced: Collection[str]) -> Edit | Problem:
     """Return the edit, or why it cannot be read. Names without a namespace are in `default`."""
-    edit = _EDIT.fullmatch(written)
-    if not edit:
+    match = _EDIT.fullmatch(written)
+    if not match:
         return Problem(f"{shown(written)!r} is no edit of a document", _FORM)
-    kind, key = edit["kind"], edit["key"]
+    kind, key = match["kind"], match["key"]
     if kind not in kinds:
         return Problem(f"there is no kind {shown(kind)!r}", one_of(kind, kinds, "Known kinds"))
     if kind in namespaced and "/" not in key:
         key = f"default/{key}"
     try:
-        values = list(texts(edit["value"]))
+        values = list(texts(match["value"]))
     except Unreadable as error:
         return Problem(f"the value of {shown(written)!r} is no YAML: {error.what}", error.next_step)
     mistakes = [mistake for text in values for mistake in text.mistakes]
-    if mistakes or (len(values) != 1 and edit["value"].strip() != "null"):
+    if mistakes or (len(values) != 1 and match["value"].strip() != "null"):
         why = mistakes[0].what if mistakes else "it is not one value"
         return Problem(f"the value of {shown(written)!r} cannot be read: {why}", _FORM)
-    steps = tuple(name or inner for name, inner in _STEP.findall(edit["path"]))
+    steps = tuple(name or inner for name, inner in _STEP.findall(match["path"]))
     if steps[0] in ("apiVersion", "kind") or steps in _IDENTITY:
         what = f"{shown(written)!r} would make it another document: kind, name and namespace cannot be set"
         return Problem(what, "Set another field, or add that document to the folder of the stack")
     return Edit(kind, key, steps, values[0].data if values else None, written)
 
 
-def edited(source: Source, edits: Iterable[Edit]) -> tuple[Source, list[Problem]]:
+def apply_edits(source: Source, edits: Iterable[Edit]) -> tuple[Source, list[Problem]]:
     """Return the document with the edits of it, and why some of them lead nowhere."""
     data, problems = source.text.data, []
     for edit in edits:
@@ -77,14 +77,14 @@ def edited(source: Source, edits: Iterable[Edit]) -> tuple[Source, list[Problem]
     return replace(source, text=replace(source.text, data=data)), problems
 
 
-def astray(edits: Iterable[Edit], known: Iterable[tuple[str, str]]) -> Iterable[Problem]:
+def unknown_documents(edits: Iterable[Edit], names: Iterable[tuple[str, str]]) -> Iterable[Problem]:
     """Yield a problem for each edit of a document that there is not."""
-    keys = sorted(known)
+    keys = sorted(names)
     for edit in edits:
         if (edit.kind, edit.key) not in keys:
-            alike = [key for kind, key in keys if kind == edit.kind]
+            of_kind = [key for kind, key in keys if kind == edit.kind]
             what = f"there is no {edit.kind} {shown(edit.key)!r} for {shown(edit.written)!r}"
-            yield Problem(what, one_of(edit.key, alike, "There are") if alike else "There is none at all")
+            yield Problem(what, one_of(edit.key, of_kind, "There are") if of_kind else "There is none at all")
 
 
 def _with(data: Any, steps: tuple[str, ...], value: Any) -> Any:
@@ -111,5 +111,5 @@ def _place(entries: list[Any], step: str) -> int:
         return names.index(step)
     if step.isdecimal() and int(step) < len(entries):
         return int(step)
-    known = [name for name in names if isinstance(name, str)]
-    raise NoSuchField(f"the list has no entry {shown(step)}, but {listing(known) or len(entries)}")
+    texts = [name for name in names if isinstance(name, str)]
+    raise NoSuchField(f"the list has no entry {shown(step)}, but {listing(texts) or len(entries)}")

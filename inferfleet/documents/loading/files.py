@@ -103,8 +103,8 @@ def _place(file: Path, root: Path) -> Path:
     if not real.is_relative_to(top):
         raise UnreadableFile(f"is outside of {root}, where a symbolic link leads", _STEP)
     place = real.relative_to(top)
-    written = os.path.relpath(os.path.normpath(file.absolute()), os.path.normpath(root.absolute()))
-    if str(place) == written:
+    named = os.path.relpath(os.path.normpath(file.absolute()), os.path.normpath(root.absolute()))
+    if str(place) == named:
         return place
     if place.suffix != file.suffix:
         raise UnreadableFile("is a symbolic link to a file whose name ends differently", _STEP)

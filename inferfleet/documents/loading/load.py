@@ -14,7 +14,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.documents.loading.edits import Edit, astray, edited
+from inferfleet.documents.loading.edits import Edit, apply_edits, unknown_documents
 from inferfleet.documents.loading.files import Source, files_of, of_program, read
 from inferfleet.documents.loading.project import CATALOGUE
 from inferfleet.documents.loading.recognition import kind_of, text_problems
@@ -49,7 +49,7 @@ KINDS: dict[str, type[Document]] = {
 
 
 @dataclass(frozen=True)
-class Collected:
+class Entry:
     """A document of a file, valid or not: one of the catalogue of classes, of the folder with the policies of
     all stacks (`shared`), or of the stack.
     """
@@ -68,19 +68,19 @@ class Collection:
     """
 
     complete: bool = True
-    by_name: dict[DocumentName, Collected] = field(default_factory=dict)
+    by_name: dict[DocumentName, Entry] = field(default_factory=dict)
     broken_links: dict[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
 
-    def add(self, kind: str, key: str, new: Collected) -> Problem | None:
+    def add(self, kind: str, key: str, new: Entry) -> Problem | None:
         """Add a document. Return an error if its name is taken, a notice if it hides a catalogue's class."""
-        there = self.by_name.get((kind, key))
-        if there is None or (there.catalogued and not new.catalogued):
+        entry = self.by_name.get((kind, key))
+        if entry is None or (entry.catalogued and not new.catalogued):
             self.by_name[(kind, key)] = new
-        if there is None:
+        if entry is None:
             return None
-        first = there.source.where("metadata.name")
-        if there.catalogued and not new.catalogued:
-            at = "" if there.source.packaged else f" at {first}"
+        first = entry.source.where("metadata.name")
+        if entry.catalogued and not new.catalogued:
+            at = "" if entry.source.packaged else f" at {first}"
             what = f"class {key} replaces the one in the catalogue{at}"
             return Problem(what, "Rename it if this is not intended", "metadata.name", severity="notice")
         what = f"another {kind} is already named {key}, at {first}"
@@ -102,19 +102,15 @@ class Collection:
             quotas=_of(by_name, Quota),
             policies=_of(by_name, Policy),
             waivers=_of(by_name, Waiver),
-            positions={name: collected.source.positions() for name, collected in by_name.items()},
+            positions={name: entry.source.positions() for name, entry in by_name.items()},
             broken_links=self.broken_links,
-            sources={name: collected.source.file for name, collected in by_name.items()},
-            of_all_stacks=frozenset(name for name, collected in by_name.items() if collected.shared),
+            sources={name: entry.source.file for name, entry in by_name.items()},
+            of_all_stacks=frozenset(name for name, entry in by_name.items() if entry.shared),
         )
 
 
-def _of(by_name: dict[DocumentName, Collected], model: type[Any]) -> dict[str, Any]:
-    return {
-        key: collected.document
-        for (_, key), collected in by_name.items()
-        if isinstance(collected.document, model)
-    }
+def _of(by_name: dict[DocumentName, Entry], model: type[Any]) -> dict[str, Any]:
+    return {key: entry.document for (_, key), entry in by_name.items() if isinstance(entry.document, model)}
 
 
 def load(
@@ -144,9 +140,9 @@ def load(
     folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
     # The catalogue that comes with inferfleet is outside of every other project.
     classes, problems = files_of(folders, root=None if catalogue == CATALOGUE else root, base=base)
-    own, more = files_of(paths, root=root, base=base)
-    shared, of_shared = files_of([policies] if policies and policies.is_dir() else [], root=root, base=base)
-    problems += [problem for problem in (*more, *of_shared) if problem not in problems]
+    own, of_paths = files_of(paths, root=root, base=base)
+    shared, of_policies = files_of([policies] if policies and policies.is_dir() else [], root=root, base=base)
+    problems += [problem for problem in (*of_paths, *of_policies) if problem not in problems]
     own = _but_for(own, classes)
     # A stack may have its own documents in that folder.
     shared_alone = _but_for(shared, classes | own)
@@ -169,9 +165,9 @@ def load(
             break
     for source in of_program(written, root or base, budget):
         problems += _take(source, collection, edits, _Limits(False, False, False))
-    problems += islice(dangling(collection, catalogue), MOST_PROBLEMS)
+    problems += islice(reference_problems(collection, catalogue), MOST_PROBLEMS)
     if collection.complete:
-        problems += astray(edits, collection.by_name)
+        problems += unknown_documents(edits, collection.by_name)
     if errors := of_severity(problems, "error"):
         raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
     documents = collection.documents(settings or Settings(stack="unnamed"))
@@ -182,8 +178,8 @@ def load(
 
 def _but_for(files: dict[Path, Path], others: dict[Path, Path]) -> dict[Path, Path]:
     """Return the files that are not among others, by whatever name."""
-    known = {os.path.realpath(file) for file in others}
-    return {file: border for file, border in files.items() if os.path.realpath(file) not in known}
+    others_by_path = {os.path.realpath(file) for file in others}
+    return {file: border for file, border in files.items() if os.path.realpath(file) not in others_by_path}
 
 
 def _too_many(source: Source) -> Problem:
@@ -206,9 +202,9 @@ def _take(source: Source, collection: Collection, edits: tuple[Edit, ...], limit
     kind, unknown = kind_of(source.text.data, KINDS)
     if kind is not None and edits:
         key = _key(kind, source.text.data)
-        own = [edit for edit in edits if (edit.kind, edit.key) == (kind, key)]
-        source, misled = edited(source, own)
-        problems += misled
+        edits_here = [edit for edit in edits if (edit.kind, edit.key) == (kind, key)]
+        source, of_edits = apply_edits(source, edits_here)
+        problems += of_edits
     data = source.text.data
     if kind is None:
         collection.complete = False
@@ -227,10 +223,8 @@ def _take(source: Source, collection: Collection, edits: tuple[Edit, ...], limit
         collection.broken_links[kind, key or "", path] = located
     if key is None:
         collection.complete = False
-    elif name_taken := collection.add(
-        kind, key, Collected(source, document, limits.catalogued, limits.shared)
-    ):
-        problems.append(name_taken)
+    elif taken := collection.add(kind, key, Entry(source, document, limits.catalogued, limits.shared)):
+        problems.append(taken)
     return source.located(problems, kind=kind, key=key or "")
 
 
@@ -255,83 +249,79 @@ def _oversize(documents: Documents) -> Iterator[Problem]:
         yield Problem(what, "Lower spec.replicas, or use several stacks")
 
 
-# References between documents: classes, profiles and policies exist, and may be named there.
+# References between documents: classes, profiles and policies exist, and may be named where they are.
 
 
-def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem]:
-    """Yield references to classes and profiles that do not exist, also of documents with other problems.
+def reference_problems(collection: Collection, catalogue: Path | None) -> Iterator[Problem]:
+    """Yield references to classes, profiles and policies that do not exist, also of documents with other
+    problems.
 
-    While something could not be read, no class is reported as missing: it may be there. `catalogue` is the
-    folder that the classes of all stacks should be in.
+    While something could not be read, no class or policy is reported as missing: it may be there. `catalogue`
+    is the folder that the classes of all stacks should be in.
     """
     classes = frozenset(collection.keys("InferenceClass"))
     policies = frozenset(collection.keys("Policy"))
-    for (kind, cluster), collected in collection.by_name.items():
+    for (kind, key), entry in collection.by_name.items():
+        data = entry.source.text.data
+        problems: Iterable[Problem] = ()
         if kind == "InferenceCluster":
-            data = collected.source.text.data
-            problems = [
-                *_profile(f"cluster {cluster}", data, "serving", "profile"),
-                *(_classes(cluster, data, classes, catalogue) if collection.complete else ()),
-            ]
-            yield from collected.source.located(problems, kind=kind, key=cluster)
+            unknown_classes = _classes(key, data, classes, catalogue) if collection.complete else ()
+            problems = [*_profile(f"cluster {key}", data, "serving", "profile"), *unknown_classes]
         elif kind == "ModelDeployment":
-            unknown = _profile(f"deployment {cluster!r}", collected.source.text.data, "profile")
-            yield from collected.source.located(unknown, kind=kind, key=cluster)
+            problems = _profile(f"deployment {key!r}", data, "profile")
         elif kind == "Quota" and collection.complete:
-            unknown = _limited(collected.source.text.data, classes, catalogue)
-            yield from collected.source.located(unknown, kind=kind, key=cluster)
+            problems = _limited(data, classes, catalogue)
         elif kind == "Waiver" and collection.complete:
-            unknown = _waived(cluster, collected, collection, policies)
-            yield from collected.source.located(unknown, kind=kind, key=cluster)
+            problems = _waived(key, entry, collection, policies)
+        yield from entry.source.located(problems, kind=kind, key=key)
 
 
-def _waived(
-    waiver: str, collected: Collected, collection: Collection, policies: frozenset[str]
-) -> Iterator[Problem]:
+def _waived(waiver: str, entry: Entry, collection: Collection, policies: frozenset[str]) -> Iterator[Problem]:
     """Yield a problem for the policy of a waiver where there is none of that name, or where it is one of all
     stacks and the waiver is of a single one: whoever edits a stack must not end what holds for all.
     """
-    wanted = part_of(collected.source.text.data, ("spec", "policy"))
-    if not isinstance(wanted, str) or not wanted:
+    name = part_of(entry.source.text.data, ("spec", "policy"))
+    if not isinstance(name, str) or not name:
         return
-    policy = collection.by_name.get(("Policy", wanted))
+    policy = collection.by_name.get(("Policy", name))
     if policy is None:
-        what = f"waiver {waiver} is of policy {shown(wanted)!r}, which does not exist"
-        step = one_of(wanted, policies, "Known policies") if policies else "Remove the waiver"
+        what = f"waiver {waiver} is of policy {shown(name)!r}, which does not exist"
+        step = one_of(name, policies, "Known policies") if policies else "Remove the waiver"
         yield Problem(what, step, "spec.policy")
-    elif policy.shared and not collected.shared:
-        there = policy.source.where("metadata.name")
-        what = f"waiver {waiver} is outside of the folder policies, where policy {shown(wanted)} is ({there})"
+    elif policy.shared and not entry.shared:
+        where = policy.source.where("metadata.name")
+        what = f"waiver {waiver} is outside of the folder policies, where policy {shown(name)} is ({where})"
         yield Problem(what, "Move the waiver there, where the owners of the policy review it", "spec.policy")
 
 
 def _profile(whose: str, data: Any, *path: str) -> Iterator[Problem]:
-    wanted = part_of(data, ("spec", *path))
-    if isinstance(wanted, str) and wanted not in names():
-        what = f"{whose} has profile {shown(wanted)!r}, which does not exist"
-        yield Problem(what, one_of(wanted, names(), "Known profiles"), path_of(("spec", *path)))
+    profile = part_of(data, ("spec", *path))
+    if isinstance(profile, str) and profile not in names():
+        what = f"{whose} has profile {shown(profile)!r}, which does not exist"
+        yield Problem(what, one_of(profile, names(), "Known profiles"), path_of(("spec", *path)))
 
 
 def _classes(cluster: str, data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
     pools = part_of(data, ("spec", "nodePools"))
     for index, pool in enumerate(pools if isinstance(pools, list) else ()):
-        wanted, name = part_of(pool, ("className",)), part_of(pool, ("name",))
-        if isinstance(wanted, str) and wanted and wanted not in classes:
+        class_name, name = part_of(pool, ("className",)), part_of(pool, ("name",))
+        if isinstance(class_name, str) and class_name and class_name not in classes:
             shown_name = shown(name) if isinstance(name, str) else f"number {index + 1}"
-            what = f"pool {shown_name} of cluster {cluster} has class {shown(wanted)!r}, which does not exist"
+            pool_name = f"pool {shown_name} of cluster {cluster}"
+            what = f"{pool_name} has class {shown(class_name)!r}, which does not exist"
             path = path_of(("spec", "nodePools", index, "className"))
-            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
+            next_step = one_of(class_name, classes, "Known classes") if classes else _no_classes(catalogue)
             yield Problem(what, next_step, path)
 
 
 def _limited(data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
     """Yield a problem for each class that a quota limits and that does not exist."""
     limits = part_of(data, ("spec", "gpusByClass"))
-    for wanted in limits if isinstance(limits, dict) else ():
-        if isinstance(wanted, str) and wanted not in classes:
-            what = f"a quota limits class {shown(wanted)!r}, which does not exist"
-            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
-            yield Problem(what, next_step, path_of(("spec", "gpusByClass", wanted)))
+    for class_name in limits if isinstance(limits, dict) else ():
+        if isinstance(class_name, str) and class_name not in classes:
+            what = f"a quota limits class {shown(class_name)!r}, which does not exist"
+            next_step = one_of(class_name, classes, "Known classes") if classes else _no_classes(catalogue)
+            yield Problem(what, next_step, path_of(("spec", "gpusByClass", class_name)))
 
 
 def _no_classes(catalogue: Path | None) -> str:

@@ -118,11 +118,11 @@ def _stack(entry: Path) -> str:
 def files_of_stack(root: Path, stack: str) -> StackFiles:
     """Return the files of a stack. Raises InvalidDocuments with the closest name when it does not exist."""
     take(1, "listing stacks")
-    known = stacks_of(root)
-    take(_EACH_NAME * len(known), "listing stacks")
-    if stack not in known:
+    stacks = stacks_of(root)
+    take(_EACH_NAME * len(stacks), "listing stacks")
+    if stack not in stacks:
         what = f"stack {shown(stack)!r} has neither settings nor documents in {root / 'stacks'}"
-        next_step = one_of(stack, known, "Known stacks") if known else f"Create stacks/Pulumi.{stack}.yaml"
+        next_step = one_of(stack, stacks, "Known stacks") if stacks else f"Create stacks/Pulumi.{stack}.yaml"
         raise InvalidDocuments([Problem(what, next_step)])
     return StackFiles(root, stack)
 
@@ -150,10 +150,8 @@ def files_of_fleet(
 
 def _owner(files: StackFiles) -> str:
     """Return the stack that the lock of these files names, "" without one."""
-    found = re.search(
-        "^stack: *['\"]?([^'\"\n]*)", read_lock(files, files.lock_file.name) or "", re.MULTILINE
-    )
-    return found[1].strip() if found else ""
+    line = re.search("^stack: *['\"]?([^'\"\n]*)", read_lock(files, files.lock_file.name) or "", re.MULTILINE)
+    return line[1].strip() if line else ""
 
 
 def read_lock(files: StackFiles, shown: str) -> str | None:

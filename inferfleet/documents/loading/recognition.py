@@ -32,8 +32,8 @@ def kind_of(data: Any, kinds: Collection[str]) -> tuple[str | None, list[Problem
     version, kind = data.get("apiVersion"), data.get("kind")
     if (foreign := _foreign(version, kind, kinds)) is not None:
         return None, [foreign]
-    if version is None and kind is None and (other := _no_document(data)) is not None:
-        return None, [other]
+    if version is None and kind is None and (no_document := _no_document(data)) is not None:
+        return None, [no_document]
     problems = []
     if version != API_VERSION:
         wrong = f"apiVersion {named(version)} is not supported"
@@ -88,29 +88,29 @@ def text_problems(source: Source) -> Iterator[Problem]:
     """Yield what in the text could not be read. Where fields of a whole document are repeated, that is one
     problem: the line `---` between two documents is missing.
     """
-    joined = _joined(source.text.mistakes)
-    for mistake in joined:
+    starts = _joined(source.text.mistakes)
+    for mistake in starts:
         what = f"a second document begins here ({shown(mistake.path)}), without a line --- before it"
         yield Problem(
             what, "Put a line with --- alone before this one", mistake.path, source.at(mistake.line)
         )
     for problem, mistake in zip(source.problems(), source.text.mistakes, strict=True):
-        if not (joined and _begins(mistake)):
+        if not (starts and _begins(mistake)):
             yield problem
 
 
 def _joined(mistakes: Iterable[YamlMistake]) -> list[YamlMistake]:
     """Return the first repeated field of each document that follows another one without `---`."""
-    repeated = [mistake for mistake in mistakes if _begins(mistake)]
-    if len({mistake.path for mistake in repeated}) < 2:
+    repeats = [mistake for mistake in mistakes if _begins(mistake)]
+    if len({mistake.path for mistake in repeats}) < 2:
         return []  # a single field twice is a field twice
     starts: list[YamlMistake] = []
-    seen: set[str] = set()
-    for mistake in sorted(repeated, key=lambda mistake: mistake.line):
-        if mistake.path in seen or not starts:
+    fields: set[str] = set()
+    for mistake in sorted(repeats, key=lambda mistake: mistake.line):
+        if mistake.path in fields or not starts:
             starts.append(mistake)
-            seen = set()
-        seen.add(mistake.path)
+            fields = set()
+        fields.add(mistake.path)
     return starts
 
 

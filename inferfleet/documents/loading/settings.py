@@ -65,18 +65,20 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
     if not sources:
         return Config(problems=tuple(unread))
     source = sources[0]
-    written = source.text.data.get("config") if isinstance(source.text.data, dict) else None
-    if not isinstance(source.text.data, dict) or not isinstance(written, dict | None):
+    config = source.text.data.get("config") if isinstance(source.text.data, dict) else None
+    if not isinstance(source.text.data, dict) or not isinstance(config, dict | None):
         problem = Problem(
             "the settings of a stack must be a map with one field config",
             "Write config: and the settings below it",
             where=source.where(),
         )
         return Config(problems=(*unread, problem))
-    if written is None and any(str(key).startswith(NAMESPACE) for key in source.text.data):
+    if config is None and any(str(key).startswith(NAMESPACE) for key in source.text.data):
         what = "the settings stand beside config, so they are not read"
         unread.append(Problem(what, "Write config: above them, and indent them", where=source.where()))
-    values = {short: value for key, value in (written or {}).items() if (short := _setting(key)) is not None}
+    values = {
+        setting: value for key, value in (config or {}).items() if (setting := _setting(key)) is not None
+    }
     lines = {"": source.where("config")}
     for path, line in source.text.lines.items():
         if (setting := _short(path)) is not None:
@@ -88,7 +90,7 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
         lines,
         tuple(path for path in missing if path is not None),
         (*unread, *problems),
-        tuple(readable_provider_secrets(source, written or {})),
+        tuple(readable_provider_secrets(source, config or {})),
     )
 
 
@@ -97,14 +99,14 @@ def keys_in_repository(files: StackFiles, keys: Iterable[str]) -> frozenset[str]
     can set. Encrypted values are not among them: who writes those has the stack's key.
     """
     stack, project = (map_in(file, files.root) for file in (files.config_file, files.root / PROJECT_FILE))
-    written = [(setting, is_encrypted(stack["config"][key])) for key, setting in settings_in(stack)]
-    encrypted = {setting for setting, secret in written if secret}
-    plain = {setting for setting, secret in written if not secret}
+    settings = [(setting, is_encrypted(stack["config"][key])) for key, setting in settings_in(stack)]
+    encrypted = {setting for setting, secret in settings if secret}
+    readable = {setting for setting, secret in settings if not secret}
     defaults = {setting for _, setting in settings_in(project)}
     # An environment of Pulumi ESC may be written out in the stack's file, instead of named there.
     inline = isinstance(stack.get("environment"), dict)
     return frozenset(
-        key for key in keys if key in plain or (key not in encrypted and (inline or key in defaults))
+        key for key in keys if key in readable or (key not in encrypted and (inline or key in defaults))
     )
 
 
@@ -180,7 +182,7 @@ def settings_of(
     """
     places = {path: Where(file, line) for path, line in (lines or {}).items()} if file else {}
     given = Config(config, places)
-    settings, problems = checked(given, stack=stack)
+    settings, problems = checked_settings(given, stack=stack)
     problems = given.located([*problems, *unknown_keys(given, config_keys)], stack)
     if problems or settings is None:
         raise InvalidDocuments(problems)
@@ -192,21 +194,21 @@ def read_settings(
 ) -> Settings:
     """Return the settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
     given = read_config(files.config_file, (base or Path.cwd()).absolute(), files.root)
-    settings, problems = checked(given, stack=files.stack)
+    settings, problems = checked_settings(given, stack=files.stack)
     problems = [*given.problems, *given.located([*problems, *unknown_keys(given, config_keys)], files.stack)]
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
 
 
-def checked(given: Config, *, stack: str) -> tuple[Settings | None, list[Problem]]:
+def checked_settings(given: Config, *, stack: str) -> tuple[Settings | None, list[Problem]]:
     """Return the settings, or None and their problems without lines. Keys of no setting are ignored."""
-    settings, problems, links = checked_but_for_links(given, stack=stack)
+    settings, problems, links = checked_settings_and_links(given, stack=stack)
     problems += chain.from_iterable(links.values())
     return (None if problems else settings), problems
 
 
-def checked_but_for_links(
+def checked_settings_and_links(
     given: Config, *, stack: str
 ) -> tuple[Settings | None, list[Problem], dict[str, tuple[Problem, ...]]]:
     """Return settings and problems as `checked` does, but problems of single plugin links apart, by path."""
@@ -233,15 +235,15 @@ def unknown_keys(given: Config, config_keys: Collection[str], *, sure: bool = Tr
 
     While the clusters are not known (not `sure`), only keys that look like a mistyped setting are reported.
     """
-    others = [
+    unknown = [
         key
         for key, value in given.values.items()
         if not (key in KEYS or key in config_keys or is_encrypted(value))
     ]
-    if len(others) > _MOST_UNKNOWN:
-        what = f"there are {len(others):,} keys that are no settings"
-        yield Problem(what, "Remove them", path_of((others[_MOST_UNKNOWN],)))
-    for key in others[:_MOST_UNKNOWN]:
+    if len(unknown) > _MOST_UNKNOWN:
+        what = f"there are {len(unknown):,} keys that are no settings"
+        yield Problem(what, "Remove them", path_of((unknown[_MOST_UNKNOWN],)))
+    for key in unknown[:_MOST_UNKNOWN]:
         # A key that is named for a kubeconfig is rather that of a cluster.
         if sure or (nearest(key, KEYS) and not key.lower().endswith("kubeconfig")):
             what = f"{shown(key)!r} is neither a setting nor the configKey of a cluster"
@@ -347,10 +349,10 @@ _SECRETS = {
 }
 
 
-def readable_provider_secrets(source: Source, written: dict[Any, Any]) -> Iterator[Problem]:
+def readable_provider_secrets(source: Source, config: dict[Any, Any]) -> Iterator[Problem]:
     """Yield a warning for each secret of another program that is not encrypted in the file of a stack."""
     for key, secret in _SECRETS.items():
-        value = written.get(key)
+        value = config.get(key)
         if value is None or (isinstance(value, dict) and set(value) == {"secure"}):
             continue
         if secret.match(value if isinstance(value, str) else json.dumps(value, default=str)):
@@ -420,37 +422,39 @@ def hidden_settings(written: Config, given: Config) -> Iterator[Problem]:
     No message shows a value: it may come from a place of secrets. Those in `given` must be valid.
     """
     for key in _COMPARED:
-        ours, theirs = written.values.get(key), given.values.get(key)
-        if theirs is None and ours is not None:
+        in_file, handed_over = written.values.get(key), given.values.get(key)
+        if handed_over is None and in_file is not None:
             what = f"setting {key} of the file is not in the configuration that Pulumi hands over"
             yield Problem(what, f"Write it as {NAMESPACE}{key} below config of the stack's file", key)
-        elif theirs is not None:
+        elif handed_over is not None:
             try:
-                same = _equal(setting_value(key, ours), setting_value(key, theirs))
-            except Mistaken as mistaken:  # such as one that is encrypted as a whole
-                yield from (Problem(one.what, one.next_step, key) for one in mistaken.mistakes)
+                same = _equal(setting_value(key, in_file), setting_value(key, handed_over))
+            except Mistaken as error:  # such as one that is encrypted as a whole
+                yield from (Problem(mistake.what, mistake.next_step, key) for mistake in error.mistakes)
                 continue
             if not same:
                 has = (
-                    "is not in the stack's file" if ours is None else "has another value in the stack's file"
+                    "is not in the stack's file"
+                    if in_file is None
+                    else "has another value in the stack's file"
                 )
                 what = f"setting {key} as Pulumi hands it over {has}, so no plan and no review has seen it"
                 step = "Write it there, and remove it from environments of Pulumi ESC and from Pulumi.yaml"
                 yield Problem(what, step, key)
 
 
-def _equal(ours: Any, theirs: Any) -> bool:
+def _equal(one: Any, other: Any) -> bool:
     """Return whether two values are the same to Pulumi, which hands numbers and flags over as text.
 
     Encrypted values below a setting are taken for equal: only Pulumi can read them.
     """
-    if is_encrypted(ours):
+    if is_encrypted(one):
         return True
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        return ours.keys() == theirs.keys() and all(_equal(ours[key], theirs[key]) for key in ours)
-    if isinstance(ours, list) and isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(map(_equal, ours, theirs))
-    return bool(_as_pulumi_text(ours) == _as_pulumi_text(theirs))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(_as_pulumi_text(one) == _as_pulumi_text(other))
 
 
 def _as_pulumi_text(value: Any) -> Any:

@@ -15,7 +15,7 @@ from inferfleet.documents.loading.load import load
 from inferfleet.documents.loading.project import StackFiles, files_of_stack
 from inferfleet.documents.loading.settings import (
     Config,
-    checked_but_for_links,
+    checked_settings_and_links,
     hidden_settings,
     names_environment,
     read_config,
@@ -63,7 +63,7 @@ def load_files(
     in_file = given = Config() if settings is not None else read_config(files.config_file, base, files.root)
     if settings is not None or config is not None:
         given = Config((config if settings is None else settings) or {}, given.lines)
-    checked, of_settings, links = checked_but_for_links(given, stack=files.stack)
+    checked, of_settings, links = checked_settings_and_links(given, stack=files.stack)
     problems = list(given.problems)
     # Where there is no project, no command reads its settings.
     if settings is None and (not of_fleet or (files.root / PROJECT_FILE).is_file()):

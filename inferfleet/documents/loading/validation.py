@@ -167,9 +167,9 @@ def _as_text(model: type[BaseModel], data: Any, steps: tuple[Step, ...]) -> tupl
             json.dumps(_with_text(data, steps)), strict=True, by_alias=True, by_name=False
         )
     except ValidationError as error:
-        for found in error.errors(include_url=False):
-            if _steps(data, found) == steps and found["type"] not in _SHAPES:
-                return next(((what, step) for _, what, step in _mistakes(model, steps, found)), None)
+        for text_error in error.errors(include_url=False):
+            if _steps(data, text_error) == steps and text_error["type"] not in _SHAPES:
+                return next(((what, step) for _, what, step in _mistakes(model, steps, text_error)), None)
     return None
 
 
@@ -195,12 +195,12 @@ def _required(model: type[BaseModel], steps: tuple[Step, ...]) -> bool:
 
 def _steps(data: Any, error: ErrorDetails) -> tuple[Step, ...]:
     """Return where an error is, as far as that exists in the data, so without the names of union members."""
-    taken: list[Step] = []
+    steps: list[Step] = []
     for step in error["loc"]:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
             data = _value_at(data, (step,))
-            taken.append(step)
-    return (*taken, error["loc"][-1]) if error["type"] == "missing" else tuple(taken)
+            steps.append(step)
+    return (*steps, error["loc"][-1]) if error["type"] == "missing" else tuple(steps)
 
 
 def _value_at(data: Any, steps: tuple[Step, ...]) -> Any:

@@ -89,8 +89,8 @@ def leaves(change: FieldChange) -> list[tuple[str, Any, Any]]:
     name = _field(change.path)
     _collect(change.before, identity, name, before)
     _collect(change.after, identity, name, after)
-    both = ((path, before.get(path), after.get(path)) for path in before | after)
-    return [leaf for leaf in both if leaf[1] != leaf[2]]
+    pairs = ((path, before.get(path), after.get(path)) for path in before | after)
+    return [leaf for leaf in pairs if leaf[1] != leaf[2]]
 
 
 def in_words(path: str, value: Any) -> str:
@@ -102,7 +102,7 @@ def in_words(path: str, value: Any) -> str:
     return "a value that is not shown" if _MAY_BE_SECRET.search(path) else f"{value!r:.60}"
 
 
-def place(value: Any, steps: Iterable[str | int]) -> str:
+def field_path(value: Any, steps: Iterable[str | int]) -> str:
     """Return the path of a part of the value as changes have it: entries of lists by their keys.
 
     Where the value has another form, entries are numbers: it may be one that is refused for that.
@@ -171,16 +171,16 @@ class _Walk:
         self.differing.append(FieldChange(path, before, after, "" if identity == path else identity))
 
     def _maps(self, before: dict[str, Any], after: dict[str, Any], path: str, identity: str) -> None:
-        alike = identity == path
+        is_path = identity == path
         for key in [*before, *(key for key in after if key not in before)]:
             if key in before and key in after and self.same(before[key], after[key]):
                 continue
-            here = _below(path, key)
-            known = here if alike else _below(identity, key)
+            inner_path = _below(path, key)
+            inner = inner_path if is_path else _below(identity, key)
             if key in before and key in after:
-                self.of(before[key], after[key], here, known, key)
+                self.of(before[key], after[key], inner_path, inner, key)
             else:
-                self._differs(here, known, before.get(key), after.get(key))
+                self._differs(inner_path, inner, before.get(key), after.get(key))
 
     def _lists(self, before: list[Any], after: list[Any], path: str, identity: str, name: str) -> None:
         old, new = _keyed(before, name), _keyed(after, name)
@@ -190,11 +190,11 @@ class _Walk:
         else:
             moved = list(old) != list(new)
             for key in [*old, *(key for key in new if key not in old)]:
-                here, known = f"{path}[{key}]", f"{identity}[{key}]"
+                entry_path, entry = f"{path}[{key}]", f"{identity}[{key}]"
                 if key not in new or key not in old:
-                    self._differs(here, known, old.get(key), new.get(key))
+                    self._differs(entry_path, entry, old.get(key), new.get(key))
                 elif not self.same(old[key], new[key]):
-                    self.of(old[key], new[key], here, known, "")
+                    self.of(old[key], new[key], entry_path, entry, "")
         # Entries in another order: no entry differs, but the order matters for `$(VAR)` in env.
         if moved and len(self.differing) == count:
             self._differs(path, identity, before, after)
@@ -214,31 +214,31 @@ class _Walk:
                 if old[was] != new[now]:
                     self.renamed.append((old[was], new[now]))
         kept = sorted((was, now) for was, now in pairs if was is not None and now is not None)
-        return any(one[1] > two[1] for one, two in pairwise(kept))
+        return any(first[1] > second[1] for first, second in pairwise(kept))
 
 
 def _pairs(before: list[Any], after: list[Any], same: Same) -> list[tuple[int | None, Any]]:
     """Return which entry became which, None for one that was added or removed. Equal ones come first."""
-    left = list(range(len(after)))
+    unpaired = list(range(len(after)))
     pairs: list[tuple[int | None, Any]] = []
-    others: list[int] = []
+    removed: list[int] = []
     for place, entry in enumerate(before):
-        equal = next((number for number in left if same(entry, after[number])), None)
+        equal = next((number for number in unpaired if same(entry, after[number])), None)
         if equal is None:
-            others.append(place)
+            removed.append(place)
         else:
-            left.remove(equal)
+            unpaired.remove(equal)
             pairs.append((place, equal))
     # An entry that is not there any more became the one that is new, in order.
-    pairs += zip_longest(others, left)
+    pairs += zip_longest(removed, unpaired)
     return pairs
 
 
 @cache
 def _keys() -> dict[str, tuple[str, ...]]:
     """Return the keys of the entries of lists in a pod by the name of the list."""
-    known = {name: field.keys for kind in _KINDS for name, field in fields_of(kind).items() if field.keys}
-    return known | _OWN_KEYS
+    keys = {name: field.keys for kind in _KINDS for name, field in fields_of(kind).items() if field.keys}
+    return keys | _OWN_KEYS
 
 
 def _keyed(entries: list[Any], name: str) -> dict[str, Any] | None:

@@ -67,12 +67,12 @@ def security_mistakes(template: Mapping[str, Any], *, level: Level) -> Iterator[
         yield Mistake(f"{found.part} has {found.what}", "Remove it", found.at)
 
 
-def listed(found: Iterable[Forbidden]) -> str:
+def listed(fields: Iterable[Forbidden]) -> str:
     """Return all that is forbidden on one line, by part of the pod, each once."""
-    fields: dict[str, dict[str, None]] = {}
-    for one in found:
-        fields.setdefault(one.part, {})[one.what] = None
-    return "; ".join(f"{part} has {', '.join(of_part)}" for part, of_part in fields.items())
+    by_part: dict[str, dict[str, None]] = {}
+    for forbidden_field in fields:
+        by_part.setdefault(forbidden_field.part, {})[forbidden_field.what] = None
+    return "; ".join(f"{part} has {', '.join(texts)}" for part, texts in by_part.items())
 
 
 def _walk(value: Any, tree: _Tree, at: Steps, part: str) -> Iterator[tuple[Level, Forbidden]]:
@@ -183,8 +183,8 @@ def _rules() -> Iterator[tuple[Level, str, _Forbids]]:
 
 
 def _hosts(handler: str) -> Iterator[tuple[Level, str, _Forbids]]:
-    for asked in ("httpGet", "tcpSocket"):
-        yield "baseline", f"{handler}.{asked}.host", _if_there
+    for way in ("httpGet", "tcpSocket"):
+        yield "baseline", f"{handler}.{way}.host", _if_there
 
 
 def _tree() -> _Tree:
@@ -193,8 +193,8 @@ def _tree() -> _Tree:
         tree, steps = root, path.split(".")
         for step in steps:
             tree = tree.below.setdefault(step, _Tree())
-        said = ".".join(step for step in steps if step not in _UNSAID).replace("[*]", "")
-        tree.rules.append(_Rule(level, said or "type", forbids))
+        name = ".".join(step for step in steps if step not in _UNSAID).replace("[*]", "")
+        tree.rules.append(_Rule(level, name or "type", forbids))
     return root
 
 

@@ -194,9 +194,9 @@ class Walk:
                 if checked is not _WRONG:
                     kept[key] = checked
                     self.mistakes += _values(checked, kind, key, types[key], (*at, key))
-        meant = {nearest(key, types) for key in written if key not in types}
-        for key, known in types.items():
-            if known.required and written.get(key) is None and key not in meant:
+        mistyped = {nearest(key, types) for key in written if key not in types}
+        for key, field in types.items():
+            if field.required and written.get(key) is None and key not in mistyped:
                 self.mistakes.append(Mistake(f"field {key} is missing", f"Add {key}", (*at, key)))
         if content and len(self.mistakes) == before and kept == written:
             if len(_SOUND) >= _MOST:
@@ -249,12 +249,12 @@ def _instead(key: str, kind: str) -> str:
     return one_of(key, types, "Fields")
 
 
-def _values(value: Any, kind: str, key: str, known: FieldType, at: Steps) -> Iterator[Mistake]:
+def _values(value: Any, kind: str, key: str, field: FieldType, at: Steps) -> Iterator[Mistake]:
     """Yield what is wrong with the value of a field whose type is right."""
     if isinstance(value, list):
         for place, entry in enumerate(value):
-            yield from _text(entry, kind, key, known, at=(*at, place))
-        yield from _twice(value, known, at)
+            yield from _text(entry, kind, key, field, at=(*at, place))
+        yield from _twice(value, field, at)
     elif isinstance(value, dict) and (kind, key) in MAPS:
         keys, texts = MAPS[kind, key]
         for name, text in value.items():
@@ -264,39 +264,39 @@ def _values(value: Any, kind: str, key: str, known: FieldType, at: Steps) -> Ite
             if texts and not texts.allows(text):
                 yield Mistake(f"{{field}} {named(text)} must be {texts.words}", "Change it", (*at, name))
     else:
-        yield from _text(value, kind, key, known, at=at)
+        yield from _text(value, kind, key, field, at=at)
 
 
-def _text(value: Any, kind: str, key: str, known: FieldType, *, at: Steps) -> Iterator[Mistake]:
-    if not isinstance(value, str) or not (value or known.required):
+def _text(value: Any, kind: str, key: str, field: FieldType, *, at: Steps) -> Iterator[Mistake]:
+    if not isinstance(value, str) or not (value or field.required):
         return
-    if known.choices and value not in known.choices:
-        what = f"{{field}} {named(value)} is not one of {', '.join(filter(None, known.choices))}"
-        yield Mistake(what, one_of(value, known.choices, "Choose one"), at)
+    if field.choices and value not in field.choices:
+        what = f"{{field}} {named(value)} is not one of {', '.join(filter(None, field.choices))}"
+        yield Mistake(what, one_of(value, field.choices, "Choose one"), at)
     text = TEXTS.get((kind, key))
     if text and not text.allows(value):
         yield Mistake(f"{{field}} {named(value)} must be {text.words}", "Change it", at)
 
 
-def _twice(entries: list[Any], known: FieldType, at: Steps) -> Iterator[Mistake]:
+def _twice(entries: list[Any], field: FieldType, at: Steps) -> Iterator[Mistake]:
     """Yield entries of a list that must differ in their keys, and do not.
 
     Server-side apply, by which Pulumi writes, refuses two variables of a name, which a plain create takes.
     """
     seen: set[tuple[Any, ...]] = set()
     for place, entry in enumerate(entries):
-        if known.keys and isinstance(entry, dict) and any(entry.get(key) for key in known.keys):
-            values = tuple(entry.get(key) or ("TCP" if key == "protocol" else "") for key in known.keys)
-        elif known.once:
+        if field.keys and isinstance(entry, dict) and any(entry.get(key) for key in field.keys):
+            values = tuple(entry.get(key) or ("TCP" if key == "protocol" else "") for key in field.keys)
+        elif field.once:
             values = (entry,)
         else:
             continue  # without its keys an entry is a mistake of its own
         if values in seen:
             words = " and ".join(
-                f"the {key} {shown(str(value))!r}" for key, value in zip(known.keys, values, strict=False)
+                f"the {key} {shown(str(value))!r}" for key, value in zip(field.keys, values, strict=False)
             )
             what = f"a second entry of {at[-1]} has {words or f'the value {values[0]!r}'}"
-            yield Mistake(what, "Change or remove one of the two", (*at, place, *known.keys[:1]))
+            yield Mistake(what, "Change or remove one of the two", (*at, place, *field.keys[:1]))
         seen.add(values)
 
 
@@ -306,12 +306,14 @@ def object_mistakes(manifest: dict[str, Any]) -> Iterator[Mistake]:
     Of a kind that the table lacks, such as a custom resource, only the metadata is checked.
     """
     kind, version = manifest["kind"], manifest["apiVersion"]
-    known = api_version(kind)
-    if known is not None and version != known and _is_built_in(version):
-        yield Mistake(f"a {kind} has the apiVersion {known}", f"Write {known}", ("apiVersion",))
+    known_version = api_version(kind)
+    if known_version is not None and version != known_version and _is_built_in(version):
+        yield Mistake(
+            f"a {kind} has the apiVersion {known_version}", f"Write {known_version}", ("apiVersion",)
+        )
         return
     walk = Walk()
-    if known == version:
+    if known_version == version:
         kept = walk.of(manifest, kind)
         name, text = kept.get("metadata", {}).get("name", ""), DNS_LABEL if kind == "Service" else SUBDOMAIN
         if not text.allows(name):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from inferfleet.documents.pods.diff import place
+from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.pods.plain import packed
 from inferfleet.documents.pods.template import (
     ENGINE,
@@ -88,7 +88,7 @@ def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistak
             *proxy_mistakes(template, pod),
         )
         for mistake in mistakes:
-            yield replace(mistake, at=(place(template, mistake.at),))
+            yield replace(mistake, at=(field_path(template, mistake.at),))
 
     return check
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from inferfleet.documents.pods.diff import place as place_of
+from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.problems import Steps
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.serving.pod.template import containers
@@ -130,7 +130,7 @@ def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
     for steps, container in containers(template["spec"]):
         for within, what, next_step in _secrets_of(container):
             place = (*steps, *within)
-            yield Risk(path_of(place), place_of(template, place), what, next_step)
+            yield Risk(path_of(place), field_path(template, place), what, next_step)
 
 
 def _secrets_of(container: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, together
 
-from inferfleet.documents.loading.edits import Edit, edited, parse_edit
+from inferfleet.documents.loading.edits import Edit, apply_edits, parse_edit
 from inferfleet.documents.loading.files import Source
 from inferfleet.documents.loading.load import KINDS, NAMESPACED, load
 from inferfleet.documents.problems import InvalidDocuments, Problem
@@ -68,7 +68,7 @@ def test_what_a_document_is_known_by_cannot_be_set(field: str) -> None:
 )
 def test_null_removes_what_is_there_and_makes_nothing(written: str, expected: dict[str, Any]) -> None:
     (text,) = texts("spec: {a: {b: 1, c: null}, l: [{name: x, y: 2}]}\n")
-    source, problems = edited(
+    source, problems = apply_edits(
         Source(text, Path("x.yaml"), "x.yaml"), [edit(f"ModelDeployment/ml/qwen.{written}")]
     )
     assert (source.text.data, problems) == (expected, [])
