@@ -1,7 +1,7 @@
 """A mock in place of the engine: it answers every registration, and remembers all of it."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -79,20 +79,8 @@ def run(
     prefix: str = "",
 ) -> tuple[Recorder, Monitor]:
     """The whole stack registered; `answers` come in updates only, a preview of new resources knows none."""
-    recorder = Recorder({} if preview else answers or {})
-    monitor = Monitor(recorder, failing)
-    # Mocks want a loop, and a test with asyncio.run before this one left the thread without.
-    asyncio.set_event_loop(asyncio.new_event_loop())
-    # They keep the stack of whoever used them before.
-    pulumi.runtime.settings.set_root_resource(None)
-    pulumi.runtime.set_mocks(recorder, project="inferfleet", stack="local", preview=preview, monitor=monitor)
-    value = pulumi.Output.secret("czNjcjN0")
 
-    def remember(name: str, output: Any) -> None:
-        recorder.outputs[name] = output
-
-    @pulumi.runtime.test
-    def program() -> None:
+    def program() -> Mapping[str, Any]:
         fleet = pulumi.ComponentResource("inferfleet:components:Fleet", "local")
         registered: asyncio.Future[Registered] = asyncio.Future()
         found = pulumi.Output.from_input(registered)
@@ -113,17 +101,45 @@ def run(
             kubeconfigs=kubeconfigs,
             addresses=theirs or {},
             after={},
-            secrets={("ml", "token"): {"key": value}},
+            secrets={("ml", "token"): {"key": pulumi.Output.secret("czNjcjN0")}},
             tell=told,
             listen=heard,
             confirm=confirm,
             preview=preview,
         )
         registered.set_result(register(fleet, desired, surroundings))
-        for name, output in registered.result().outputs.items():
+        return registered.result().outputs
+
+    return ran(program, preview=preview, answers=answers, failing=failing)
+
+
+def ran(
+    program: Callable[[], Mapping[str, Any]],
+    *,
+    preview: bool,
+    answers: Mapping[str, dict[str, Any]] | None = None,
+    failing: Collection[str] = (),
+    stack: str = "local",
+    recorder: Recorder | None = None,
+) -> tuple[Recorder, Monitor]:
+    """A program that ran to its end, and the outputs that it returns."""
+    recorder = recorder or Recorder({} if preview else answers or {})
+    monitor = Monitor(recorder, failing)
+    # Mocks want a loop, and a test with asyncio.run before this one left the thread without.
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    # They keep the stack of whoever used them before.
+    pulumi.runtime.settings.set_root_resource(None)
+    pulumi.runtime.set_mocks(recorder, project="inferfleet", stack=stack, preview=preview, monitor=monitor)
+
+    def remember(name: str, output: Any) -> None:
+        recorder.outputs[name] = output
+
+    @pulumi.runtime.test
+    def whole() -> None:
+        for name, output in program().items():
             pulumi.Output.from_input(output).apply(partial(remember, name))
 
-    program()
+    whole()
     return recorder, monitor
 
 
