@@ -1,14 +1,17 @@
-"""A cluster of the stack: how it is reached, and what objects on it are created after."""
+"""A cluster of the stack: how it is reached, what objects on it are created after, and which nodes it has."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.values import CloudCluster
-from inferfleet.desired.values import Connection, KubeObject
+from inferfleet.desired.values import Connection, ExpectedNodes, KubeObject
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet import names
+from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.shapes import accelerator
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})
@@ -33,7 +36,7 @@ class Site:
     ) -> KubeObject:
         """Return the object as it is registered there. Keys in `after` may repeat; each counts once.
 
-                Its name in Pulumi's state is `name`, or its own.
+        Its name in Pulumi's state is `name`, or its own.
 
         On a cluster that the stack creates it comes after the system pool and the `pools` of its pods: a pool
         that is replaced is then created before pods move to it, and deleted after they have left.
@@ -67,3 +70,38 @@ def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudClust
         uid=locked.uid if locked else None,
         cloud=cloud,
     )
+
+
+def expected_nodes(
+    documents: Documents, cluster: str, placements: Collection[Placement]
+) -> tuple[ExpectedNodes, ...]:
+    """Return the nodes of an existing cluster's pools with what is placed on them; those of one that the
+    stack creates are its cloud's to make.
+    """
+    spec = documents.clusters[cluster].spec
+    if spec.cluster.existing is None:
+        return ()
+    pools = []
+    for place, pool in enumerate(spec.node_pools):
+        inference_class = documents.classes[pool.class_name]
+        device = accelerator(inference_class)
+        pools.append(
+            ExpectedNodes(
+                pool.name,
+                place,
+                pool.class_name,
+                dict(pool.node_selector or {names.POOL: pool.name}),
+                (pool.min_node_count or 0) if pool.autoscaled else pool.size,
+                sum(
+                    placement.replicas
+                    for placement in placements
+                    if pool.name in dict(placement.spot.pools).values()
+                ),
+                device.driver if device else "",
+                device.count if device else 0,
+                inference_class.spec.allocation == "DRA",
+                int(parse_quantity(inference_class.spec.node.cpu) * 1000),
+                int(parse_quantity(inference_class.spec.node.memory)),
+            )
+        )
+    return tuple(pools)

@@ -143,7 +143,7 @@ def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]
             )
 
 
-def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
+def same_names(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
     """Yield objects of the same kind and name on a cluster, and components of the same Pulumi name.
 
     Of all that two documents would call alike, on all clusters, it is the first: one of the two gets another
@@ -160,7 +160,7 @@ def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterato
                 last = [_Owned(each.objects[-1], _namespace(each)) for each in (before, component)]
                 by = [f"{_object_title(one.made.kind, one.made)} of {_owner(documents, one)}" for one in last]
                 if _is_new(last[0], last[1], told):
-                    yield _doubled(f"{component.kind} {component.name}", cluster, by, last[1])
+                    yield _same_name(f"{component.kind} {component.name}", cluster, by, last[1])
             for made in component.objects:
                 owned = _Owned(made, _namespace(component))
                 for group, kind in _kinds(made):
@@ -169,7 +169,7 @@ def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterato
                     objects[identity] = owned
                     if other and _is_new(other, owned, told):
                         by = [_owner(documents, one) for one in (other, owned)]
-                        yield _doubled(_object_title(kind, made), cluster, by, owned)
+                        yield _same_name(_object_title(kind, made), cluster, by, owned)
 
 
 class _Owned(NamedTuple):
@@ -200,7 +200,7 @@ def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
         yield "", "Service"
 
 
-def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str], owned: _Owned) -> Problem:
+def _same_name(what: str, cluster: DesiredCluster, by: Iterable[str], owned: _Owned) -> Problem:
     kind, key, path = _place_in_document(owned)
     wanted = " and by ".join(dict.fromkeys(by))
     return Problem(

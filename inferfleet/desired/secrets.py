@@ -14,6 +14,7 @@ from inferfleet.documents.pods.texts import SUBDOMAIN
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, path_of, shown
 from inferfleet.fleet.roles import roles_of, template_path, workers_of
+from inferfleet.fleet.spot import Spot
 
 # https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
 _NAME = re.compile(SUBDOMAIN.pattern)
@@ -62,11 +63,21 @@ def _optional(source: Mapping[str, Any]) -> bool:
     return bool(source.get("optional", False))
 
 
-def held(documents: Documents, reads: Iterable[Reference]) -> dict[tuple[str, str], tuple[str, ...]]:
+def stack_secrets(documents: Documents, reads: Iterable[Reference]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the Secrets to create, by namespace and name, with the keys that the stack has of each."""
     secrets = documents.settings.secrets
     wanted = sorted({(ref.namespace, ref.name) for ref in reads})
     return {pair: secrets["/".join(pair)] for pair in wanted if "/".join(pair) in secrets}
+
+
+def secret_problems(documents: Documents, reads: Mapping[Spot, Iterable[Reference]]) -> Iterator[Problem]:
+    """Yield what is wrong with the stack's Secrets and with the pods of each spot that read them."""
+    by_deployment: dict[str, list[Reference]] = {}
+    for spot, references in reads.items():
+        yield from missing_keys(documents, spot.deployment, references)
+        by_deployment.setdefault(spot.deployment, []).extend(references)
+    yield from _unread(documents, by_deployment)
+    yield from _unusable(documents, [each for references in by_deployment.values() for each in references])
 
 
 def missing_keys(documents: Documents, deployment: str, reads: Iterable[Reference]) -> Iterator[Problem]:
@@ -94,10 +105,10 @@ def _reader(deployment: ModelDeployment, ref: Reference) -> str:
     return template_path(deployment)
 
 
-def unusable(documents: Documents, reads: Iterable[Reference]) -> Iterator[Problem]:
+def _unusable(documents: Documents, reads: Iterable[Reference]) -> Iterator[Problem]:
     """Yield Secrets of the stack that a pod reads and Kubernetes would not take, by their names and keys."""
     problem = partial(Problem, kind="Settings", key=documents.settings.stack)
-    for (namespace, name), keys in sorted(held(documents, reads).items()):
+    for (namespace, name), keys in sorted(stack_secrets(documents, reads).items()):
         key_of_setting = f"{namespace}/{name}"
         if not _NAME.fullmatch(name):
             yield problem(
@@ -114,7 +125,7 @@ def unusable(documents: Documents, reads: Iterable[Reference]) -> Iterator[Probl
                 )
 
 
-def unread(documents: Documents, reads: Mapping[str, Iterable[Reference]]) -> Iterator[Problem]:
+def _unread(documents: Documents, reads: Mapping[str, Iterable[Reference]]) -> Iterator[Problem]:
     """Yield a warning for each Secret of the stack that no pod reads, and so is created nowhere.
 
     `reads` are by deployment. The pods of a deployment that is placed nowhere are not known, so nothing is
@@ -134,7 +145,7 @@ def unread(documents: Documents, reads: Mapping[str, Iterable[Reference]]) -> It
             )
 
 
-def needed(documents: Documents, reads: Iterable[tuple[str, Reference]]) -> tuple[SecretNeed, ...]:
+def secret_needs(documents: Documents, reads: Iterable[tuple[str, Reference]]) -> tuple[SecretNeed, ...]:
     """Return the Secrets that must exist on the cluster, because the stack has no values for them.
 
     `reads` have the deployment that reads.

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict
 
 from inferfleet.cloud.values import CloudChange, CloudCluster
-from inferfleet.desired.pools import DeclaredPool
 from inferfleet.documents.kinds.inference_cluster import State
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
@@ -20,6 +19,7 @@ from inferfleet.serving.monitors import KINDS as MONITORS
 from inferfleet.serving.scaler import KEDA, target_of
 from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 NOT_TOLD = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
@@ -197,6 +197,39 @@ class Served:
 
 
 @dataclass(frozen=True)
+class ExpectedNodes:
+    """The nodes of a pool of an existing cluster, as documents declare them."""
+
+    name: str
+    place: int
+    """Place of the pool in its document."""
+    class_name: str
+    selector: Mapping[str, str]
+    least: int
+    """Nodes that are there whatever an autoscaler does."""
+    replicas: int
+    """Replicas that are placed there."""
+    driver: str
+    devices: int
+    """Devices of the driver that each node offers."""
+    claimed: bool
+    """Whether pods claim them from the driver, which publishes them then."""
+    cpu: int
+    """Thousandths of a core of each node."""
+    memory: int
+    """Bytes of memory of each node."""
+
+    @property
+    def resource(self) -> str:
+        """Return the extended resource of its devices, "" where nodes have none."""
+        return RESOURCE_BY_DRIVER.get(self.driver, "")
+
+    def path(self, field: str) -> str:
+        """Return the path of a field of the pool in its document."""
+        return f"spec.nodePools[{self.place}].{field}"
+
+
+@dataclass(frozen=True)
 class DesiredCluster:
     """One cluster: how it is reached, and everything that should exist there.
 
@@ -217,7 +250,7 @@ class DesiredCluster:
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
     scheduler_needs: tuple[SchedulerNeed, ...] = ()
     served: Mapping[str, Served] = field(default_factory=dict)
-    pools: tuple[DeclaredPool, ...] = ()
+    pools: tuple[ExpectedNodes, ...] = ()
 
     @property
     def objects(self) -> Iterator[KubeObject]:

@@ -17,8 +17,7 @@ from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.google import Addresses
 from inferfleet.clusters.preflight.quotas import allowed
 from inferfleet.clusters.preflight.workloads import running
-from inferfleet.desired.pools import DeclaredPool
-from inferfleet.desired.values import Connection, Desired, DesiredCluster
+from inferfleet.desired.values import Connection, Desired, DesiredCluster, ExpectedNodes
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import Device
 from inferfleet.documents.problems import Problem, cluster_problem
@@ -67,11 +66,11 @@ def _devices(api: Api) -> "Devices":
     return Devices(api.items(resource.path()) if resource else (), ())
 
 
-def _selects(pool: DeclaredPool, node: _Item) -> bool:
+def _selects(pool: ExpectedNodes, node: _Item) -> bool:
     return pool.selector.items() <= (node["metadata"].get("labels") or {}).items()
 
 
-def _too_few(cluster: str, pool: DeclaredPool, there: int) -> Iterator[Problem]:
+def _too_few(cluster: str, pool: ExpectedNodes, there: int) -> Iterator[Problem]:
     if there >= pool.least:
         return
     labels = _labels(pool)
@@ -86,7 +85,7 @@ def _too_few(cluster: str, pool: DeclaredPool, there: int) -> Iterator[Problem]:
     )
 
 
-def _closed(cluster: str, pool: DeclaredPool, nodes: Sequence[_Item]) -> Iterator[Problem]:
+def _closed(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
     """Yield which nodes take no pods, where too few do."""
     cordoned = [node["metadata"]["name"] for node in nodes if (node.get("spec") or {}).get("unschedulable")]
     unready = [node["metadata"]["name"] for node in nodes if _is_down(node)]
@@ -114,7 +113,7 @@ def _is_down(node: _Item) -> bool:
 
 
 def _too_small(
-    cluster: str, pool: DeclaredPool, nodes: Sequence[_Item], devices: "Devices"
+    cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item], devices: "Devices"
 ) -> Iterator[Problem]:
     lacks: dict[str, list[str]] = {}
     for node in nodes:
@@ -139,7 +138,7 @@ def _too_small(
         )
 
 
-def _open(cluster: str, pool: DeclaredPool, nodes: Sequence[_Item]) -> Iterator[Problem]:
+def _open(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
     """Yield that nodes with accelerators take pods without a toleration, such as those of pickers."""
     untainted = [
         node["metadata"]["name"]
@@ -161,7 +160,7 @@ def _open(cluster: str, pool: DeclaredPool, nodes: Sequence[_Item]) -> Iterator[
         )
 
 
-def _labels(pool: DeclaredPool) -> str:
+def _labels(pool: ExpectedNodes) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(pool.selector.items()))
 
 

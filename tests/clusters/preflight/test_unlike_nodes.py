@@ -7,10 +7,10 @@ from fake_cluster import thing
 from own_cluster import east_problem
 from test_observe import OURS, Start, east, look
 
-from inferfleet.desired.pools import DeclaredPool
+from inferfleet.desired.values import ExpectedNodes
 from inferfleet.documents.problems import Problem
 
-POOL = DeclaredPool("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, "gpu.nvidia.com", 8, False, 100_000, 2**40)
+POOL = ExpectedNodes("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, "gpu.nvidia.com", 8, False, 100_000, 2**40)
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 
 
@@ -124,7 +124,7 @@ def test_who_may_not_list_nodes_is_told_nothing_of_them(cluster: Start) -> None:
 
 def test_pools_without_replicas_are_not_looked_at(cluster: Start) -> None:
     fake = cluster()
-    unused = DeclaredPool("l4", 0, "l4", {"pool": "l4"}, 2, 0, "gpu.nvidia.com", 1, False, 1, 1)
+    unused = ExpectedNodes("l4", 0, "l4", {"pool": "l4"}, 2, 0, "gpu.nvidia.com", 1, False, 1, 1)
     assert look(fake, east(pools=(unused,))).problems == ()
 
 
