@@ -103,13 +103,13 @@ def stack_source(root: Path, stack: str, *, base: Path, edits: tuple[Edit, ...] 
     file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack)
-    odd = lock_warnings(documents, lock, file=file, exists=text is not None)
+    warnings = lock_warnings(documents, lock, file=file, exists=text is not None)
     file = shown_path(files.capacity_file, base)
     seen = parse_capacity(read_capacity(files, file), file=file, stack=files.stack)
     today = date.today()
     notices = (
         *documents.notices,
-        *odd,
+        *warnings,
         *observation_warnings(documents, seen, today=today),
     )
     return Source(documents, replace(lock, seen=seen), files, notices, today)

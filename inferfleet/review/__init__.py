@@ -1,4 +1,5 @@
-"""What is told to people about a stack and its changes: the digest, policies, the report.
+"""What reviewers learn of a stack: `digest` says what changes, `policy` what must not be, `picture` how
+all of it looks, and `commit` gives the project as it was.
 
-Values and conditions; what they look like is in `cli/show`.
+Values and conditions; how they are printed is for the verbs of `cli`.
 """

@@ -1,4 +1,4 @@
-"""What verbs print: tables for people and plain values for machines.
+"""What several verbs print: tables, manifests as text, and a plan.
 
 Nothing is decided here.
 """

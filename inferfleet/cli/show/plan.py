@@ -161,8 +161,8 @@ def _demands(spot: Spot, demands: Demands) -> list[Demand]:
 
 
 def _has_gangs(spot: Spot, demands: Demands) -> bool:
-    known = [(role, pool) for role, pool in spot.pools if demands.has(spot.deployment, role)]
-    return any(demand.gang > 1 for demand in _demands(spot._replace(pools=tuple(known)), demands))
+    declared = [(role, pool) for role, pool in spot.pools if demands.has(spot.deployment, role)]
+    return any(demand.gang > 1 for demand in _demands(spot._replace(pools=tuple(declared)), demands))
 
 
 def reason_rows(reasons: Iterable[Reason]) -> list[tuple[str, str, str]]:

@@ -1,4 +1,5 @@
-"""One module per verb of `inferfleet`: reads options, calls the rooms below, ends with an exit code.
+"""One module per verb of `inferfleet`: reads options, calls the rooms below, prints, ends with an exit code.
 
-Imported only when its verb is called.
+It is imported only when its verb is called. What a verb prints is in its module, or in one beside it that has
+its name.
 """

@@ -71,18 +71,20 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
         )
         report.problems += [*kubeconfigs.warnings, *kubeconfigs.problems.values(), *problems]
         report.problems += shortage_problems(documents, seen)
-        known = {
+        declared = {
             (name, pool.name)
             for name, cluster in documents.clusters.items()
             for pool in cluster.spec.node_pools
         }
-        kept = {key: one for key, one in source.lock.seen.items() if key in known} | seen
+        kept = {key: observation for key, observation in source.lock.seen.items() if key in declared} | seen
         file = shown_path(files.capacity_file)
         new = text(files.stack, kept)
         changed = write and new != read_capacity(files, file)
         if changed:
             write_text(files.capacity_file, new)
-        report.values["pools"] = {"/".join(key): _as_values(one) for key, one in sorted(seen.items())}
+        report.values["pools"] = {
+            "/".join(key): _as_values(observation) for key, observation in sorted(seen.items())
+        }
         report.values["file"] = {"file": file, "written": changed}
         if not as_json:
             print_table(f"pools of stack {files.stack}, seen now", _COLUMNS, map(_row, sorted(seen.items())))
@@ -102,34 +104,36 @@ def _not_asked(connection: Connection, path: str) -> Problem:
 
 
 def _row(item: tuple[PoolKey, Observation]) -> tuple[object, ...]:
-    key, one = item
-    others = Amounts(sum(each.cpu for each in one.others), sum(each.memory for each in one.others))
+    key, observation = item
+    others = Amounts(
+        sum(each.cpu for each in observation.others), sum(each.memory for each in observation.others)
+    )
     return (
         "/".join(key),
-        one.nodes,
-        one.missing,
-        len(one.held),
-        one.gpus,
-        sum(one.foreign),
-        amount(one.daemons),
+        observation.nodes,
+        observation.missing,
+        len(observation.held),
+        observation.gpus,
+        sum(observation.foreign),
+        amount(observation.daemons),
         amount(others),
-        one.most,
+        observation.most,
     )
 
 
-def _as_values(one: Observation) -> dict[str, Any]:
+def _as_values(observation: Observation) -> dict[str, Any]:
     return {
-        "seen": one.day.isoformat(),
-        "nodes": one.nodes,
-        "missing": one.missing,
-        "held": list(one.held),
-        "gpus": one.gpus,
-        "cpuMillis": one.cpu,
-        "memoryBytes": one.memory,
-        "foreign": list(one.foreign),
-        "daemons": _beside(one.daemons),
-        "others": [_beside(each) for each in one.others],
-        "most": one.most,
+        "seen": observation.day.isoformat(),
+        "nodes": observation.nodes,
+        "missing": observation.missing,
+        "held": list(observation.held),
+        "gpus": observation.gpus,
+        "cpuMillis": observation.cpu,
+        "memoryBytes": observation.memory,
+        "foreign": list(observation.foreign),
+        "daemons": _beside(observation.daemons),
+        "others": [_beside(each) for each in observation.others],
+        "most": observation.most,
     }
 
 

@@ -95,24 +95,24 @@ def classes(
 ) -> None:
     """List the classes of the catalogue and the stack, all or those that match, or show some in full."""
     paths = [Path(word) for word in names or [] if _is_path(word)]
-    wanted = [word for word in names or [] if not _is_path(word)]
+    named = [word for word in names or [] if not _is_path(word)]
     with reporting(as_json=as_json) as report:
         search = Search(gpu, count, _bytes(min_memory), provider)
-        if wanted and any(criterion is not None for criterion in astuple(search)):
+        if named and any(criterion is not None for criterion in astuple(search)):
             raise typer.BadParameter("name classes or search for them, not both", param_hint="NAMES")
         documents = _documents(paths, stack)
         report.documents = documents
         report.problems += documents.notices
-        known = dict(sorted(documents.classes.items()))
+        every = dict(sorted(documents.classes.items()))
         report.problems += [
-            Problem(f"there is no class {shown(name)!r}", one_of(name, known, "Known classes"))
-            for name in wanted
-            if name not in known
+            Problem(f"there is no class {shown(name)!r}", one_of(name, every, "Known classes"))
+            for name in named
+            if name not in every
         ]
         if not report.failed:
-            chosen = [known[name] for name in wanted]
-            chosen = chosen or [document for document in known.values() if search.matches(document)]
-            _show(report, chosen, full=bool(wanted), as_json=as_json)
+            chosen = [every[name] for name in named]
+            chosen = chosen or [document for document in every.values() if search.matches(document)]
+            _show(report, chosen, full=bool(named), as_json=as_json)
 
 
 def _bytes(quantity: str | None) -> Decimal | None:

@@ -125,10 +125,10 @@ def _read_by(root: Path, stack: str, side: Side) -> Iterator[str]:
 
 def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
     """Return the stacks of both sides, or the one that is named. Raises InvalidDocuments for none."""
-    known = {*stacks_of(root), *stacks_of(before.root)}
+    stacks = {*stacks_of(root), *stacks_of(before.root)}
     if stack is None:
-        return sorted(known)
-    return [stack] if stack in known else [files_of_stack(root, stack).stack]
+        return sorted(stacks)
+    return [stack] if stack in stacks else [files_of_stack(root, stack).stack]
 
 
 def _code(stacks: Iterable[StackDigest], heads: dict[str, Version]) -> ExitCode:

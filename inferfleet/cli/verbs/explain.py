@@ -79,10 +79,10 @@ def explain(thing: Thing, paths: Paths = None, stack: StackName = None, as_json:
 
 
 def _key(name: str, documents: Documents, pools: Iterable[str]) -> str:
-    known = documents.deployments
-    if name in known:
+    deployments = documents.deployments
+    if name in deployments:
         return name
-    keys = sorted(key for key in known if key.partition("/")[2] == name)
+    keys = sorted(key for key in deployments if key.partition("/")[2] == name)
     if len(keys) == 1:
         return keys[0]
     if keys:
@@ -90,7 +90,7 @@ def _key(name: str, documents: Documents, pools: Iterable[str]) -> str:
         problem = Problem(what, f"Name one of {listing(keys)}")
     else:
         what = f"there is no deployment or GKE pool {shown(name)!r}"
-        problem = Problem(what, one_of(name, [*known, *pools], "Known are"))
+        problem = Problem(what, one_of(name, [*deployments, *pools], "Known are"))
     raise InvalidDocuments([problem])
 
 
@@ -205,7 +205,9 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
         if component.kind == "ModelReplicas" and component.name == names.replicas_component(spot)
     ]
     budgets = {
-        wanted.kubernetes_name: wanted.timeout for component in components for wanted in component.objects
+        kube_object.kubernetes_name: kube_object.timeout
+        for component in components
+        for kube_object in component.objects
     }
     hooks = [hook for component in components for hook in component.hooks]
     chains, of_followers = desired.steps.get(spot, {}), desired.follower_steps.get(spot, {})
@@ -237,11 +239,11 @@ def _commands(deployment: ModelDeployment, role: str, pods: int) -> tuple[str, .
 
 def show(explained: Explanation) -> None:
     """Print shape, placements, what plugins changed, and why not elsewhere."""
-    wanted = explained.document.spec.wanted
+    replicas = explained.document.spec.wanted
     count = sum(placed.replicas for placed in explained.placed)
     least = explained.document.spec.replicas
     scaled = f", {least.min} to {least.max} run" if isinstance(least, ReplicaRange) else ""
-    print_line(f"{explained.key}: {count} of {wanted} replicas placed{scaled}")
+    print_line(f"{explained.key}: {count} of {replicas} replicas placed{scaled}")
     print_line()
     for line in _shape(explained):
         print_line(line)
@@ -266,8 +268,8 @@ def show(explained: Explanation) -> None:
                     print_line(f"{where}: plugin {step.plugin} {step.version} {chain}{_idle(step)}")
                     for line in _step(step, role.hook(step)):
                         print_line(f"  {line}")
-    told = explained.unplaced.reasons if explained.unplaced else ()
-    if elsewhere := [reason for reason in explained.reasons if reason not in told]:
+    of_unplaced = explained.unplaced.reasons if explained.unplaced else ()
+    if elsewhere := [reason for reason in explained.reasons if reason not in of_unplaced]:
         print_line()
         print_table("why not elsewhere", ("cluster", "pool", "why"), reason_rows(elsewhere))
     if explained.unplaced:

@@ -79,7 +79,7 @@ def _fields(plugin: Plugin) -> Iterator[str]:
 def _type(field: dict[str, Any]) -> str:
     """The type of a field in words, from its JSON Schema: `list of text`."""
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"] if one != {"type": "null"}))
+        return " or ".join(dict.fromkeys(_type(part) for part in field["anyOf"] if part != {"type": "null"}))
     if "enum" in field or "const" in field:
         return ", ".join(map(str, field.get("enum", [field.get("const")])))
     if field.get("type") == "array":

@@ -45,8 +45,8 @@ def render(
             _print(desired, as_format)
             return
         files = {
-            file_name(cluster, wanted, as_format): _text(wanted.manifest, as_format)
-            for cluster, wanted in _objects(desired)
+            file_name(cluster, kube_object, as_format): _text(kube_object.manifest, as_format)
+            for cluster, kube_object in _objects(desired)
         } | {
             cloud_file(cluster, resource, as_format): _text(_settings(resource), as_format)
             for cluster, resource in _cloud(desired)
@@ -55,10 +55,10 @@ def render(
         print_line(f"{output}: {written} files written, {removed} stale ones removed")
 
 
-def file_name(cluster: str, wanted: KubeObject, as_format: Format) -> str:
+def file_name(cluster: str, kube_object: KubeObject, as_format: Format) -> str:
     """Return the file of an object. A `:` in the name becomes `_`: not every file system takes it."""
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", wanted.kubernetes_name)
-    return f"{cluster}/{wanted.namespace or '_cluster'}/{wanted.kind.lower()}-{name}.{as_format}"
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", kube_object.kubernetes_name)
+    return f"{cluster}/{kube_object.namespace or '_cluster'}/{kube_object.kind.lower()}-{name}.{as_format}"
 
 
 def cloud_file(cluster: str, resource: CloudResource, as_format: Format) -> str:
@@ -79,7 +79,7 @@ def _settings(resource: CloudResource) -> dict[str, Any]:
 
 def _objects(desired: Desired) -> Iterator[tuple[str, KubeObject]]:
     for cluster in desired.clusters:
-        yield from ((cluster.connection.cluster, wanted) for wanted in cluster.objects)
+        yield from ((cluster.connection.cluster, kube_object) for kube_object in cluster.objects)
 
 
 def _text(manifest: dict[str, Any], as_format: Format) -> str:
@@ -89,7 +89,9 @@ def _text(manifest: dict[str, Any], as_format: Format) -> str:
 def _print(desired: Desired, as_format: Format) -> None:
     if as_format == "json":
         cloud = [{"cluster": name, "cloud": _settings(resource)} for name, resource in _cloud(desired)]
-        objects = [{"cluster": name, "manifest": wanted.manifest} for name, wanted in _objects(desired)]
+        objects = [
+            {"cluster": name, "manifest": kube_object.manifest} for name, kube_object in _objects(desired)
+        ]
         print_json([*cloud, *objects])
         return
     last = None
@@ -100,9 +102,9 @@ def _print(desired: Desired, as_format: Format) -> None:
         print_yaml(manifest_text(_settings(resource), as_format="yaml"))
         last = cluster
     last = None
-    for cluster, wanted in _objects(desired):
+    for cluster, kube_object in _objects(desired):
         print_line("---")
         if cluster != last:
             print_line(f"# cluster {cluster}")
-        print_yaml(manifest_text(wanted.manifest, as_format="yaml"))
+        print_yaml(manifest_text(kube_object.manifest, as_format="yaml"))
         last = cluster

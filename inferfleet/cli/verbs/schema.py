@@ -43,8 +43,8 @@ def schema(stack: StackName = None, of: Of = "documents") -> None:
             registry = found_plugins(documents.settings, root, wanted=frozenset(MODULES), outside=outside)
         if registry.unusable:
             raise InvalidDocuments(documents.located(registry.unusable.values()))
-        made = json_schema({plugin.name: plugin.config for plugin in registry.plugins})
+        result = json_schema({plugin.name: plugin.config for plugin in registry.plugins})
         if stack is not None:
             # With plugins of its own it is another schema than the published one.
-            del made["$id"]
-        print_json(made)
+            del result["$id"]
+        print_json(result)

@@ -80,7 +80,7 @@ def look(desired: Desired, repository: Repository) -> Status:
     """Return the status of the stack now. Clusters that do not answer are part of it."""
     connections = [cluster.connection for cluster in desired.clusters]
     # Values of configuration keys may be encrypted: only Pulumi can read them.
-    by_path = [known for known in connections if known.kubeconfig]
+    by_path = [connection for connection in connections if connection.kubeconfig]
     kubeconfigs = read_kubeconfigs(by_path, {}, repository)
     seen: dict[str, LiveCluster | Problem] = dict(kubeconfigs.problems)
     for connection in connections:
