@@ -67,7 +67,7 @@ def model_endpoint(
     """
     picker = replace(picker, edition=edition(picker))
     deployment, serving = picker.deployment, picker.serving
-    namespace = shared.keys(deployment.metadata.namespace)
+    namespace = [shared.namespaces[deployment.metadata.namespace].key]
 
     def placed(manifests: Iterable[dict[str, Any]]) -> list[KubeObject]:
         return [site.place(manifest, after=namespace) for manifest in manifests]
@@ -176,8 +176,9 @@ def _routed(
     after: tuple[str, ...],
 ) -> KubeObject:
     """Return a route that leads to pools once they have their pickers."""
-    space = shared.keys(manifest["metadata"]["namespace"])
-    return site.place(manifest, after=(*space, *shared.gateway_keys, *after), timeout=route_seconds(provider))
+    namespace = shared.namespaces[manifest["metadata"]["namespace"]].key
+    gateway = [shared.gateway.key] if shared.gateway else []
+    return site.place(manifest, after=(namespace, *gateway, *after), timeout=route_seconds(provider))
 
 
 def what_serves(

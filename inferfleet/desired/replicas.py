@@ -26,7 +26,6 @@ from inferfleet.serving.workload import (
     WORKER_SET,
     await_seconds,
     awaited,
-    bounded,
     progress_deadline,
     templates_of,
     unawaited,
@@ -49,15 +48,13 @@ _READY_WITH_PODS = frozenset(
 
 @dataclass(frozen=True)
 class Workload:
-    """The Deployment or LeaderWorkerSet of one role, and the companions before and after it.
-
-    `hooks` are called once its pods are ready.
-    """
+    """The Deployment or LeaderWorkerSet of one role, and the companions before and after it."""
 
     before: tuple[KubeObject, ...]
     workload: KubeObject
     after: tuple[KubeObject, ...]
     hooks: tuple[ReadyHook, ...] = ()
+    """What is called once its pods are ready."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +74,9 @@ class Replicas:
     def component(self) -> Component:
         """Return the Pulumi component."""
         objects = [
-            made
+            item
             for workload in self.workloads
-            for made in (*workload.before, workload.workload, *workload.after)
+            for item in (*workload.before, workload.workload, *workload.after)
         ]
         hooks = tuple(hook for workload in self.workloads for hook in workload.hooks)
         return Component(
@@ -90,116 +87,72 @@ class Replicas:
 def replicas(
     documents: Documents,
     placement: Placement,
-    made: tuple[Pods, ...],
+    pods: tuple[Pods, ...],
     *,
     site: Site,
     needs: tuple[str, ...],
     before: tuple[str, ...],
     edition: str = "",
 ) -> Replicas:
-    """Return the objects of a placement, whose pods are `made`.
+    """Return the objects of a placement with these pods.
 
     `needs` are the keys of namespace and secrets, `before` those of what stands before the workloads: what
     their requests go through, and the placement that rolls first. `edition` is that of their picker.
     """
     spot = placement.spot
     pools = tuple(pool for _, pool in spot.pools)
-    deployment = documents.deployments[spot.deployment]
-    roles = list(by_role(made))
-    finished = {role.entries.role: _workload(documents, placement, role) for role in roles}
-    scheduling = scheduling_of(deployment, documents.clusters[spot.cluster])
-    gathered = pod_groups(finished, scheduling, spot=spot, stack=documents.settings.stack)
-    groups = tuple(site.place(group, after=needs, pools=pools) for group in gathered)
-    workloads: list[Workload] = []
-    for role in roles:
-        pods = role.entries
-        ours = [(companion.when, _ours(companion.manifest, documents, spot)) for companion in role.companions]
-        companions = (manifest for when, manifest in ours if when == "before")
-        first = _in_order((*pods.claims.objects, *companions), site, needs, pools)
-        seconds = await_seconds(
-            deployment=deployment,
-            role=pods.role,
-            replicas=placement.replicas,
-            deadline=_deadline(deployment, pods),
+    roles = list(by_role(pods))
+    manifests = {role.entries.role: _manifest(documents, placement, role) for role in roles}
+    scheduling = scheduling_of(documents.deployments[spot.deployment], documents.clusters[spot.cluster])
+    groups = tuple(
+        site.place(group, after=needs, pools=pools)
+        for group in pod_groups(manifests, scheduling, spot=spot, stack=documents.settings.stack)
+    )
+    workloads = tuple(
+        _workload(
+            documents,
+            placement,
+            role,
+            scheduled(manifests[role.entries.role], scheduling, spot=spot, role=role.entries.role),
+            scheduling,
+            site=site,
+            needs=needs,
+            groups=tuple(group.key for group in groups),
+            before=before,
+            edition=edition,
         )
-        manifest = scheduled(finished[pods.role], scheduling, spot=spot, role=pods.role)
-        asking = _asking(documents, manifest, scheduling, spot, pods.role, site)
-        requested = _in_order(asking.objects, site, needs, pools)
-        first = (
-            *first,
-            *(replace(item, ignore=asking.immutable.get(item.kind, ())) for item in requested),
-        )
-        manifest = awaited(asking.workload) if manifest["kind"] == WORKER_SET else asking.workload
-        # Nodes that are asked for may take days.
-        unwaited = documents.settings.await_ == "applied" or bool(requested)
-        if unwaited:
-            manifest = unawaited(manifest)
-        after = (*needs, *(item.key for item in (*groups, *first)), *before)
-        name = names.workload(spot, pods.role)
-        deployed = site.place(manifest, name=name, after=after, timeout=seconds, pools=pools)
-        if placement.least is not None:
-            deployed = replace(deployed, ignore=OWNED)
-        last = (manifest for when, manifest in ours if when == "after")
-        held = unwaited or documents.clusters[spot.cluster].spec.state == "lost"
-        requests = tuple(of_position.request for of_position in role.positions)
-        hooks = tuple(_ready_hooks(deployed, pods.links, requests, held=held))
-        scales = _scaler(documents, placement, manifest, edition, site)
-        rest = _in_order((*scales, *last), site, (*needs, deployed.key), pools)
-        workloads.append(Workload(first, deployed, rest, hooks))
-    return Replicas(spot, tuple(workloads), groups)
+        for role in roles
+    )
+    return Replicas(spot, workloads, groups)
 
 
-def _workload(documents: Documents, placement: Placement, role: Role) -> dict[str, Any]:
+def _manifest(documents: Documents, placement: Placement, role: Role) -> dict[str, Any]:
     """Return a LeaderWorkerSet where workers have many pods, and a Deployment otherwise."""
     deployment, pods = documents.deployments[placement.spot.deployment], role.entries
     if role.followers is None:
-        made = workload(
+        return workload(
             deployment=deployment,
             spot=placement.spot,
             role=pods.role,
             replicas=placement.replicas,
+            least=placement.least,
             template=pods.outcome.template,
             deadline=_deadline(deployment, pods),
             stack=documents.settings.stack,
             plugins=role.provenance,
         )
-        return _bounded(made, placement)
-    made = worker_set(
+    return worker_set(
         deployment=deployment,
         spot=placement.spot,
         role=pods.role,
         replicas=placement.replicas,
+        least=placement.least,
         size=pods.placed.shape.pods,
         entry=pods.outcome.template,
         follower=role.followers.outcome.template,
         stack=documents.settings.stack,
         plugins=role.provenance,
     )
-    return _bounded(made, placement)
-
-
-def _bounded(manifest: dict[str, Any], placement: Placement) -> dict[str, Any]:
-    """Return the workload as it tells between which numbers its replicas are scaled, where they are."""
-    least = placement.least
-    return manifest if least is None else bounded(manifest, least, placement.replicas)
-
-
-def _scaler(
-    documents: Documents, placement: Placement, workload: dict[str, Any], edition: str, site: Site
-) -> Iterator[dict[str, Any]]:
-    """Yield what scales a workload. It comes after it, so that the first pods are ready before more come."""
-    spot = placement.spot
-    made = scaler(
-        deployment=documents.deployments[spot.deployment],
-        placement=placement,
-        workload=workload,
-        serving=documents.clusters[spot.cluster].spec.serving,
-        pool=names.inference_pool(spot.deployment, names.revised(spot.revision, edition)),
-        in_cloud=(site.cloud.cloud_name, site.cloud.region) if site.cloud else None,
-        stack=documents.settings.stack,
-    )
-    if made:
-        yield made
 
 
 def _deadline(deployment: ModelDeployment, pods: Pods) -> int:
@@ -208,6 +161,75 @@ def _deadline(deployment: ModelDeployment, pods: Pods) -> int:
         role=pods.role,
         autoscaled=pods.autoscaled,
         template=pods.outcome.template,
+    )
+
+
+def _workload(
+    documents: Documents,
+    placement: Placement,
+    role: Role,
+    manifest: dict[str, Any],
+    scheduling: Scheduling | None,
+    *,
+    site: Site,
+    needs: tuple[str, ...],
+    groups: tuple[str, ...],
+    before: tuple[str, ...],
+    edition: str,
+) -> Workload:
+    """Return the workload of a role with its companions. Its `manifest` has what schedulers read.
+
+    What scales it comes after it, so that the first pods are ready before more come.
+    """
+    spot, pods = placement.spot, role.entries
+    deployment, cluster = documents.deployments[spot.deployment], documents.clusters[spot.cluster]
+    pools = tuple(pool for _, pool in spot.pools)
+    companions = [
+        (companion.when, _companion(companion.manifest, documents, spot)) for companion in role.companions
+    ]
+    first = [*pods.claims.objects, *(each for when, each in companions if when == "before")]
+    asking = _asking(documents, manifest, scheduling, spot, pods.role, site)
+    requested = [
+        replace(item, ignore=asking.immutable.get(item.kind, ()))
+        for item in _in_order(asking.objects, site, needs, pools)
+    ]
+    stand_before = (*_in_order(first, site, needs, pools), *requested)
+    manifest = awaited(asking.workload) if manifest["kind"] == WORKER_SET else asking.workload
+    # Nodes that are asked for may take days.
+    unwaited = documents.settings.await_ == "applied" or bool(requested)
+    if unwaited:
+        manifest = unawaited(manifest)
+    placed = site.place(
+        manifest,
+        name=names.workload(spot, pods.role),
+        after=(*needs, *groups, *(item.key for item in stand_before), *before),
+        timeout=await_seconds(
+            deployment=deployment,
+            role=pods.role,
+            replicas=placement.replicas,
+            deadline=_deadline(deployment, pods),
+        ),
+        pools=pools,
+    )
+    if placement.least is not None:
+        placed = replace(placed, ignore=OWNED)
+    scales = scaler(
+        deployment=deployment,
+        placement=placement,
+        workload=manifest,
+        serving=cluster.spec.serving,
+        pool=names.inference_pool(spot.deployment, names.revised(spot.revision, edition)),
+        in_cloud=(site.cloud.cloud_name, site.cloud.region) if site.cloud else None,
+        stack=documents.settings.stack,
+    )
+    last = [*([scales] if scales else []), *(each for when, each in companions if when == "after")]
+    requests = tuple(position.request for position in role.positions)
+    held = unwaited or cluster.spec.state == "lost"
+    return Workload(
+        stand_before,
+        placed,
+        _in_order(last, site, (*needs, placed.key), pools),
+        tuple(_ready_hooks(placed, pods.links, requests, held=held)),
     )
 
 
@@ -245,16 +267,16 @@ def _asking(
     )
 
 
-def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:
-    """Add the labels of the stack: an object without them would count as one of another owner.
+def _companion(manifest: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:
+    """Return a companion with the labels of the stack: without them it would count as one of another owner.
 
     Nothing waits for what is ready only once pods run.
     """
     labels = names.object_labels(documents.settings.stack, deployment=spot.deployment)
-    metadata = companion["metadata"]
-    ours = {**companion, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
-    group = companion["apiVersion"].rpartition("/")[0]
-    return unawaited(ours) if (group, companion["kind"]) in _READY_WITH_PODS else ours
+    metadata = manifest["metadata"]
+    labelled = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
+    group = manifest["apiVersion"].rpartition("/")[0]
+    return unawaited(labelled) if (group, manifest["kind"]) in _READY_WITH_PODS else labelled
 
 
 def _ready_hooks(

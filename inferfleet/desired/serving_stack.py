@@ -1,7 +1,7 @@
 """What all models on one cluster share: namespaces, secrets with values in the stack, the gateway."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.desired.clusters import Site
@@ -38,47 +38,38 @@ def route_seconds(provider: str) -> int:
 
 @dataclass(frozen=True)
 class ServingStack:
-    """The shared objects of one cluster: `namespaces` by name, `secrets` by namespace and name.
-
-    `readers` are who may read the metrics of pickers, `fabric` what pods on networks between GPUs need.
-    `gateway` is None where the cluster refers to an
-    existing one; `parameters` are objects that it refers to.
-    """
+    """The objects of one cluster that all models on it share."""
 
     cluster: str
     namespaces: Mapping[str, KubeObject]
+    """Namespaces by name."""
     secrets: Mapping[tuple[str, str], KubeObject]
-    parameters: tuple[KubeObject, ...] = ()
-    gateway: KubeObject | None = None
+    """Secrets whose values the stack has, by namespace and name."""
     readers: tuple[KubeObject, ...] = ()
+    """Who may read the metrics of pickers."""
     fabric: tuple[KubeObject, ...] = ()
+    """What pods on networks between GPUs need."""
+    parameters: tuple[KubeObject, ...] = ()
+    """Objects that the Gateway refers to."""
+    gateway: KubeObject | None = None
+    """The Gateway that the stack creates; None where the cluster refers to an existing one."""
 
     def needs(self, namespace: str, secrets: Collection[str]) -> tuple[str, ...]:
         """Return the keys of what workloads with these Secrets need in a namespace, and on the cluster."""
-        return (*self.keys(namespace, secrets), *(made.key for made in self.fabric))
-
-    def keys(self, namespace: str, secrets: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the keys of a namespace, and of Secrets of these names that the stack creates in it."""
-        return (
-            self.namespaces[namespace].key,
-            *(
-                made.key
-                for (space, name), made in self.secrets.items()
-                if space == namespace and name in secrets
-            ),
-        )
-
-    @property
-    def gateway_keys(self) -> tuple[str, ...]:
-        """Return the key of the stack's own Gateway, if it creates one."""
-        return (self.gateway.key,) if self.gateway else ()
+        read = [item.key for (of, name), item in self.secrets.items() if of == namespace and name in secrets]
+        return (self.namespaces[namespace].key, *read, *(item.key for item in self.fabric))
 
     @property
     def component(self) -> Component:
         """Return the Pulumi component; what others need comes first."""
-        gateways = (self.gateway,) if self.gateway else ()
-        held = (*self.namespaces.values(), *self.secrets.values(), *self.readers, *self.fabric)
-        objects = (*held, *self.parameters, *gateways)
+        objects = (
+            *self.namespaces.values(),
+            *self.secrets.values(),
+            *self.readers,
+            *self.fabric,
+            *self.parameters,
+            *((self.gateway,) if self.gateway else ()),
+        )
         return Component("ServingStack", names.cluster_component(self.cluster), objects)
 
 
@@ -95,10 +86,9 @@ def serving_stack(
 
     `pod_security` says what the labels of namespaces ask of Pod Security admission.
     """
-    gateway = serving.gateway
-    own = own_gateway(gateway=gateway, stack=stack)
+    own = own_gateway(gateway=serving.gateway, stack=stack)
     # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
-    unknown = {names.SYSTEM_NAMESPACE} if gateway.provider == "none" else set()
+    unknown = {names.SYSTEM_NAMESPACE} if serving.gateway.provider == "none" else set()
     spaces = {
         # To delete a namespace would delete what others created in it.
         name: site.place(
@@ -112,36 +102,50 @@ def serving_stack(
         )
         for (space, name), keys in sorted(secrets.items())
     }
-    readers = tuple(
-        placed
-        for name, made in spaces.items()
+    readers = [
+        item
+        for name, space in spaces.items()
         if name in namespaces
-        for placed in _readers(site, made, metrics_reader(namespace=name, serving=serving, stack=stack))
+        for item in _in_turn(
+            site,
+            metrics_reader(namespace=name, serving=serving, stack=stack),
+            [space.key],
+            # Kubernetes deletes the Secret of a token whose account is not there (`syncSecret` in
+            # pkg/controller/serviceaccount/tokens_controller.go).
+            lambda before, _: before.kind == "ServiceAccount",
+        )
+    ]
+    fabric = _in_turn(
+        site,
+        site.cloud.objects if site.cloud else (),
+        [],
+        # One that may refer to another has its name.
+        lambda before, manifest: before.kubernetes_name == manifest["metadata"]["name"],
     )
-    fabric = _in_turn(site, site.cloud.objects if site.cloud else ())
+    shared = ServingStack(site.cluster, spaces, held, tuple(readers), fabric)
     if own is None:
-        return ServingStack(site.cluster, spaces, held, readers=readers, fabric=fabric)
+        return shared
     system = spaces[names.SYSTEM_NAMESPACE].key
     parameters = tuple(site.place(manifest, after=[system]) for manifest in own.parameters)
-    first = [system, *(made.key for made in parameters)]
-    return ServingStack(
-        site.cluster,
-        spaces,
-        held,
-        parameters,
-        site.place(own.gateway, after=first, timeout=gateway_seconds(serving.gateway.provider)),
-        readers,
-        fabric,
+    gateway = site.place(
+        own.gateway,
+        after=[system, *(item.key for item in parameters)],
+        timeout=gateway_seconds(serving.gateway.provider),
     )
+    return replace(shared, parameters=parameters, gateway=gateway)
 
 
-def _in_turn(site: Site, manifests: Iterable[dict[str, Any]]) -> tuple[KubeObject, ...]:
-    """Return objects each of which comes after those that it may refer to by its own name."""
+def _in_turn(
+    site: Site,
+    manifests: Iterable[dict[str, Any]],
+    after: Iterable[str],
+    waits_for: Callable[[KubeObject, dict[str, Any]], bool],
+) -> tuple[KubeObject, ...]:
+    """Return objects after these keys, and each after those before it that it waits for."""
     placed: list[KubeObject] = []
     for manifest in manifests:
-        name = manifest["metadata"]["name"]
-        first = [other.key for other in placed if other.kubernetes_name == name]
-        placed.append(site.place(manifest, after=first))
+        first = [before.key for before in placed if waits_for(before, manifest)]
+        placed.append(site.place(manifest, after=[*after, *first]))
     return tuple(placed)
 
 
@@ -154,15 +158,3 @@ def _security(name: str, pod_security: PodSecurity, unknown: Collection[str]) ->
     if pod_security == "ignore" or name == "default" or name.startswith("kube-"):
         return {}
     return baseline_labels(enforced=pod_security == "enforce" and name not in unknown)
-
-
-def _readers(site: Site, space: KubeObject, manifests: Iterable[dict[str, Any]]) -> Iterator[KubeObject]:
-    """Yield who reads metrics. Accounts come before what names them: Kubernetes deletes the Secret of a token
-    whose account is not there (`syncSecret` in pkg/controller/serviceaccount/tokens_controller.go).
-    """
-    first = [space.key]
-    for manifest in manifests:
-        placed = site.place(manifest, after=first)
-        if placed.kind == "ServiceAccount":
-            first = [*first, placed.key]
-        yield placed

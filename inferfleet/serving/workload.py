@@ -40,6 +40,7 @@ def workload(
     spot: Spot,
     role: str,
     replicas: int,
+    least: int | None = None,
     template: dict[str, Any],
     deadline: int,
     stack: str,
@@ -49,13 +50,21 @@ def workload(
 
     `template` comes out of the plugin chain. `deadline` (seconds, from `progress_deadline`) bounds a rollout
     without progress: with Kubernetes' 600 s a model that loads for longer would be reported as failed.
-    `plugins` are those that shaped the pods.
+    `plugins` are those that shaped the pods. Scaled replicas are `least` of them at least.
     """
     surge = deployment.spec.rollout == "Surge"
+    scaled = "" if least is None else f"{least}-{replicas}"
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(names.workload(spot, role), spot=spot, role=role, stack=stack, plugins=plugins),
+        "metadata": _metadata(
+            names.workload(spot, role),
+            spot=spot,
+            role=role,
+            stack=stack,
+            plugins=plugins,
+            scaled=scaled,
+        ),
         "spec": {
             "replicas": replicas * workers_of(deployment, role).count,
             "selector": {"matchLabels": names.workload_selector(spot, role)},
@@ -80,6 +89,7 @@ def worker_set(
     spot: Spot,
     role: str,
     replicas: int,
+    least: int | None = None,
     size: int,
     entry: Mapping[str, Any],
     follower: Mapping[str, Any],
@@ -92,6 +102,7 @@ def worker_set(
     headless Service are the controller's. `plugins` are those that shaped the pods.
     """
     surge = deployment.spec.rollout == "Surge"
+    scaled = "" if least is None else f"{least}-{replicas}"
     spec = {
         "replicas": replicas * workers_of(deployment, role).count,
         # Engines are ready once all pods of a group have joined, so no leader is ready before followers are.
@@ -116,16 +127,22 @@ def worker_set(
         "apiVersion": WORKER_SET_API,
         "kind": WORKER_SET,
         "metadata": _metadata(
-            names.worker_set(spot, role), spot=spot, role=role, stack=stack, plugins=plugins
+            names.worker_set(spot, role),
+            spot=spot,
+            role=role,
+            stack=stack,
+            plugins=plugins,
+            scaled=scaled,
         ),
         "spec": spec,
     }
 
 
-def _metadata(name: str, *, spot: Spot, role: str, stack: str, plugins: str) -> dict[str, Any]:
-    """Return the metadata of a workload; `plugins` are those that shaped its pods, "" for none.
+def _metadata(name: str, *, spot: Spot, role: str, stack: str, plugins: str, scaled: str) -> dict[str, Any]:
+    """Return the metadata of a workload: which `plugins` shaped its pods, and between which numbers it is
+    `scaled`, "" for none of both.
 
-    They stand here because whatever changes in a pod template restarts pods.
+    Plugins stand here because whatever changes in a pod template restarts pods.
     """
     return metadata(
         name,
@@ -133,7 +150,10 @@ def _metadata(name: str, *, spot: Spot, role: str, stack: str, plugins: str) -> 
         namespace=spot.namespace,
         deployment=spot.deployment,
         labels=names.workload_selector(spot, role),
-        annotations={names.PLUGINS: plugins} if plugins else None,
+        annotations={
+            **({names.PLUGINS: plugins} if plugins else {}),
+            **({names.REPLICAS: scaled} if scaled else {}),
+        },
     )
 
 
@@ -178,11 +198,6 @@ def unawaited(manifest: dict[str, Any]) -> dict[str, Any]:
 def forced(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the object with the annotation by which an update sets also what somebody else has set."""
     return _annotated(manifest, {PATCH_FORCE: "true"})
-
-
-def bounded(manifest: dict[str, Any], least: int, most: int) -> dict[str, Any]:
-    """Return the workload with the annotation that tells between which numbers it is scaled."""
-    return _annotated(manifest, {names.REPLICAS: f"{least}-{most}"})
 
 
 def _annotated(manifest: dict[str, Any], more: Mapping[str, str]) -> dict[str, Any]:
