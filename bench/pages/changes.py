@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from inferfleet.cloud.gke.facts.change_table import field_table
+from inferfleet.cloud.gke.facts.change_table import Row, field_table
 from inferfleet.cloud.gke.facts.create_only import ALSO, NOT
-from inferfleet.cloud.gke.facts.effects import Row
 
 _INTRODUCTION = """\
 # What a change does in Google Cloud

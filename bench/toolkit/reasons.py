@@ -32,7 +32,7 @@ POOLS = (
     Reason(
         f"{_NODE}.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion",
         "engines with CUDA 13 need R580, and GKE's default is older on most machines "
-        "(`inferfleet/cloud/gke/facts/drivers.py`)",
+        "(`inferfleet/cloud/gke/facts/machines.py`)",
     ),
     Reason(
         f"{_NODE}.imageType",

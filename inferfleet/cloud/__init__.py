@@ -1,4 +1,4 @@
-"""The clouds in which clusters are created, one package each.
+"""Clouds in which the stack creates clusters: `values` that all rooms read, `provider` whom they ask.
 
-What a cloud alone decides stays inside of its package.
+What one cloud knows is in a room of its own, which nobody outside imports. Nothing here touches the network.
 """

@@ -5,8 +5,7 @@ from decimal import Decimal
 import pytest
 from made_of import CATALOGUE, GPU_RECIPES, RECIPES, TWINS, WITH_GPUS, gke, gpu, product
 
-from inferfleet.cloud.gke.facts.machine_table import machines
-from inferfleet.cloud.gke.facts.machines import machine
+from inferfleet.cloud.gke.facts.machines import machine, machines
 from inferfleet.documents.quantity import parse_quantity
 
 GIB = 2**30

@@ -5,11 +5,11 @@ from typing import get_args
 import pytest
 from made_of import CATALOGUE, RECIPES, gke, stack
 
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.facts.machines import machine_of
-from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.gke.provider import cloud_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
-from inferfleet.cloud.gke.settings.ranges import range_problems
+from inferfleet.cloud.gke.settings.addresses import range_problems
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.problems import Problem, of_severity
@@ -21,7 +21,7 @@ EMPTY = Lock(stack="prod")
 
 
 def problems(documents: Documents) -> tuple[Problem, ...]:
-    return tuple(recipe_problems(documents, gke_clusters(documents)))
+    return tuple(recipe_problems(documents, described_clusters(documents)))
 
 
 def errors(documents: Documents) -> tuple[Problem, ...]:
@@ -40,7 +40,7 @@ def test_a_recipe_is_refused_where_google_does_not_offer_its_machine_and_nowhere
 def test_a_recipe_becomes_a_pool_of_its_machines(name: str) -> None:
     model = next(model for model in MODELS if not errors(stack(name, model)))
     documents = stack(name, model)
-    clusters = gke_clusters(documents)
+    clusters = described_clusters(documents)
     assert list(range_problems(clusters, EMPTY)) == []
     (cloud,) = cloud_clusters(documents, clusters, EMPTY, plan(documents, EMPTY))
     made = [

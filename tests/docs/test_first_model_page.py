@@ -8,7 +8,7 @@ import pytest
 from test_pages import CATALOGUE, ROOT, pages, written
 
 from inferfleet.cli.verbs.new import project_files
-from inferfleet.cloud.gke.quota.needs import needs
+from inferfleet.cloud.gke.quotas import needs
 from inferfleet.clusters.preflight.projects import project_needs
 from inferfleet.desired import desired
 from inferfleet.documents import load

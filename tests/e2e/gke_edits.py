@@ -10,9 +10,8 @@ from gke_edits_stack import Documents, documents
 from project import Run
 
 from bench.pages.changes import PodEffect
-from inferfleet.cloud.gke.facts.change_table import field_table
+from inferfleet.cloud.gke.facts.change_table import Effect, Row, field_table
 from inferfleet.cloud.gke.facts.create_only import ZONES, recreates, without_places
-from inferfleet.cloud.gke.facts.effects import Effect, Row
 
 # Kinds of the cloud whose change people feel; all else of it comes and goes with them.
 FELT = {"NodePool", "Cluster"}

@@ -3,7 +3,7 @@
 from gke_edits import GONE, Edit
 from gke_edits_stack import documents
 
-from inferfleet.cloud.gke.facts.effects import Effect
+from inferfleet.cloud.gke.facts.change_table import Effect
 
 POOLS = "spec.nodePools"
 TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}

@@ -6,7 +6,7 @@ from typing import Any
 from gke_edits import Edit
 
 from bench.pages.changes import PodEffect
-from inferfleet.cloud.gke.facts.effects import Effect
+from inferfleet.cloud.gke.facts.change_table import Effect
 
 WORKERS, ENGINE, ENCODE = "spec.workers", "spec.containers[0]", "spec.roles.encode"
 # By these an update knows the LeaderWorkerSet that it wrote: they change with all of its spec.

@@ -13,7 +13,7 @@ from gke_edits_stack import documents
 from gke_fleet import Fleet, fleet
 from project import PROGRAM, ROOT, Project, Run
 
-from inferfleet.cloud.gke.facts.effects import Effect
+from inferfleet.cloud.gke.facts.change_table import Effect
 
 DOCS = ROOT / "docs" / "edits.md"
 Previews = dict[str, Future[Run]]

@@ -7,10 +7,10 @@ import pytest
 from dry_run import ApiServer
 from project import Project
 
-from inferfleet.cloud.gke.fabrics import extra_networks
+from inferfleet.cloud.gke.described import extra_networks
 from inferfleet.cloud.gke.facts.installers import INSTALLERS
-from inferfleet.cloud.gke.facts.machine import Fabric
-from inferfleet.cloud.gke.gpu_direct.objects import installer, networks
+from inferfleet.cloud.gke.facts.machines import Fabric
+from inferfleet.cloud.gke.gpu_direct import installer, networks
 from sandbox.gcp.nodes.network_cards import cards_of, device_classes
 from sandbox.toolchain.build import build
 from sandbox.toolchain.parts import GKE_NETWORKS

@@ -1,4 +1,5 @@
-"""From recipes to exact settings of Google Cloud: machines, rules, networks, clusters, pools, changes.
+"""Google Kubernetes Engine: recipes and documents checked, exact settings, changes, quotas, drift.
 
-Pure functions over documents, lock and plan. What registers the settings with Pulumi belongs in `components`.
+Pure functions over documents, lock and plan. `provider` answers what others ask; who asks Google over the
+network reads more. What registers the settings with Pulumi belongs in `components`.
 """

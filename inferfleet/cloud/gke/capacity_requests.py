@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from inferfleet.cloud.gke.pool import flex_start
+from inferfleet.cloud.gke.described import flex_start
 from inferfleet.cloud.values import CloudPool, Manifest, NodeRequest
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool

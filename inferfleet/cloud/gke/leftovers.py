@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from inferfleet.cloud.gke import names
-from inferfleet.cloud.gke.settings.network import NETWORK, ROUTER
+from inferfleet.cloud.gke import names as cloud_names
+from inferfleet.cloud.gke.facts.schema import NETWORK, ROUTER
 from inferfleet.cloud.values import CloudCluster
 
 # What is looked at, as the Compute API calls it, and what it is in words.
@@ -78,7 +78,7 @@ def footprints(stack: str, clusters: Iterable[CloudCluster]) -> tuple[Footprint,
     by_project: dict[str, list[CloudCluster]] = {}
     for cluster in clusters:
         by_project.setdefault(cluster.project, []).append(cluster)
-    labels = names.cloud_labels(stack, cluster="")
+    labels = cloud_names.cloud_labels(stack, cluster="")
     of_stack = {label: value for label, value in labels.items() if value}
     return tuple(
         Footprint(

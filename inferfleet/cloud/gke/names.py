@@ -1,9 +1,41 @@
-"""Every name and label in Google Cloud that is derived: those of clusters, networks, pools, accounts.
+"""Every name, label and ID in Google Cloud that is derived: those of clusters, networks, pools, accounts.
 
-Names are state: one that changes replaces what runs.
+Names are state: one that changes replaces what runs. IDs are those under which Google's provider reads a
+resource that nobody has the answer of, in the forms of the section "Import" on each resource's page:
+https://www.pulumi.com/registry/packages/gcp/api-docs/
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from inferfleet.cloud.gke.facts.schema import (
+    ACCOUNT,
+    CLUSTER,
+    FIREWALL,
+    MEMBER,
+    NETWORK,
+    NODE_POOL,
+    RESOURCE_POLICY,
+    ROUTER,
+    ROUTER_NAT,
+    SUBNETWORK,
+)
 from inferfleet.fleet.names import MANAGER, short_hash
+
+_CLUSTER = "projects/{project}/locations/{location}/clusters/{%s}"
+_REGIONAL = "projects/{project}/regions/{region}/%s/{name}"
+_FORMS: Mapping[str, str] = {
+    CLUSTER: _CLUSTER % "name",
+    NODE_POOL: f"{_CLUSTER % 'cluster'}/nodePools/{{name}}",
+    NETWORK: "projects/{project}/global/networks/{name}",
+    FIREWALL: "projects/{project}/global/firewalls/{name}",
+    SUBNETWORK: _REGIONAL % "subnetworks",
+    ROUTER: _REGIONAL % "routers",
+    RESOURCE_POLICY: _REGIONAL % "resourcePolicies",
+    ROUTER_NAT: "{project}/{region}/{router}/{name}",
+    ACCOUNT: "projects/{project}/serviceAccounts/{email}",
+    MEMBER: "{project} {role} {member}",
+}
 
 
 def gke_cluster(cluster: str, *, stack: str, project: str, region: str) -> str:
@@ -53,3 +85,17 @@ def cloud_labels(stack: str, *, cluster: str) -> dict[str, str]:
         f"{MANAGER}-cluster": cluster,
         f"{MANAGER}-stack": stack.lower().replace(".", "-"),
     }
+
+
+def cloud_id(token: str, inputs: Mapping[str, Any]) -> str | None:
+    """Return the ID of a resource with these inputs.
+
+    None for a type that this program does not create, and where an input that the ID needs is no text.
+    """
+    known = {name: value for name, value in inputs.items() if isinstance(value, str)}
+    if "accountId" in known and "project" in known:
+        known["email"] = account_email(known["accountId"], known["project"])
+    try:
+        return _FORMS[token].format_map(known)
+    except KeyError:
+        return None

@@ -8,28 +8,24 @@ from typing import Any
 
 from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.capacity_requests import node_request, queued_problems
-from inferfleet.cloud.gke.changes.clusters import cloud_changes as changes
-from inferfleet.cloud.gke.changes.differences import compared
+from inferfleet.cloud.gke.changes import cloud_changes as changes
+from inferfleet.cloud.gke.changes import compared
+from inferfleet.cloud.gke.changes import pool_settings as settings
+from inferfleet.cloud.gke.described import DescribedCluster, described_clusters, shared
 from inferfleet.cloud.gke.drift import cloud_drift as drift
-from inferfleet.cloud.gke.explained import pool_settings as settings
-from inferfleet.cloud.gke.fabrics import shared
 from inferfleet.cloud.gke.facts.create_only import create_only
 from inferfleet.cloud.gke.facts.machines import machine_of
 from inferfleet.cloud.gke.facts.schema import CLUSTER
-from inferfleet.cloud.gke.gpu_direct.objects import objects
-from inferfleet.cloud.gke.gpu_direct.traffic import attached, traffic_problems
-from inferfleet.cloud.gke.import_ids import cloud_id as import_id
+from inferfleet.cloud.gke.gpu_direct import attached, objects, traffic_problems
 from inferfleet.cloud.gke.kubeconfig import kubeconfig
-from inferfleet.cloud.gke.pool import GkeCluster, gke_clusters
-from inferfleet.cloud.gke.quota.needs import needs as quota_uses
+from inferfleet.cloud.gke.names import cloud_id as import_id
+from inferfleet.cloud.gke.quotas import needs as quota_uses
 from inferfleet.cloud.gke.recipes.check import recipe_problems
-from inferfleet.cloud.gke.settings.accounts import accounts
-from inferfleet.cloud.gke.settings.cluster import control_plane
+from inferfleet.cloud.gke.settings.addresses import BLOCK, Ranges, blocks, range_problems, space_problems
+from inferfleet.cloud.gke.settings.cluster import accounts, control_plane
 from inferfleet.cloud.gke.settings.network import made_with, network
 from inferfleet.cloud.gke.settings.pools import gpu_pool
-from inferfleet.cloud.gke.settings.ranges import BLOCK, Ranges, blocks, range_problems
-from inferfleet.cloud.gke.settings.room import room_problems
-from inferfleet.cloud.gke.settings.system import Need, most_nodes, pickers, system_pool, system_problems
+from inferfleet.cloud.gke.settings.system_pool import Need, most_nodes, pickers, system_pool, system_problems
 from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudPool, CloudResource, Verdict
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
@@ -65,7 +61,7 @@ LANES = 4
 
 def pools(documents: Documents, lock: Lock) -> dict[str, dict[str, CloudPool]]:
     """Return the pools of GKE clusters by cluster and name; none while recipes have errors."""
-    described = gke_clusters(documents)
+    described = described_clusters(documents)
     recipes = recipe_problems(documents, described, _made(lock), lock.clusters)
     if not described or of_severity(recipes, "error"):
         return {}
@@ -79,11 +75,11 @@ def clusters(
     documents: Documents, lock: Lock, planned: Plan
 ) -> tuple[tuple[CloudCluster, ...], tuple[Problem, ...]]:
     """Return the GKE clusters with everything that should exist of them, and what is wrong with documents."""
-    described = gke_clusters(documents)
+    described = described_clusters(documents)
     problems = (
         *recipe_problems(documents, described, _made(lock), lock.clusters),
         *range_problems(described, lock),
-        *room_problems(
+        *space_problems(
             described, blocks(described, lock), _system_nodes(documents, described, planned), _made(lock)
         ),
         *system_problems(documents, described, planned),
@@ -94,7 +90,7 @@ def clusters(
 
 
 def cloud_clusters(
-    documents: Documents, described: Mapping[str, GkeCluster], lock: Lock, planned: Plan
+    documents: Documents, described: Mapping[str, DescribedCluster], lock: Lock, planned: Plan
 ) -> tuple[CloudCluster, ...]:
     """Return every GKE cluster of the stack, sorted by name, with components and resources in a fixed order.
 
@@ -122,7 +118,7 @@ def pod_problems(
     templates: Mapping[Spot, Collection[tuple[str, Mapping[str, Any]]]],
 ) -> Iterator[Problem]:
     """Yield networks between GPUs that carry no traffic, and what replicas on queued pools lose."""
-    described = gke_clusters(documents) if clusters else {}
+    described = described_clusters(documents) if clusters else {}
     used: dict[tuple[str, str], set[str]] = {}
     for spot, finished in templates.items():
         for role, template in finished:
@@ -141,7 +137,9 @@ def capacity_models(hardware: InferenceClass) -> Mapping[CapacityModel, Verdict]
     return machine.capacity if machine else None
 
 
-def _system_nodes(documents: Documents, described: Mapping[str, GkeCluster], planned: Plan) -> dict[str, int]:
+def _system_nodes(
+    documents: Documents, described: Mapping[str, DescribedCluster], planned: Plan
+) -> dict[str, int]:
     """Return the maximum of the system pool of each cluster."""
     return {
         name: most_nodes(
@@ -156,14 +154,14 @@ def _made(lock: Lock) -> frozenset[str]:
     return frozenset(name for name, locked in lock.clusters.items() if locked.source == SOURCE)
 
 
-def _is_made(lock: Lock, cluster: GkeCluster) -> bool:
+def _is_made(lock: Lock, cluster: DescribedCluster) -> bool:
     """Return whether the lock has the cluster, in the region that it is to have."""
     locked = lock.clusters.get(cluster.name)
     return locked is not None and locked.settings.get("location") == cluster.gke.region
 
 
 def _cloud_cluster(
-    cluster: GkeCluster, block: str | None, made: bool, needs: tuple[Need, ...]
+    cluster: DescribedCluster, block: str | None, made: bool, needs: tuple[Need, ...]
 ) -> CloudCluster:
     gke = cluster.gke
     extras = shared(extra for pool in cluster.pools for extra in pool.networks)
@@ -197,7 +195,7 @@ def _cloud_cluster(
     )
 
 
-def _gpu_pools(cluster: GkeCluster, system: CloudResource) -> list[CloudPool]:
+def _gpu_pools(cluster: DescribedCluster, system: CloudResource) -> list[CloudPool]:
     """Return the pools by name, all after the system pool: GPU nodes need pods that only it can run."""
     pools: list[CloudPool] = []
     for pool in sorted(cluster.pools, key=lambda pool: pool.name):

@@ -18,8 +18,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-from inferfleet.cloud.gke.quota.answers import FAMILIES
-from inferfleet.cloud.gke.quota.proxies import PURPOSE
+from inferfleet.cloud.gke.gateways import PURPOSE
+from inferfleet.cloud.gke.quotas import FAMILIES
 from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.api import reason
 

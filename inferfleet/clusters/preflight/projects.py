@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.facts.access import (
     SHARED_SUBNETWORK,
     Permission,
@@ -29,8 +30,7 @@ from inferfleet.cloud.gke.leftovers import (
     left,
     networks_left,
 )
-from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.recipes.findings import either
+from inferfleet.cloud.gke.recipes.problems import either
 from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.connections.google import (
     Addresses,
@@ -274,7 +274,7 @@ def _machines(documents: Documents, cluster: CloudCluster) -> Iterator[_Machines
         f"{_GKE}.zones",
         f"{_GKE}.systemPool.machineType",
     )
-    described = gke_clusters(documents)[cluster.cluster]
+    described = described_clusters(documents)[cluster.cluster]
     for name in cluster.pools:
         pool = described.pool(name)
         zones = pool.path("zones") if pool.document.zones else f"{_GKE}.zones"

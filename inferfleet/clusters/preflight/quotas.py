@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
-from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.quota.answers import Quota, family_quotas, quotas, shortages
-from inferfleet.cloud.gke.quota.metrics import FAMILY, gpu_metric
-from inferfleet.cloud.gke.quota.needs import needs
-from inferfleet.cloud.gke.quota.proxies import Proxied, proxied, proxy_problems
-from inferfleet.cloud.gke.quota.reservations import Reserved, free_machines, reservation_problems, reserved
+from inferfleet.cloud.gke.described import described_clusters
+from inferfleet.cloud.gke.gateways import Proxied, proxied, proxy_problems
+from inferfleet.cloud.gke.quotas import FAMILY, Quota, family_quotas, gpu_metric, needs, quotas, shortages
+from inferfleet.cloud.gke.reservations import Reserved, free_machines, reservation_problems, reserved
 from inferfleet.cloud.values import CloudCluster, QuotaUse
 from inferfleet.clusters.connections.google import (
     Addresses,
@@ -96,7 +94,7 @@ def allowed(
     `there` has the nodes that exist. Pools that share a quota are each told all of what is left. Where Google
     does not say how much of a quota is in use, its limit counts.
     """
-    described = gke_clusters(documents)
+    described = described_clusters(documents)
     pools = [
         (described[cluster.cluster].pool(name), cluster)
         for cluster in clusters

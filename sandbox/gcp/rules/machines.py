@@ -6,7 +6,7 @@ them there is the default of pools, which is too small for one. Memory is in GiB
 
 from dataclasses import dataclass
 
-from inferfleet.cloud.gke.facts import machines as facts
+from inferfleet.cloud.gke.facts import machines
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def machine_of(machine_type: str) -> Machine | None:
     """Return the machine of a type, None for one that Google does not have."""
     if machine_type == DEFAULT:
         return Machine(2, 4, shared_cores=True)
-    known = facts.machine(machine_type)
+    known = machines.machine(machine_type)
     if known is None:
         return None
     return Machine(

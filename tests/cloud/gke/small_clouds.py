@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.provider import cloud_clusters
 from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster, CloudResource
 from inferfleet.documents.documents import Documents
@@ -115,7 +115,7 @@ def made(documents: Documents, lock: Lock | None = None, planned: Plan | None = 
 
 def clouds_of(documents: Documents, lock: Lock, planned: Plan) -> tuple[CloudCluster, ...]:
     """All GKE clusters of the documents."""
-    return cloud_clusters(documents, gke_clusters(documents), lock, planned)
+    return cloud_clusters(documents, described_clusters(documents), lock, planned)
 
 
 def resources(*found: CloudCluster) -> dict[str, CloudResource]:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from input_check import mistakes
 from small_clouds import resources
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.provider import cloud_clusters
-from inferfleet.cloud.gke.settings.ranges import BLOCK, range_problems
+from inferfleet.cloud.gke.settings.addresses import BLOCK, range_problems
 from inferfleet.cloud.values import CloudCluster, CloudResource
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Plan
@@ -29,7 +29,7 @@ ACCOUNT = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
 
 
 def clouds_of(documents: Documents, lock: Lock = NOTHING) -> tuple[CloudCluster, ...]:
-    return cloud_clusters(documents, gke_clusters(documents), lock, Plan())
+    return cloud_clusters(documents, described_clusters(documents), lock, Plan())
 
 
 def ranges(found: tuple[CloudCluster, ...]) -> Iterator[IPv4Network]:
@@ -42,7 +42,7 @@ def ranges(found: tuple[CloudCluster, ...]) -> Iterator[IPv4Network]:
 
 @given(any_clouds())
 def test_ranges_do_not_overlap_in_the_whole_stack(documents: Documents) -> None:
-    if any(range_problems(gke_clusters(documents), NOTHING)):
+    if any(range_problems(described_clusters(documents), NOTHING)):
         return
     found = sorted(ranges(clouds_of(documents)))
     assert [(a, b) for a, b in pairwise(found) if a.overlaps(b)] == []

@@ -2,8 +2,8 @@
 
 from small_clouds import clouds, cluster, made, pool
 
-from inferfleet.cloud.gke.explained import pool_settings
-from inferfleet.cloud.gke.facts.effects import Effect
+from inferfleet.cloud.gke.changes import pool_settings
+from inferfleet.cloud.gke.facts.change_table import Effect
 
 
 def test_a_setting_has_its_fields_and_what_the_mildest_of_them_can_do_where_it_changes_in_place() -> None:

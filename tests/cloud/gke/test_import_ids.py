@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from small_clouds import clouds, cluster, made, pool, resources
 
-from inferfleet.cloud.gke.import_ids import cloud_id
+from inferfleet.cloud.gke.names import cloud_id
 
 PLACE = {"project": "acme", "region": "us-east5", "name": "n"}
 

@@ -7,8 +7,7 @@ last are good from their beginning, and none before the first is.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inferfleet.cloud.gke.facts.gateway_classes import LLM_D
-from inferfleet.cloud.gke.facts.sources import AI_CLUSTER, DRANET, PRELOADING, Source
+from inferfleet.cloud.gke.facts.sources import AI_CLUSTER, DRANET, LLM_D, PRELOADING, Source
 
 Version = tuple[int, ...]
 

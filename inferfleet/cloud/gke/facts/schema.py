@@ -11,9 +11,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-# Type tokens of the two resources whose settings placement.lock records.
+# Type tokens of the two resources whose settings placement.lock records, and of the others that are made.
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"
+NETWORK = "gcp:compute/network:Network"
+SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
+FIREWALL = "gcp:compute/firewall:Firewall"
+ROUTER = "gcp:compute/router:Router"
+ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
+RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
+ACCOUNT = "gcp:serviceaccount/account:Account"
+MEMBER = "gcp:projects/iAMMember:IAMMember"
 Type = Literal["String", "Int", "Float", "Bool", "List", "Set", "Map"]
 _FILE = Path(__file__).parent / "schema.json"
 

@@ -65,6 +65,8 @@ DRANET = Source(
     "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra",
     "2026-11-24",
 )
+# Names two types of load balancers, which are the two classes of gateways that take InferencePools.
+LLM_D = Source("llm-d, GKE gateway", "https://llm-d.ai/docs/dev/resources/gateway/gke", "2026-11-23")
 PRELOADING = Source(
     "GKE, secondary boot disks",
     "https://cloud.google.com/kubernetes-engine/docs/how-to/data-container-image-preloading",

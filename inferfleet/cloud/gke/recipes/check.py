@@ -6,25 +6,22 @@ What the first call of an update says itself, of networks and clusters, is left 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from inferfleet.cloud.gke.pool import GkeClass, GkeCluster, GkePool
-from inferfleet.cloud.gke.recipes import capacity, devices, machine, network, upkeep, version, zones
-from inferfleet.cloud.gke.recipes.cluster import cluster_problems
-from inferfleet.cloud.gke.recipes.findings import Finding
-from inferfleet.cloud.gke.recipes.gateways import gateway_problems, pool_kind_problems
-from inferfleet.cloud.gke.recipes.machine import tpu_problem
-from inferfleet.cloud.gke.recipes.version import MAYBE_UPGRADED
+from inferfleet.cloud.gke.described import DescribedClass, DescribedCluster, DescribedPool
+from inferfleet.cloud.gke.gateways import gateway_problems, pool_kind_problems
+from inferfleet.cloud.gke.recipes import classes, pools
+from inferfleet.cloud.gke.recipes.classes import tpu_problem
+from inferfleet.cloud.gke.recipes.clusters import both_ways, cluster_problems, maintenance_problems
+from inferfleet.cloud.gke.recipes.problems import MAYBE_UPGRADED, RecipeProblem
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.problems import Problem
 
-_CLASS_RULES = (*machine.RULES, *devices.RULES, *network.CLASS_RULES)
-_POOL_RULES = (*capacity.RULES, *zones.RULES, *upkeep.RULES, *version.RULES, *network.POOL_RULES)
 _CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 
 
 def recipe_problems(
     documents: Documents,
-    clusters: Mapping[str, GkeCluster],
+    clusters: Mapping[str, DescribedCluster],
     made: Container[str] = (),
     known: Container[str] = (),
 ) -> Iterator[Problem]:
@@ -41,11 +38,11 @@ def recipe_problems(
             continue
         yield from cluster_problems(cluster)
         yield from pool_kind_problems(cluster, made)
-        yield from network.both_ways(cluster)
-        yield from upkeep.maintenance_problems(cluster)
-        pools = {pool.place: pool for pool in cluster.pools}
+        yield from both_ways(cluster)
+        yield from maintenance_problems(cluster)
+        provisioned = {pool.place: pool for pool in cluster.pools}
         for place, document in enumerate(cluster.document.spec.node_pools):
-            pool = pools.get(place)
+            pool = provisioned.get(place)
             if pool is None:
                 yield _not_provisioned(documents, cluster.name, place, document)
                 continue
@@ -55,48 +52,48 @@ def recipe_problems(
             yield from _pool_problems(pool, made=cluster.name in made)
 
 
-def _class_problems(gke_class: GkeClass) -> Iterator[Problem]:
+def _class_problems(gke_class: DescribedClass) -> Iterator[Problem]:
     if tpu := tpu_problem(gke_class):
         yield tpu
         return
-    findings = (finding for rule in _CLASS_RULES for finding in rule(gke_class))
+    found = (problem for rule in classes.RULES for problem in rule(gke_class))
     verified = gke_class.recipe.verified
-    for problem in _problems(findings, f"class {gke_class.name}", verified, made=False):
+    for problem in _problems(found, f"class {gke_class.name}", verified, made=False):
         yield replace(problem, kind=_CLASS, key=gke_class.name)
 
 
-def _pool_problems(pool: GkePool, *, made: bool) -> Iterator[Problem]:
-    findings = (finding for rule in _POOL_RULES for finding in rule(pool))
+def _pool_problems(pool: DescribedPool, *, made: bool) -> Iterator[Problem]:
+    found = (problem for rule in pools.RULES for problem in rule(pool))
     subject = f"pool {pool.name} of cluster {pool.cluster}"
-    for problem in _problems(findings, subject, pool.recipe.verified, made=made):
+    for problem in _problems(found, subject, pool.recipe.verified, made=made):
         yield replace(problem, kind=_CLUSTER, key=pool.cluster)
 
 
 def _problems(
-    findings: Iterable[Finding], subject: str, verified: str | None, *, made: bool
+    found: Iterable[RecipeProblem], subject: str, verified: str | None, *, made: bool
 ) -> Iterator[Problem]:
-    """Yield each finding as a problem with its severity. `verified` overrules the table of machines."""
-    for finding in findings:
-        what, next_step = finding.about(subject), finding.next_step
-        if finding.certainty == "rule":
-            yield Problem(what, next_step, finding.path)
-        elif finding.certainty == "creation":
-            yield Problem(what, next_step, finding.path, severity="warning" if made else "error")
-        elif finding.certainty == "floor" and made:
-            yield Problem(f"{what}{MAYBE_UPGRADED}", next_step, finding.path, severity="warning")
-        elif finding.certainty in ("fact", "floor") and verified:
+    """Yield each with its severity. `verified` overrules the table of machines."""
+    for problem in found:
+        what, next_step = problem.about(subject), problem.next_step
+        if problem.certainty == "rule":
+            yield Problem(what, next_step, problem.path)
+        elif problem.certainty == "creation":
+            yield Problem(what, next_step, problem.path, severity="warning" if made else "error")
+        elif problem.certainty == "floor" and made:
+            yield Problem(f"{what}{MAYBE_UPGRADED}", next_step, problem.path, severity="warning")
+        elif problem.certainty in ("fact", "floor") and verified:
             what = f"{what}, but was seen to work: {verified}"
             yield Problem(
                 what,
                 "Look again at what `verified` says when you change the recipe",
-                finding.path,
+                problem.path,
                 severity="warning",
             )
-        elif finding.certainty in ("fact", "floor"):
+        elif problem.certainty in ("fact", "floor"):
             hint = "If Google has changed that since, say where you saw it in the class: verified"
-            yield Problem(what, f"{next_step}. {hint}", finding.path)
+            yield Problem(what, f"{next_step}. {hint}", problem.path)
         elif not verified:
-            yield Problem(what, next_step, finding.path, severity="warning")
+            yield Problem(what, next_step, problem.path, severity="warning")
 
 
 def _not_provisioned(documents: Documents, cluster: str, place: int, pool: NodePool) -> Problem:

@@ -1,15 +1,20 @@
-"""The settings of a GKE cluster itself: a regional control plane without pools."""
+"""The settings of a GKE cluster itself: a regional control plane without pools, the account of its nodes, and
+when GKE may upgrade it.
+"""
 
 from typing import Any
 
-from inferfleet.cloud.gke.facts.schema import CLUSTER
-from inferfleet.cloud.gke.pool import GkeCluster
+from inferfleet.cloud.gke import names as cloud_names
+from inferfleet.cloud.gke.described import DescribedCluster
+from inferfleet.cloud.gke.facts.schema import ACCOUNT, CLUSTER, MEMBER
 from inferfleet.cloud.gke.settings.network import network_settings
-from inferfleet.cloud.gke.settings.upkeep import maintenance
 from inferfleet.cloud.values import CloudResource
-from inferfleet.documents.kinds.gke import Gke
+from inferfleet.documents.kinds.gke import (
+    Gke,
+    MaintenancePolicy,
+)
 from inferfleet.fleet import names
-from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
+from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, NODE_ROLES, SCOPES
 
 # An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
 _SECONDS = 3600
@@ -21,8 +26,6 @@ _FIRST_DISK_GB = 30
 # when the last pool that needs it is deleted: the cluster is changed first, and Google refuses to unset it
 # while the pool exists.
 _MULTI_NETWORKING = "enableMultiNetworking"
-
-
 # Google gives other zones of a cluster to all of its pools, also to those that have zones of their own:
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/ClusterUpdate (desiredLocations). Every
 # pool of a cluster with zones has its own here and changes by itself, so the cluster's stay as they began.
@@ -30,7 +33,7 @@ _ZONES = "nodeLocations"
 
 
 def control_plane(
-    cluster: GkeCluster, *, made: bool, multi_networking: bool, after: tuple[str, ...]
+    cluster: DescribedCluster, *, made: bool, multi_networking: bool, after: tuple[str, ...]
 ) -> CloudResource:
     """Return the Cluster resource. With `multi_networking` nodes of its pools may have extra interfaces.
 
@@ -109,6 +112,40 @@ def _versions(gke: Gke) -> dict[str, Any]:
     return channel | ({"minMasterVersion": gke.min_version} if gke.min_version else {})
 
 
+def maintenance(policy: MaintenancePolicy | None) -> dict[str, Any]:
+    """Return the maintenance policy of a Cluster; nothing where the document has none.
+
+    Google has an exclusion of single pools besides (NodePool.maintenancePolicy). The provider sends it with a
+    new pool and never again (nodePoolUpdate in resource_container_node_pool.go at 93c65b2d60, 2026-08-21), so
+    one that is written or removed later would do nothing.
+    """
+    if policy is None:
+        return {}
+    settings: dict[str, Any] = {}
+    if policy.daily_maintenance_window:
+        settings["dailyMaintenanceWindow"] = {"startTime": policy.daily_maintenance_window.start_time}
+    if window := policy.recurring_window:
+        settings["recurringWindow"] = {
+            "startTime": window.start_time,
+            "endTime": window.end_time,
+            "recurrence": window.recurrence,
+        }
+    if policy.maintenance_exclusions:
+        settings["maintenanceExclusions"] = [
+            {
+                "exclusionName": exclusion.name,
+                "startTime": exclusion.start_time,
+                **({"endTime": exclusion.end_time} if exclusion.end_time else {}),
+                "exclusionOptions": {
+                    "scope": exclusion.scope,
+                    **({"endTimeBehavior": behavior} if (behavior := exclusion.end_time_behavior) else {}),
+                },
+            }
+            for exclusion in sorted(policy.maintenance_exclusions, key=lambda exclusion: exclusion.name)
+        ]
+    return {"maintenancePolicy": settings}
+
+
 def _first_pool(account: str) -> dict[str, Any]:
     """Return the settings of the pool that GKE creates with a cluster and removes some minutes later.
 
@@ -127,3 +164,30 @@ def _first_pool(account: str) -> dict[str, Any]:
             "bootDisk": {"sizeGb": _FIRST_DISK_GB, "diskType": "pd-standard"},
         },
     }
+
+
+def accounts(cluster: DescribedCluster) -> tuple[CloudResource, ...]:
+    """Return the service account, then its roles on the project."""
+    account = CloudResource(
+        ACCOUNT,
+        cloud_names.cloud_resource(cluster.name, "nodes"),
+        {
+            "accountId": cloud_names.node_account(cluster.name, stack=cluster.stack),
+            "displayName": f"Nodes of {cluster.name} ({cluster.stack})"[:100],
+            "project": cluster.gke.project,
+        },
+    )
+    roles = (
+        CloudResource(
+            MEMBER,
+            cloud_names.cloud_resource(cluster.name, f"nodes/{role.rpartition('/')[2]}"),
+            {
+                "member": f"serviceAccount:{cluster.account}",
+                "project": cluster.gke.project,
+                "role": role,
+            },
+            after=(account.key,),
+        )
+        for role in NODE_ROLES
+    )
+    return (account, *roles)

@@ -4,24 +4,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.cloud.gke import names as cloud_names
-from inferfleet.cloud.gke.fabrics import ExtraNetwork
-from inferfleet.cloud.gke.pool import GkeCluster
-from inferfleet.cloud.gke.settings.ranges import Ranges
+from inferfleet.cloud.gke.described import DescribedCluster, ExtraNetwork
+from inferfleet.cloud.gke.facts.schema import FIREWALL, NETWORK, ROUTER, ROUTER_NAT, SUBNETWORK
+from inferfleet.cloud.gke.settings.addresses import Ranges
 from inferfleet.cloud.values import CloudComponent, CloudResource
 from inferfleet.fleet import names
 
-NETWORK = "gcp:compute/network:Network"
-SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
-FIREWALL = "gcp:compute/firewall:Firewall"
-ROUTER = "gcp:compute/router:Router"
-ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
 # Names of the secondary ranges in the nodes' subnetwork.
 PODS, SERVICES = "pods", "services"
 _MAIN, _NODES, _PROXIES, _NAT = "network", "nodes", "proxies", "nat"
 
 
 def network(
-    cluster: GkeCluster, *, ranges: Ranges | None, extras: tuple[ExtraNetwork, ...]
+    cluster: DescribedCluster, *, ranges: Ranges | None, extras: tuple[ExtraNetwork, ...]
 ) -> CloudComponent | None:
     """Return the networks that the stack creates for a cluster.
 
@@ -40,7 +35,7 @@ def network(
     )
 
 
-def network_settings(cluster: GkeCluster) -> dict[str, Any]:
+def network_settings(cluster: DescribedCluster) -> dict[str, Any]:
     """Return the settings of a Cluster about its network: subnetwork, and ranges of pods and services."""
     gke, existing = cluster.gke, cluster.gke.network.existing
     if existing:
@@ -91,7 +86,7 @@ def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[s
 class _Maker:
     """Makes resources of one cluster: `part` names them in Pulumi and, after the cluster, in Google Cloud."""
 
-    def __init__(self, cluster: GkeCluster) -> None:
+    def __init__(self, cluster: DescribedCluster) -> None:
         self.cluster, self.cloud_name, self.gke = cluster.name, cluster.cloud_name, cluster.gke
 
     def name(self, part: str) -> str:

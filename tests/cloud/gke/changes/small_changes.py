@@ -4,7 +4,7 @@ from typing import Any
 
 from small_clouds import L4, clouds, clouds_of, recipe
 
-from inferfleet.cloud.gke.changes.clusters import cloud_changes
+from inferfleet.cloud.gke.changes import cloud_changes
 from inferfleet.cloud.provider import locked
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster

@@ -6,7 +6,7 @@ from any_clouds import any_clouds
 from hypothesis import given
 from small_clouds import clouds_of
 
-from inferfleet.cloud.gke.changes.clusters import cloud_changes
+from inferfleet.cloud.gke.changes import cloud_changes
 from inferfleet.cloud.gke.facts.create_only import recreates
 from inferfleet.cloud.provider import locked
 from inferfleet.documents.documents import Documents

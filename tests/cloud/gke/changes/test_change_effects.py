@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from small_clouds import clouds, made, resources
 
-from inferfleet.cloud.gke.facts.change_table import field_table
+from inferfleet.cloud.gke.facts.change_table import Effect, Row, field_table
 from inferfleet.cloud.gke.facts.create_only import LABELS, ZONES, create_only, recreating, without_places
-from inferfleet.cloud.gke.facts.effects import Effect, Row
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.cloud.gke.settings.ranges import BLOCK
+from inferfleet.cloud.gke.settings.addresses import BLOCK
 from inferfleet.cloud.values import CloudResource
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster

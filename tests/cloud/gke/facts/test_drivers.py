@@ -2,8 +2,7 @@
 
 import pytest
 
-from inferfleet.cloud.gke.facts.drivers import chosen
-from inferfleet.cloud.gke.facts.machines import machine
+from inferfleet.cloud.gke.facts.machines import chosen, machine
 
 
 @pytest.mark.parametrize(

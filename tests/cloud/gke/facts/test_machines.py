@@ -2,9 +2,17 @@
 
 import pytest
 
-from inferfleet.cloud.gke.facts.machine import Accelerator, Fabric, LocalSsds, Machine
-from inferfleet.cloud.gke.facts.machine_table import ALL, machines
-from inferfleet.cloud.gke.facts.machines import machine, machine_of, with_gpus
+from inferfleet.cloud.gke.facts.machines import (
+    ALL,
+    Accelerator,
+    Fabric,
+    LocalSsds,
+    Machine,
+    machine,
+    machine_of,
+    machines,
+    with_gpus,
+)
 from inferfleet.documents.kinds.inference_class import InferenceClass
 
 

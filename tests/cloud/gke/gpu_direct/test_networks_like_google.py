@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from inferfleet.cloud.gke.fabrics import extra_networks
+from inferfleet.cloud.gke.described import extra_networks
 from inferfleet.cloud.gke.facts.installers import INSTALLERS, PAUSE, installers_for
-from inferfleet.cloud.gke.facts.machine import Fabric
-from inferfleet.cloud.gke.gpu_direct.objects import installer, networks
+from inferfleet.cloud.gke.facts.machines import Fabric
+from inferfleet.cloud.gke.gpu_direct import installer, networks
 
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
 TCPXO = Fabric("TCPXO", 8, 8, 8244)

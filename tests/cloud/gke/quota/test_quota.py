@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from small_clouds import L4, clouds, clouds_of, cluster, pool, recipe, with_pickers
 
-from inferfleet.cloud.gke.quota.metrics import SSD_GB
-from inferfleet.cloud.gke.quota.needs import needs
+from inferfleet.cloud.gke.quotas import SSD_GB, needs
 from inferfleet.cloud.provider import locked
 from inferfleet.cloud.values import QuotaUse
 from inferfleet.documents.documents import Documents

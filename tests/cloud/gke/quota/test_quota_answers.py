@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.cloud.gke.quota.answers import Quota, family_quotas, quotas, short, shortages
+from inferfleet.cloud.gke.quotas import Quota, family_quotas, quotas, short, shortages
 from inferfleet.cloud.values import QuotaUse
 from inferfleet.documents.problems import Problem
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from small_clouds import clouds, cluster, made, pool
 
-from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.quota.reservations import Reserved, reservation_problems, reserved
+from inferfleet.cloud.gke.described import described_clusters
+from inferfleet.cloud.gke.reservations import Reserved, reservation_problems, reserved
 from inferfleet.documents.problems import Problem
 
 PATH = "spec.nodePools[0].capacity.reservation"
@@ -19,7 +19,7 @@ def on_mega(**reservation: str) -> dict[str, Any]:
 
 
 # What two nodes of pool east/mega need of a reservation.
-NEED = Reserved(gke_clusters(clouds(cluster("east", on_mega())))["east"].pools[0], "acme", "big")
+NEED = Reserved(described_clusters(clouds(cluster("east", on_mega())))["east"].pools[0], "acme", "big")
 
 
 def answer(count: str = "4", *, machine: str = "a3-megagpu-8g", ssds: int = 0, used: str = "0") -> Any:
@@ -153,7 +153,7 @@ def test_the_maintenance_of_hosts_has_to_be_that_of_the_reservation(
     documents = clouds(
         cluster("east", pool("mega", "mega", nodeCount=2, zones=["us-east5-a"], capacity=capacity))
     )
-    need = Reserved(gke_clusters(documents)["east"].pools[0], "acme", "big")
+    need = Reserved(described_clusters(documents)["east"].pools[0], "acme", "big")
     there = told(**({"maintenanceInterval": held} if held else {}))
     found = [problem.what for problem in reservation_problems(need, {"us-east5-a": there})]
     assert found == (

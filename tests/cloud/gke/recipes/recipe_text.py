@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
@@ -86,7 +86,7 @@ def stack(pools: dict[str, tuple[dict[str, Any], dict[str, Any]]], **gke: Any) -
 
 def told(documents: Documents) -> tuple[list[str], list[str]]:
     """Problems and warnings, as path and what."""
-    problems = tuple(recipe_problems(documents, gke_clusters(documents)))
+    problems = tuple(recipe_problems(documents, described_clusters(documents)))
     return _lines(of_severity(problems, "error")), _lines(of_severity(problems, "warning"))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from recipe_text import pool, recipe, stack, told
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents import load
 from inferfleet.documents.documents import Documents
@@ -48,7 +48,7 @@ spec:
 def test_each_problem_stands_at_its_field_and_a_class_is_judged_once(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(TEXT)
     documents = load([tmp_path], catalogue=None, base=tmp_path)
-    found = of_severity(tuple(recipe_problems(documents, gke_clusters(documents))), "error")
+    found = of_severity(tuple(recipe_problems(documents, described_clusters(documents))), "error")
     assert documents.located(found) == (
         Problem(
             "class h100 asks for 4 nvidia-h100-80gb per node on a3-highgpu-8g, which has 8 "
@@ -187,4 +187,4 @@ def test_abandoned_and_existing_clusters_are_left_alone() -> None:
         "west": InferenceCluster.model_validate(existing),
     }
     documents = Documents(Settings(stack="test"), classes=bad.classes, clusters=clusters)
-    assert list(recipe_problems(documents, gke_clusters(documents))) == []
+    assert list(recipe_problems(documents, described_clusters(documents))) == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from recipe_text import pool, recipe, stack, told
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents.problems import of_severity
 
@@ -72,7 +72,7 @@ def test_a_new_cluster_to_which_somebody_brings_the_crd_of_pools_is_only_warned_
     documents = stack({"p": pool(L4)}, minVersion="1.33")
     assert [
         (problem.severity, problem.path, problem.what, problem.next_step)
-        for problem in recipe_problems(documents, gke_clusters(documents))
+        for problem in recipe_problems(documents, described_clusters(documents))
     ] == [
         (
             "warning",
@@ -86,7 +86,7 @@ def test_a_new_cluster_to_which_somebody_brings_the_crd_of_pools_is_only_warned_
 
 def test_of_a_cluster_that_exists_a_version_is_only_warned_about() -> None:
     documents = stack({"p": B200}, minVersion="1.31")
-    problems = tuple(recipe_problems(documents, gke_clusters(documents), {"east"}))
+    problems = tuple(recipe_problems(documents, described_clusters(documents), {"east"}))
     since = "; the cluster exists, and may have been upgraded since"
     assert of_severity(problems, "error") == ()
     assert [problem.what for problem in problems] == [

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from recipe_text import alone, recipe, stack
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.provider import cloud_clusters
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -73,7 +73,7 @@ def test_nodes_have_neither_accelerators_nor_their_taint() -> None:
     fields = {"zones": ["us-east5-a"], "maxNodeCount": 4, "taints": [TAINT]}
     documents = stack({"p": (cores("n4-standard-4"), fields)})
     lock = Lock(stack="test")
-    (cloud,) = cloud_clusters(documents, gke_clusters(documents), lock, plan(documents, lock))
+    (cloud,) = cloud_clusters(documents, described_clusters(documents), lock, plan(documents, lock))
     config = cloud.pools["p"].resource.inputs["nodeConfig"]
     assert config["taints"] == [{"key": "models", "value": "only", "effect": "NO_SCHEDULE"}]
     assert config["bootDisk"] == {"sizeGb": 100, "diskType": "hyperdisk-balanced"}

@@ -3,7 +3,7 @@
 import pytest
 from recipe_text import pool, recipe, stack
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
@@ -16,7 +16,7 @@ NEXT = "Write className: gke-l7-regional-external-managed or gke-l7-rilb"
 def told(documents: Documents, *known: str) -> list[tuple[str, str, str, str]]:
     return [
         (problem.severity, problem.path, problem.what, problem.next_step)
-        for problem in recipe_problems(documents, gke_clusters(documents), (), known)
+        for problem in recipe_problems(documents, described_clusters(documents), (), known)
     ]
 
 

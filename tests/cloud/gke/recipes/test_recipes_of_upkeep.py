@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from recipe_text import alone, pool, recipe, stack, told
 
-from inferfleet.cloud.gke.pool import gke_clusters
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents.problems import Problem
 
@@ -102,7 +102,7 @@ def _of_maintenance(machine: str, **gke: Any) -> list[Problem]:
     documents = stack({"p": pool(recipe(machine, **gke.pop("recipe", {})))}, **gke)
     return [
         problem
-        for problem in recipe_problems(documents, gke_clusters(documents))
+        for problem in recipe_problems(documents, described_clusters(documents))
         if problem.path == "spec.cluster.gke.maintenancePolicy"
     ]
 

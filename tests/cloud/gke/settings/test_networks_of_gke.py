@@ -2,8 +2,8 @@
 
 from small_clouds import clouds, cluster, made, node_pool, pool, recipe, resources
 
-from inferfleet.cloud.gke.explained import Setting, pool_settings
-from inferfleet.cloud.gke.facts.effects import Effect
+from inferfleet.cloud.gke.changes import Setting, pool_settings
+from inferfleet.cloud.gke.facts.change_table import Effect
 from inferfleet.cloud.gke.facts.schema import CLUSTER
 from inferfleet.fleet.names import POOL
 

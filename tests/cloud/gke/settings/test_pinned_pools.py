@@ -10,10 +10,10 @@ from typing import get_args
 import yaml
 from small_clouds import clouds, cluster, made, pool, resources
 
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.facts.create_only import create_only, digest
 from inferfleet.cloud.gke.facts.schema import NODE_POOL
 from inferfleet.cloud.gke.names import cloud_resource
-from inferfleet.cloud.gke.pool import gke_clusters
 from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
@@ -56,7 +56,9 @@ def test_new_pools_get_the_driver_in_which_images_of_today_run() -> None:
     drivers = {
         name: described.pools[0].driver
         for name, one in recipes.items()
-        for described in gke_clusters(clouds(cluster("east", pool("gpus", name)), classes=(one,))).values()
+        for described in described_clusters(
+            clouds(cluster("east", pool("gpus", name)), classes=(one,))
+        ).values()
     }
     with_default = sorted(name for name, driver in drivers.items() if driver == "DEFAULT")
     assert (with_default, set(drivers.values())) == (

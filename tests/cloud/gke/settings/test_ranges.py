@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_clouds import clouds, cluster, pool, remembering
 
-from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.settings import ranges as gke_ranges
-from inferfleet.cloud.gke.settings.ranges import Ranges
+from inferfleet.cloud.gke.described import described_clusters
+from inferfleet.cloud.gke.settings import addresses
+from inferfleet.cloud.gke.settings.addresses import Ranges
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import Problem
@@ -21,11 +21,11 @@ HOST = {"name": "shared", "subnetwork": "nodes", "podsRange": "pods", "servicesR
 
 
 def blocks(documents: Documents, lock: Lock) -> dict[str, str]:
-    return gke_ranges.blocks(gke_clusters(documents), lock)
+    return addresses.blocks(described_clusters(documents), lock)
 
 
 def range_problems(documents: Documents, lock: Lock) -> tuple[Problem, ...]:
-    return tuple(gke_ranges.range_problems(gke_clusters(documents), lock))
+    return tuple(addresses.range_problems(described_clusters(documents), lock))
 
 
 def written(name: str, block: str) -> InferenceCluster:

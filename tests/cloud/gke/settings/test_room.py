@@ -3,7 +3,7 @@
 import pytest
 from small_clouds import clouds, cluster, pool, recipe, remembering
 
-from inferfleet.cloud.gke.settings.room import node_range
+from inferfleet.cloud.gke.settings.addresses import node_range
 from inferfleet.cloud.provider import decide
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass

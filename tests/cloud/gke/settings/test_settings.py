@@ -4,7 +4,7 @@ from typing import Any
 
 from small_clouds import clouds, cluster, made, pool, resources
 
-from inferfleet.cloud.gke.settings.ranges import BLOCK
+from inferfleet.cloud.gke.settings.addresses import BLOCK
 
 NETWORK = "gcp:compute/network:Network"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"

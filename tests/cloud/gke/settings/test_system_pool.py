@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from small_clouds import clouds, cluster, made, node_pool, with_pickers
 
+from inferfleet.cloud.gke.described import described_clusters
 from inferfleet.cloud.gke.facts.machines import machine
-from inferfleet.cloud.gke.pool import gke_clusters
-from inferfleet.cloud.gke.settings.system import nodes_for, system_problems
+from inferfleet.cloud.gke.settings.system_pool import nodes_for, system_problems
 from inferfleet.cloud.values import SYSTEM_POOL
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet.decisions import Plan
@@ -78,7 +78,7 @@ def test_a_machine_nobody_knows_holds_one_picker() -> None:
 def test_a_picker_that_fits_on_no_node_is_a_problem() -> None:
     small = clouds(cluster("east", systemPool={"machineType": "e2-standard-4"}))
     documents, planned = with_pickers(small, "east", asking("4", "8Gi"), asking("2"))
-    (problem,) = system_problems(documents, gke_clusters(documents), planned)
+    (problem,) = system_problems(documents, described_clusters(documents), planned)
     assert (problem.kind, problem.key, problem.what, problem.path) == (
         "InferenceCluster",
         "east",
@@ -87,4 +87,4 @@ def test_a_picker_that_fits_on_no_node_is_a_problem() -> None:
         "spec.cluster.gke.systemPool.machineType",
     )
     documents, planned = with_pickers(clouds(cluster("east")), "east", asking("4"), asking("15"))
-    assert list(system_problems(documents, gke_clusters(documents), planned)) == []
+    assert list(system_problems(documents, described_clusters(documents), planned)) == []

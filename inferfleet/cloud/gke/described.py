@@ -1,25 +1,46 @@
-"""What the documents say of each GKE cluster and its pools, joined once: cluster, pool, class and machine.
+"""What the documents say of each GKE cluster and its pools, joined once with what is known of the machines.
 
 These values are there before any rule is checked, so they may describe what Google would refuse. What is
-decided of them afterwards (names, settings, resources) is in `values`.
+decided of them afterwards (names, settings, resources) is a CloudCluster with its CloudPools.
+
+Networks between GPUs belong to the cluster, not to the pool: pools of one kind share them, because a project
+has only few networks (`quotas.py` has reports of how many), and objects inside the cluster name them once for
+all pods.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from inferfleet.cloud.gke import names as cloud_names
-from inferfleet.cloud.gke.fabrics import ExtraNetwork, extra_networks
-from inferfleet.cloud.gke.facts.drivers import chosen
-from inferfleet.cloud.gke.facts.machine import Fabric, Machine
-from inferfleet.cloud.gke.facts.machines import machine_of
+from inferfleet.cloud.gke.facts.machines import Fabric, Machine, chosen, machine_of
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Driver, Gke, GkeProvisioning
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import CapacityModel, InferenceCluster, NodePool
+from inferfleet.tables.gke import LARGEST_MTU
+
+# Where subnetworks lie among the 128 of a block: fixed, so that a new pool moves none.
+_TCPX, _TCPXO, _GVNIC, _RDMA = 0, 4, 12, 16
+# Networks of RDMA belong to one zone each: eight subnetworks for zones a to n.
+_RAILS = 8
+_ZONES = "abcdefghijklmn"
 
 
 @dataclass(frozen=True)
-class GkeClass:
+class ExtraNetwork:
+    """One network beside the cluster's own, and its subnetworks: (part of the name, slot in the block).
+
+    `zone` is that of its RDMA profile. `mtu` is in bytes, None where the profile sets it.
+    """
+
+    part: str
+    subnets: tuple[tuple[str, int], ...]
+    mtu: int | None = None
+    zone: str | None = None
+
+
+@dataclass(frozen=True)
+class DescribedClass:
     """An InferenceClass that GKE provisions: its recipe, and the machine type that the recipe names."""
 
     document: InferenceClass
@@ -43,7 +64,7 @@ class GkeClass:
 
 
 @dataclass(frozen=True)
-class GkePool:
+class DescribedPool:
     """Pool number `place` of a GKE cluster, with the class that says how its nodes are provisioned.
 
     `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
@@ -55,7 +76,7 @@ class GkePool:
     gke: Gke
     place: int
     document: NodePool
-    gke_class: GkeClass
+    gke_class: DescribedClass
     zones: tuple[str, ...]
     networks: tuple[ExtraNetwork, ...]
     driver: Driver
@@ -125,16 +146,16 @@ class GkePool:
 
 
 @dataclass(frozen=True)
-class GkeCluster:
+class DescribedCluster:
     """One cluster of source GKE. `pools` are those that GKE can provision, in the order of the document."""
 
     name: str
     stack: str
     document: InferenceCluster
     gke: Gke
-    pools: tuple[GkePool, ...]
+    pools: tuple[DescribedPool, ...]
 
-    def pool(self, name: str) -> GkePool:
+    def pool(self, name: str) -> DescribedPool:
         """Return the pool of this name."""
         return next(pool for pool in self.pools if pool.name == name)
 
@@ -157,30 +178,24 @@ class GkeCluster:
         return self.gke.labels | cloud_names.cloud_labels(self.stack, cluster=self.name)
 
 
-def flex_start(pool: NodePool) -> bool:
-    """Return whether nodes of a pool are flex-start ones: queued ones are those too.
-
-    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
-    """
-    return pool.capacity.model in ("FlexStart", "Queued")
-
-
-def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:
+def described_clusters(documents: Documents) -> dict[str, DescribedCluster]:
     """Return every cluster of source GKE by name, sorted by name.
 
     Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`.
     """
     classes = _gke_classes(documents)
     return {
-        name: GkeCluster(name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes))
+        name: DescribedCluster(
+            name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes)
+        )
         for name, cluster in sorted(documents.clusters.items())
         if (gke := cluster.spec.cluster.gke)
     }
 
 
-def _gke_classes(documents: Documents) -> dict[str, GkeClass]:
+def _gke_classes(documents: Documents) -> dict[str, DescribedClass]:
     return {
-        name: GkeClass(document, provisioning.gke, machine)
+        name: DescribedClass(document, provisioning.gke, machine)
         for name, document in documents.classes.items()
         if (provisioning := document.spec.provisioning)
         and provisioning.gke
@@ -192,8 +207,8 @@ def _pools(
     name: str,
     cluster: InferenceCluster,
     gke: Gke,
-    classes: Mapping[str, GkeClass],
-) -> tuple[GkePool, ...]:
+    classes: Mapping[str, DescribedClass],
+) -> tuple[DescribedPool, ...]:
     return tuple(
         _pool(name, gke, place, document, classes[document.class_name])
         for place, document in enumerate(cluster.spec.node_pools)
@@ -201,16 +216,64 @@ def _pools(
     )
 
 
-def _pool(cluster: str, gke: Gke, place: int, document: NodePool, gke_class: GkeClass) -> GkePool:
+def _pool(cluster: str, gke: Gke, place: int, document: NodePool, gke_class: DescribedClass) -> DescribedPool:
     zones = tuple(sorted(document.zones or gke.zones))
     made_here = gke_class.fabric if not gke_class.auto_network else None
     networks = extra_networks(made_here, zones) if made_here else ()
-    return GkePool(cluster, gke, place, document, gke_class, zones, networks, _driver(gke_class))
+    return DescribedPool(cluster, gke, place, document, gke_class, zones, networks, _driver(gke_class))
 
 
-def _driver(gke_class: GkeClass) -> Driver:
+def _driver(gke_class: DescribedClass) -> Driver:
     """Return the driver of the recipe, or else that of the table."""
     if gke_class.recipe.driver:
         return gke_class.recipe.driver
     gpu = gke_class.recipe.accelerator
     return chosen(gke_class.machine, gpu.type) if gpu else "DEFAULT"
+
+
+def flex_start(pool: NodePool) -> bool:
+    """Return whether nodes of a pool are flex-start ones: queued ones are those too.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
+    """
+    return pool.capacity.model in ("FlexStart", "Queued")
+
+
+def extra_networks(fabric: Fabric, zones: tuple[str, ...]) -> tuple[ExtraNetwork, ...]:
+    """Return the networks of the extra interfaces of nodes in these zones, in their order on the node.
+
+    For RDMA there are none unless the nodes are in exactly one zone for which the block has a place.
+    """
+    if fabric.kind in ("TCPX", "TCPXO"):
+        return tuple(_tcp(fabric))
+    if len(zones) != 1 or zones[0][-1] not in _ZONES or zones[0][-2] != "-":
+        return ()
+    return _rdma(fabric, zones[0])
+
+
+def _tcp(fabric: Fabric) -> Iterator[ExtraNetwork]:
+    start = _TCPX if fabric.kind == "TCPX" else _TCPXO
+    for number in range(fabric.networks):
+        part = f"{fabric.kind.lower()}-{number}"
+        yield ExtraNetwork(part, ((part, start + number),), mtu=fabric.mtu)
+
+
+def _rdma(fabric: Fabric, zone: str) -> tuple[ExtraNetwork, ...]:
+    """Return the network of the gVNIC first, as Google's guides have it, then that of the RDMA adapters."""
+    letter = zone[-1]
+    part = f"rdma-{letter}"
+    first = _RDMA + _RAILS * _ZONES.index(letter)
+    rails = tuple((f"{part}-{rail}", first + rail) for rail in range(min(fabric.interfaces - 1, _RAILS)))
+    return (
+        ExtraNetwork("gvnic", (("gvnic", _GVNIC),), mtu=LARGEST_MTU),
+        ExtraNetwork(part, rails, zone=zone),
+    )
+
+
+def shared(networks: Iterable[ExtraNetwork]) -> tuple[ExtraNetwork, ...]:
+    """Return each network once, with as many subnetworks as any pool needs of it, sorted by name."""
+    largest: dict[str, ExtraNetwork] = {}
+    for network in networks:
+        known = largest.get(network.part, network)
+        largest[network.part] = replace(network, subnets=max(known.subnets, network.subnets, key=len))
+    return tuple(largest[part] for part in sorted(largest))

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from inferfleet.cloud.gke import names as cloud_names
-from inferfleet.cloud.gke.facts.machine import Machine
-from inferfleet.cloud.gke.facts.machines import machine
+from inferfleet.cloud.gke.described import DescribedCluster
+from inferfleet.cloud.gke.facts.machines import Machine, machine
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.cloud.gke.pool import GkeCluster
-from inferfleet.cloud.gke.settings.nodes import system_node_config
-from inferfleet.cloud.gke.settings.pools import SECONDS, pool_of, with_name
+from inferfleet.cloud.gke.settings.pools import SECONDS, pool_of, system_node_config, with_name
 from inferfleet.cloud.values import SYSTEM_POOL, CloudResource
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Gke
@@ -30,7 +28,9 @@ _GIB = 2**30
 Need = tuple[Decimal, Decimal]  # cores, bytes
 
 
-def system_pool(cluster: GkeCluster, *, needs: tuple[Need, ...], after: tuple[str, ...]) -> CloudResource:
+def system_pool(
+    cluster: DescribedCluster, *, needs: tuple[Need, ...], after: tuple[str, ...]
+) -> CloudResource:
     """Return the system pool, whose nodes have no taints. Only its maximum size follows from `needs`.
 
     It starts with one node per zone, because a new cluster has pods to run before the autoscaler works.
@@ -100,7 +100,7 @@ def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tupl
 
 
 def system_problems(
-    documents: Documents, clusters: Mapping[str, GkeCluster], planned: Plan
+    documents: Documents, clusters: Mapping[str, DescribedCluster], planned: Plan
 ) -> Iterator[Problem]:
     """Yield endpoint pickers that fit no node of the system pool, and would stay Pending for ever."""
     for name, cluster in clusters.items():

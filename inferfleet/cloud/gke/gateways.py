@@ -1,19 +1,52 @@
-"""Rules of gateways: does Google's class take InferencePools and routes, and does GKE bring pools along."""
+"""Google's gateways: which classes take InferencePools and routes, whether GKE brings pools along, and which
+networks of others lack subnetworks for their proxies.
 
-from collections.abc import Container, Iterator
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/subnetworks/list
+"""
 
+from collections.abc import Collection, Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inferfleet.cloud.gke.described import DescribedCluster
 from inferfleet.cloud.gke.facts.floors import INFERENCE_POOLS
-from inferfleet.cloud.gke.facts.gateway_classes import GOOGLES, LLM_D, NO_TIMEOUTS, TAKES_POOLS
-from inferfleet.cloud.gke.pool import GkeCluster
-from inferfleet.cloud.gke.recipes.version import MAYBE_UPGRADED, begin_with
+from inferfleet.cloud.gke.facts.sources import LLM_D, Source
+from inferfleet.cloud.gke.recipes.problems import MAYBE_UPGRADED, begin_with
+from inferfleet.cloud.values import CloudCluster, Verdict
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import Problem
 
+# Only Google's controller serves classes of such names.
+GOOGLES = "gke-l7-"
+
+# Whether a class takes InferencePools. What the controller says of the global one: "Bind of InferencePool ...
+# failed: Unsupported gateway: gatewayclass gke-l7-global-external-managed does not support inference pools".
+# Of classes that are not here no source says anything. Those that take pools are regional.
+TAKES_POOLS: Mapping[str, Verdict] = {
+    "gke-l7-rilb": "yes",
+    "gke-l7-regional-external-managed": "yes",
+    "gke-l7-global-external-managed": "no",
+}
+
+# Proxies of regional load balancers take their addresses from such a subnetwork.
+PROXY_ONLY = Source(
+    "Google, proxy-only subnets",
+    "https://docs.cloud.google.com/load-balancing/docs/proxy-only-subnets",
+    "2026-11-23",
+)
+
+# Its controller refuses routes with `timeouts`, which those for other providers have: Accepted is False,
+# UnsupportedValue.
+NO_TIMEOUTS = Source("kserve/kserve#5311", "https://github.com/kserve/kserve/issues/5311", "2026-03-27")
+
 _CLASS = "spec.serving.gateway.className"
+
 _PROVIDER = "spec.serving.gateway.provider"
+
 # Channels that bring versions late, or keep old ones.
 _LATE = ("STABLE", "EXTENDED")
+
 _TAKE = " or ".join(sorted(name for name, verdict in TAKES_POOLS.items() if verdict == "yes"))
 
 
@@ -72,7 +105,7 @@ def _of_provider(name: str, cluster: InferenceCluster, *, known: bool) -> Iterat
     )
 
 
-def pool_kind_problems(cluster: GkeCluster, made: Container[str]) -> Iterator[Problem]:
+def pool_kind_problems(cluster: DescribedCluster, made: Container[str]) -> Iterator[Problem]:
     """Yield a warning where the cluster is, or may be, too old to have InferencePools by itself.
 
     Never more than that: somebody may install their CRD there, before deployments come or while an update
@@ -97,5 +130,63 @@ def pool_kind_problems(cluster: GkeCluster, made: Container[str]) -> Iterator[Pr
         f"spec.cluster.gke.{field}",
         kind="InferenceCluster",
         key=cluster.name,
+        severity="warning",
+    )
+
+
+PURPOSE = "REGIONAL_MANAGED_PROXY"
+
+
+@dataclass(frozen=True)
+class Proxied:
+    """A cluster whose gateway needs a proxy-only subnetwork in `network` of `project`, in its region."""
+
+    cluster: str
+    project: str
+    region: str
+    network: str
+
+
+def proxied(documents: Documents, clusters: Collection[CloudCluster]) -> tuple[Proxied, ...]:
+    """Return the clusters in existing networks whose gateway is of a regional class of Google's.
+
+    In a network that the stack creates it makes the subnetwork too.
+    """
+    found = []
+    for cloud in clusters:
+        cluster = documents.clusters[cloud.cluster].spec
+        existing = cluster.cluster.gke.network.existing if cluster.cluster.gke else None
+        if existing and TAKES_POOLS.get(cluster.serving.gateway.class_name or "") == "yes":
+            project = existing.project or cloud.project
+            found.append(Proxied(cloud.cluster, project, cloud.region, existing.name))
+    return tuple(found)
+
+
+def proxy_problems(need: Proxied, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a warning where Google's answer lists no active subnetwork of the network for proxies."""
+    subnetworks = answer.get("items") or ()
+    if any(
+        subnetwork.get("purpose") == PURPOSE
+        # Google leaves out a role that is the only one there is.
+        and subnetwork.get("role", "ACTIVE") == "ACTIVE"
+        and str(subnetwork.get("network")).endswith(f"/{need.project}/global/networks/{need.network}")
+        for subnetwork in subnetworks
+    ):
+        return
+    what = (
+        f"network {need.network} of project {need.project} has no active proxy-only subnetwork in "
+        f"{need.region}, without which the gateway of cluster {need.cluster} is never programmed "
+        f"({PROXY_ONLY})"
+    )
+    command = (
+        f"gcloud compute networks subnets create proxies --project={need.project} --region={need.region} "
+        f"--network={need.network} --purpose={PURPOSE} --role=ACTIVE --range=<a free /26 or larger>"
+    )
+    yield Problem(
+        what,
+        f"Create one: {command}",
+        "spec.cluster.gke.network.existing",
+        kind="InferenceCluster",
+        key=need.cluster,
         severity="warning",
     )

@@ -1,17 +1,28 @@
-"""Rules of the cluster's own fields: what GKE sets itself, the system pool, who reaches the API server."""
+"""Rules of clusters: what GKE sets itself, the system pool, who reaches the API server, which pools go
+together, and what GKE may upgrade by itself.
+"""
 
 from collections.abc import Iterator
 
+from inferfleet.cloud.gke.described import DescribedCluster, DescribedPool
 from inferfleet.cloud.gke.facts.machines import is_arm, machine
-from inferfleet.cloud.gke.facts.sources import ARM_NODES, GKE_GPUS, GPUS, NODE_POOL_API
-from inferfleet.cloud.gke.pool import GkeCluster
+from inferfleet.cloud.gke.facts.sources import (
+    ARM_NODES,
+    BLUEPRINTS,
+    DRANET,
+    GKE_GPUS,
+    GPUS,
+    NODE_POOL_API,
+    Source,
+)
 from inferfleet.cloud.values import SYSTEM_POOL
 from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.problems import Problem, Severity
-from inferfleet.documents.wording import below
+from inferfleet.documents.wording import below, listing
 from inferfleet.tables.gke import GPU_TAINT, SYSTEM_MACHINE_TYPE
 
 _SYSTEM_POOL = "spec.cluster.gke.systemPool"
+
 # What GKE labels nodes with by what their pool is.
 _OF_GKE = frozenset(
     f"cloud.google.com/gke-{part}"
@@ -21,8 +32,15 @@ _OF_GKE = frozenset(
     )
 )
 
+# What Google's own blueprints write, with the start that they have.
+_LINE = (
+    'maintenancePolicy: {dailyMaintenanceWindow: {startTime: "09:00"}, maintenanceExclusions: [{name: '
+    "no-minor-or-node-upgrades, scope: NO_MINOR_OR_NODE_UPGRADES, startTime: 2025-12-01T00:00:00Z, "
+    "endTimeBehavior: UNTIL_END_OF_SUPPORT}]}"
+)
 
-def cluster_problems(cluster: GkeCluster) -> Iterator[Problem]:
+
+def cluster_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield every such mistake of a GKE cluster and its pools, whatever their classes are."""
     yield from _system_pool(cluster)
     yield from _open_to_all(cluster)
@@ -39,7 +57,54 @@ def cluster_problems(cluster: GkeCluster) -> Iterator[Problem]:
         yield from _taints(cluster, subject, f"{path}.taints", pool.taints)
 
 
-def _system_pool(cluster: GkeCluster) -> Iterator[Problem]:
+def both_ways(cluster: DescribedCluster) -> Iterator[Problem]:
+    """Yield that pools of a cluster use both ways: DRANET and the Network objects manage the same cards."""
+    claimed = [pool for pool in cluster.pools if pool.claims_cards]
+    named = [pool.name for pool in cluster.pools if pool.networks]
+    if not named:
+        return
+    for pool in claimed:
+        yield Problem(
+            f"pool {pool.name} of cluster {cluster.name} has acceleratorNetworkProfile Auto (class "
+            f"{pool.gke_class.name}), and pool{'' if len(named) == 1 else 's'} {listing(named)} networks "
+            f"that the stack makes; one cluster takes one of the two ways ({DRANET})",
+            "Use classes of one way for all pools of the cluster, or another cluster",
+            pool.path("className"),
+            kind="InferenceCluster",
+            key=cluster.name,
+        )
+
+
+def maintenance_problems(cluster: DescribedCluster) -> Iterator[Problem]:
+    """Yield a warning where GKE may upgrade nodes that Google's own blueprints keep from it.
+
+    Any policy is an answer to it. None is written by itself: it keeps security fixes from all nodes of the
+    cluster, which somebody has to decide.
+    """
+    if cluster.gke.maintenance_policy is not None:
+        return
+    kept = {pool.name: source for pool in cluster.pools if (source := _blueprint(pool))}
+    if not kept:
+        return
+    names, source = ", ".join(kept), next(iter(kept.values()))
+    pools = "pools" if len(kept) > 1 else "pool"
+    what = (
+        f"GKE may upgrade the nodes of {pools} {names} of cluster {cluster.name} at any time, which Google's "
+        f"blueprint for such machines keeps it from ({source})"
+    )
+    step = f"Write {_LINE}; or one with a window alone, in which they may be upgraded"
+    path = "spec.cluster.gke.maintenancePolicy"
+    yield Problem(what, step, path, kind="InferenceCluster", key=cluster.name, severity="warning")
+
+
+def _blueprint(pool: DescribedPool) -> Source | None:
+    """Return the blueprint that keeps GKE from upgrading such nodes; that of A3 High has GPUDirect."""
+    if pool.machine.family == "A3 High" and pool.fabric is None:
+        return None
+    return BLUEPRINTS.get(pool.machine.family)
+
+
+def _system_pool(cluster: DescribedCluster) -> Iterator[Problem]:
     machine_type = cluster.gke.system_pool.machine_type
     known = machine(machine_type) if machine_type else None
     if machine_type is None:
@@ -54,7 +119,7 @@ def _system_pool(cluster: GkeCluster) -> Iterator[Problem]:
         yield _problem(cluster, what, f"Use one of x86, such as {SYSTEM_MACHINE_TYPE}", path=path)
 
 
-def _open_to_all(cluster: GkeCluster) -> Iterator[Problem]:
+def _open_to_all(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield a warning where the API server's address takes requests from everywhere."""
     gke = cluster.gke
     if gke.control_plane_endpoint != "IP":
@@ -69,7 +134,9 @@ def _open_to_all(cluster: GkeCluster) -> Iterator[Problem]:
     yield _problem(cluster, what, next_step, path=path, severity="warning")
 
 
-def _taints(cluster: GkeCluster, subject: str, path: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:
+def _taints(
+    cluster: DescribedCluster, subject: str, path: str, taints: tuple[Taint, ...]
+) -> Iterator[Problem]:
     for place, taint in enumerate(taints):
         if taint.key == GPU_TAINT:
             what = f"{subject} has taint {GPU_TAINT}, which GKE sets on all GPU nodes ({GKE_GPUS})"
@@ -77,6 +144,6 @@ def _taints(cluster: GkeCluster, subject: str, path: str, taints: tuple[Taint, .
 
 
 def _problem(
-    cluster: GkeCluster, what: str, next_step: str, *, path: str, severity: Severity = "error"
+    cluster: DescribedCluster, what: str, next_step: str, *, path: str, severity: Severity = "error"
 ) -> Problem:
     return Problem(what, next_step, path, kind="InferenceCluster", key=cluster.name, severity=severity)

@@ -1,26 +1,37 @@
-"""Addresses of the stack's GKE clusters: a block for each, and what lies where in it.
+"""Addresses of the stack's GKE clusters: a block for each, what lies where in it, and is it large enough.
 
 A cluster keeps the block that the lock has; a new one takes the lowest free one. No two overlap, so that
 networks can be peered later.
+
+GKE gives each node a range of its own out of the one for pods, at least twice as large as the pods it may
+have, and makes no node for which none is left. Ranges that stay unused because nodes of several sizes came
+and went, and nodes that an upgrade has besides, are not counted.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from inferfleet.cloud.gke.pool import GkeCluster
-from inferfleet.documents.problems import Problem
+from inferfleet.cloud.gke.described import DescribedCluster
+from inferfleet.cloud.gke.facts.sources import PODS_PER_NODE
+from inferfleet.cloud.values import SYSTEM_POOL
+from inferfleet.documents.kinds.gke import LARGEST_BLOCK
+from inferfleet.documents.problems import Problem, Severity
 from inferfleet.fleet.lock.lock import Lock
 
 # All GKE clusters of the stack, sorted by name.
-Clusters = Mapping[str, GkeCluster]
+Clusters = Mapping[str, DescribedCluster]
 BLOCK = "block"  # in the lock's settings of a cluster
 DEFAULT_PREFIX = 14
 # 172.16.0.0/14 is left out: it holds the Docker bridge of every node (172.17.0.0/16).
 _PICKED_FROM = ("10.0.0.0/8", "172.20.0.0/14", "172.24.0.0/13")
 _PATH = "spec.cluster.gke.network.block"
+# The smallest number of Google's table, and what nodes of the system pool have: GKE's default.
+_FEWEST, _DEFAULT = 8, 110
+# The number of nodes, and the pods that each may have, by pool.
+Nodes = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -138,7 +149,7 @@ def _needing(clusters: Clusters) -> list[str]:
     ]
 
 
-def _written(cluster: GkeCluster) -> str | None:
+def _written(cluster: DescribedCluster) -> str | None:
     return cluster.gke.network.block
 
 
@@ -178,3 +189,67 @@ def _spans_meet(first: tuple[int, int], second: tuple[int, int]) -> bool:
 
 def _prefix(block: str) -> int:
     return int(block.rpartition("/")[2])
+
+
+def node_range(pods: int) -> int:
+    """Return the prefix of the range that GKE gives a node of so many pods: 24 for 65 to 128 of them."""
+    return 32 - (2 * max(pods, _FEWEST) - 1).bit_length()
+
+
+def space_problems(
+    clusters: Mapping[str, DescribedCluster],
+    blocks: Mapping[str, str],
+    system_nodes: Mapping[str, int],
+    made: Container[str],
+) -> Iterator[Problem]:
+    """Yield clusters in networks of their own whose pools can have more nodes than addresses.
+
+    It is an error where nodes of fixed number alone do not fit and the cluster is not `made` yet.
+    `system_nodes` holds the maximum of each system pool.
+    """
+    for name, cluster in clusters.items():
+        if cluster.gke.network.existing or name not in blocks or cluster.document.spec.state == "abandoned":
+            continue
+        pods = Ranges(blocks[name]).pods
+        per_node = {pool.name: pool.gke_class.document.spec.node.pods for pool in cluster.pools}
+        fixed = {pool.name: (pool.fixed_size or 0, per_node[pool.name]) for pool in cluster.pools}
+        most = {pool.name: (pool.document.size, per_node[pool.name]) for pool in cluster.pools}
+        most[SYSTEM_POOL] = (system_nodes[name], _DEFAULT)
+        if _taken(fixed) > _size(pods):
+            severity: Severity = "warning" if name in made else "error"
+            yield _too_small(cluster, blocks[name], fixed, "its pools of fixed size are", severity)
+        elif _taken(most) > _size(pods):
+            yield _too_small(cluster, blocks[name], most, "its pools at their maxima are", "warning")
+
+
+def _size(network: str) -> int:
+    return IPv4Network(network).num_addresses
+
+
+def _taken(nodes: Nodes) -> int:
+    return sum(count << (32 - node_range(pods)) for count, pods in nodes.values())
+
+
+def _too_small(
+    cluster: DescribedCluster, block: str, nodes: Nodes, which: str, severity: Severity
+) -> Problem:
+    pods, most = Ranges(block).pods, max(pods for count, pods in nodes.values() if count)
+    each = node_range(most)
+    listed = ", ".join(f"{name} {count}" for name, (count, _) in nodes.items() if count)
+    space, total = _size(pods) >> (32 - each), sum(count for count, _ in nodes.values())
+    what = (
+        f"cluster {cluster.name!r} has {pods} of block {block} for pods, which is {space} nodes of {most} "
+        f"pods (a /{each} each); {which} {total}: {listed} ({PODS_PER_NODE})"
+    )
+    return Problem(
+        what, _next_step(nodes), _PATH, kind="InferenceCluster", key=cluster.name, severity=severity
+    )
+
+
+def _next_step(nodes: Nodes) -> str:
+    """Return the block that is large enough, half of which is for pods; that of a cluster never changes."""
+    prefix = 32 - (2 * _taken(nodes) - 1).bit_length()
+    fewer = "fewer nodes, or node.pods: 64 or less in the class, or make another cluster"
+    if prefix < LARGEST_BLOCK:
+        return f"Write {fewer}; no block is large enough"
+    return f"Write {fewer}; a new cluster can have a block of /{prefix}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from inferfleet.cloud.gke.pool import GkePool, gke_clusters
+from inferfleet.cloud.gke.described import DescribedPool, described_clusters
 from inferfleet.cloud.values import CloudCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
@@ -25,7 +25,7 @@ class Reserved:
     `nodes` of it exist.
     """
 
-    pool: GkePool
+    pool: DescribedPool
     project: str
     name: str
     nodes: int = 0
@@ -57,7 +57,7 @@ def reserved(
 
     `sizes` has the nodes of pools that exist, by `cluster/pool`; one that is not in it is taken to be whole.
     """
-    described = gke_clusters(documents)
+    described = described_clusters(documents)
     needs = (
         Reserved(
             pool,
