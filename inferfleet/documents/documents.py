@@ -23,13 +23,6 @@ Positions = Mapping[DocumentName, Mapping[str, Where]]
 class Documents:
     """Valid documents by key: classes, clusters, policies and waivers by name, deployments, services and
     quotas by `namespace/name`.
-
-    `positions` has the line of every field, `sources` the file of every document; both only for messages and
-    for paths relative to a document. `broken_links` are links of plugin chains that cannot be read, by kind
-    and key of their document and path: their problems are told with those of all other links. Those
-    `of_all_stacks` are from the folder of policies, and the others of this stack alone. `notices` say how
-    documents were understood, which secrets are in plain text, and which files beside the documents were not
-    read.
     """
 
     settings: Settings
@@ -38,13 +31,22 @@ class Documents:
     deployments: Mapping[str, ModelDeployment] = field(default_factory=dict)
     services: Mapping[str, ModelService] = field(default_factory=dict)
     positions: Positions = field(default_factory=dict, compare=False)
+    """The line of every field, for messages."""
     notices: tuple[Problem, ...] = ()
+    """How documents were understood, which secrets are in plain text, and which files beside the documents
+    were not read.
+    """
     broken_links: Mapping[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
+    """Links of plugin chains that cannot be read, by kind and key of their document and path: their problems
+    are told with those of all other links.
+    """
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
+    """The file of every document, for paths relative to it."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
     of_all_stacks: frozenset[DocumentName] = frozenset()
+    """Those from the folder of policies; the others are of this stack alone."""
 
     def where(self, kind: str, key: str, path: str = "") -> Where | None:
         """Return the line of a field, or of its nearest parent in the file; None for an unknown document."""

@@ -7,7 +7,12 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.scheduler import Closeness, DeploymentScheduler, SchedulerType, mistakes
+from inferfleet.documents.kinds.scheduler import (
+    Closeness,
+    DeploymentScheduler,
+    SchedulerType,
+    scheduler_mistakes,
+)
 from inferfleet.documents.problems import Problem, Steps
 from inferfleet.documents.wording import below, one_of
 from inferfleet.fleet.roles import path_of_role, roles_of, workers_of
@@ -56,7 +61,7 @@ def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) 
     block = _together(deployment, cluster)
     kind = block.type or "None"
     if not written.type:  # what a block says of its own type was checked when it was read
-        for mistake in mistakes(block):
+        for mistake in scheduler_mistakes(block):
             path = _path(mistake.at)
             what = f"deployment {key} on cluster {name}: {mistake.what}"
             yield Problem(

@@ -24,40 +24,40 @@ Values = Literal["?", "*", "+"] | int | None
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag, by all its `options`. `values` is the `nargs` of argparse: None for one, 0 for a switch.
-
-    With `folded`, choices may be in upper or lower case, with dashes for underscores. With `none`, empty text
-    and `None` stand for no value.
-    """
+    """A flag of an engine's command line."""
 
     options: tuple[str, ...]
+    """All names of it."""
     values: Values = None
+    """The `nargs` of argparse: None for one value, 0 for a switch."""
     kind: Kind = "text"
     choices: tuple[str, ...] = ()
     folded: bool = False
+    """Whether choices may be in upper or lower case, with dashes for underscores."""
     keys: frozenset[str] = frozenset()
     none: bool = False
+    """Whether empty text and `None` stand for no value."""
 
 
 @dataclass(frozen=True, eq=False)
 class FlagTable:
-    """The flags of one version of an engine.
-
-    `underscores` are read as dashes in names, `--x.a.b 1` as `--x '{"a": {"b": 1}}'` with `dotted`, the
-    beginning of a name as the name with `abbreviations`, and `-O1` as `--optimization-level 1` with
-    `joined_level`. `suffixes` are those of sizes, each with whether decimals may stand before it. `removed`
-    are flags of former versions, each with the last version that is known to have it.
-    """
+    """The flags of one version of an engine, and how its parser reads them."""
 
     engine: str
     version: str
     flags: tuple[Flag, ...]
     underscores: bool
+    """Whether underscores in names are read as dashes."""
     dotted: bool
+    """Whether `--x.a.b 1` is read as `--x '{"a": {"b": 1}}'`."""
     abbreviations: bool
+    """Whether the beginning of a name is read as the name."""
     joined_level: bool
+    """Whether `-O1` is read as `--optimization-level 1`."""
     suffixes: Mapping[str, bool]
+    """Suffixes of sizes, each with whether decimals may stand before it."""
     removed: Mapping[str, str]
+    """Flags of former versions, each with the last version that is known to have it."""
 
     def options_of(self, word: str) -> tuple[str, ...]:
         """Return all names of the flag that a word such as `-tp=8` gives, () for none."""

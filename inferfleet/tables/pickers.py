@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class ProxyTable:
-    """One release of the routing proxy in decode pods.
-
-    `engine_port_flag` names the engine's port; `connectors` are the values of `--kv-connector` by the words
-    of documents; `flags` are set unless a document overrides them; `own_flags` follow from documents, with
-    where they say it. Without a `tracing_flag` it always traces; without a `mooncake_port_flag` it does not
-    know Mooncake.
-    """
+    """One release of the routing proxy in decode pods."""
 
     image: str
     engine_port_flag: str
+    """The flag that names the engine's port."""
     connectors: Mapping[str, str]
+    """Values of `--kv-connector` by the words of documents."""
     flags: Mapping[str, str]
+    """Flags that are set unless a document overrides them."""
     own_flags: Mapping[str, str]
+    """Flags that follow from documents, with where they say it."""
     tracing_flag: str | None = None
+    """The flag by which it traces; one without it always traces."""
     mooncake_port_flag: str | None = None
+    """The flag that names Mooncake's port; one without it does not know Mooncake."""
 
 
 @dataclass(frozen=True)

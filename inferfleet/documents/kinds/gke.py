@@ -140,7 +140,7 @@ _REGION = TextRule("[a-z]+-[a-z]+[0-9]{1,2}", "a region such as us-east5 (zones 
 # AI zones are named like us-central1-ai1a: https://docs.cloud.google.com/compute/docs/regions-zones/ai-zones,
 # read on 2026-11-24.
 ZONE = TextRule("[a-z]+-[a-z]+[0-9]{1,2}-(ai[0-9]{1,2})?[a-z]+", "a zone such as us-east5-a", 32)
-# Room for the smallest proxy-only subnet Google takes (/26), and no more than four to 10.0.0.0/8.
+# Space for the smallest proxy-only subnet Google takes (/26), and no more than four to 10.0.0.0/8.
 SMALLEST_BLOCK, LARGEST_BLOCK = 16, 10
 
 

@@ -24,7 +24,7 @@ from inferfleet.documents.kinds.base import (
     seconds,
 )
 from inferfleet.documents.kinds.gke import PROJECT, ZONE, Gke, IpRange, UpgradeSettings, zone_mistakes
-from inferfleet.documents.kinds.scheduler import Scheduler, of_cluster
+from inferfleet.documents.kinds.scheduler import Scheduler, cluster_scheduler
 from inferfleet.documents.pods.template import POOL_LABEL
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
@@ -380,7 +380,7 @@ INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 def _provided(stack: Any) -> Any:
     if stack != "Provided":
         words = "for each component" if isinstance(stack, dict) else named(stack)
-        what = f"{{field}} {words} is not offered: inferfleet installs nothing that serves models"
+        what = f"{{field}} {words} is not offered: inferfleet installs no CRDs and controllers"
         raise mistaken(what, "Write Provided, or remove the line, and install what is needed beforehand")
     return stack
 
@@ -420,7 +420,7 @@ class Serving(StrictModel):
     """Where endpoint pickers and routing proxies send traces. Default: tracing is off."""
     network_policy: NetworkPolicy | None = None
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
-    scheduler: Annotated[Scheduler, AfterValidator(of_cluster)] = Scheduler()
+    scheduler: Annotated[Scheduler, AfterValidator(cluster_scheduler)] = Scheduler()
     """Who schedules the pods of models, and in which queue they wait. Default: Kubernetes' own scheduler."""
 
     @model_validator(mode="after")

@@ -22,7 +22,7 @@ from inferfleet.documents.kinds.base import (
 )
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.kinds.model_service import RouteForm
-from inferfleet.documents.kinds.scheduler import DeploymentScheduler, of_deployment
+from inferfleet.documents.kinds.scheduler import DeploymentScheduler, deployment_scheduler
 from inferfleet.documents.kinds.workers import NodeSelector, ResourceRequirements, Workers
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, Steps, mistaken
@@ -611,7 +611,7 @@ class ModelDeploymentSpec(StrictModel):
     """How many of the pods or groups that a role has on a cluster may be drained from their nodes at a time:
     `One`, or any number (`None`), for where somebody else keeps a PodDisruptionBudget.
     """
-    scheduler: Annotated[DeploymentScheduler, AfterValidator(of_deployment)] = DeploymentScheduler()
+    scheduler: Annotated[DeploymentScheduler, AfterValidator(deployment_scheduler)] = DeploymentScheduler()
     """Who schedules the pods, where that differs from `serving.scheduler` of the cluster: each field that is
     written here takes the place of the cluster's, and with another `type` none of the cluster's count.
     Default: as the cluster says.

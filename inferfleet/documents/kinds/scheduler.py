@@ -2,7 +2,7 @@
 
 The same block stands in a cluster and in a deployment. A deployment says only what differs from its cluster,
 so what the fields contradict is known once both are laid together: `fleet.scheduling` does that, with the
-rules of `mistakes`.
+rules of `scheduler_mistakes`.
 """
 
 from collections.abc import Iterator
@@ -108,21 +108,21 @@ class DeploymentScheduler(Scheduler):
     """What starts together or not at all; only Volcano does it. Default: the pods of each worker."""
 
 
-def of_cluster(scheduler: Scheduler) -> Scheduler:
+def cluster_scheduler(scheduler: Scheduler) -> Scheduler:
     """Return the block of a cluster. Raises Mistaken with all that its fields contradict."""
-    if wrong := tuple(mistakes(scheduler)):
-        raise Mistaken(*wrong)
+    if mistakes := tuple(scheduler_mistakes(scheduler)):
+        raise Mistaken(*mistakes)
     return scheduler
 
 
-def of_deployment(scheduler: DeploymentScheduler) -> DeploymentScheduler:
+def deployment_scheduler(scheduler: DeploymentScheduler) -> DeploymentScheduler:
     """Return the block of a deployment, which is checked here as far as it names its type itself."""
-    if scheduler.type and (wrong := tuple(mistakes(scheduler))):
-        raise Mistaken(*wrong)
+    if scheduler.type and (mistakes := tuple(scheduler_mistakes(scheduler))):
+        raise Mistaken(*mistakes)
     return scheduler
 
 
-def mistakes(scheduler: Scheduler) -> Iterator[Mistake]:
+def scheduler_mistakes(scheduler: Scheduler) -> Iterator[Mistake]:
     """Yield what the fields of a block contradict once its type is known. A queue may still be missing."""
     kind = scheduler.type or "None"
     if kind == "None":

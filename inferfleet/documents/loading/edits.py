@@ -28,13 +28,15 @@ _FORM = "Write <kind>/<name>.<path>=<value>, such as ModelDeployment/ml/qwen.spe
 
 @dataclass(frozen=True)
 class Edit:
-    """A value for a field of a document; None removes the field. `written` is what was asked for."""
+    """A value for a field of a document."""
 
     kind: str
     key: str
     steps: tuple[str, ...]
     value: Any
+    """The value, or None to remove the field."""
     written: str
+    """The edit as somebody wrote it."""
 
 
 class NoSuchField(ValueError):  # noqa: N818 (it says what is not there)

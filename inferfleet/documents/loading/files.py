@@ -128,15 +128,16 @@ MAX_FILES = 2_000
 
 @dataclass(frozen=True)
 class Source:
-    """A document in a file; `shown` is the name of the file in messages.
-
-    Of a `packaged` class, and of what a program wrote, it is a name alone, and no lines are told.
-    """
+    """A document in a file, or one that a program wrote."""
 
     text: Text
     file: Path
     shown: str
+    """The name of the file in messages."""
     packaged: bool = False
+    """Whether `shown` is a name alone and no lines are told: a class that comes with inferfleet, and what a
+    program wrote.
+    """
 
     def as_packaged(self) -> "Source":
         """Return the class as one of the catalogue that comes with inferfleet: by its name."""

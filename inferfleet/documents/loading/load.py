@@ -50,24 +50,23 @@ KINDS: dict[str, type[Document]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A document of a file, valid or not: one of the catalogue of classes, of the folder with the policies of
-    all stacks (`shared`), or of the stack.
-    """
+    """A document as it was read, valid or not."""
 
     source: Source
-    document: Document | None  # None when it has problems
+    document: Document | None
+    """None when it has problems."""
     catalogued: bool
+    """Whether it is in the catalogue of classes."""
     shared: bool = False
+    """Whether it is in the folder with the policies of all stacks."""
 
 
 @dataclass
 class Collection:
-    """All documents read so far.
-
-    `complete` is False when the name of something is not known, such as in a file with broken syntax.
-    """
+    """All documents read so far."""
 
     complete: bool = True
+    """False when the name of something is not known, such as in a file with broken syntax."""
     by_name: dict[DocumentName, Entry] = field(default_factory=dict)
     broken_links: dict[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import one_of, shown
 from inferfleet.documents.work import take
 
-# Room for some 20,000 entries, and read within seconds.
+# Space for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
 
 
@@ -28,18 +28,19 @@ _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 
 @dataclass(frozen=True)
 class StackFiles:
-    """Paths of a stack's files, or of those of one Fleet in somebody's program.
-
-    `stack` is the owner that labels, names and locks carry. `folder` has the documents: the setting
-    `documents`, relative to `root`, or None, and of a Fleet what its program says. `settings` is the file
-    with the settings of a Fleet, and `lock` its lock where that is not beside the documents.
-    """
+    """Paths of a stack's files, or of those of one Fleet in somebody's program."""
 
     root: Path
     stack: str
+    """The owner that labels, names and locks carry."""
     folder: str | None = None
+    """The folder of the documents: the setting `documents`, relative to `root`, or None, and of a Fleet what
+    its program says.
+    """
     settings: Path | None = None
+    """The file with the settings of a Fleet."""
     lock: Path | None = None
+    """The lock of a Fleet where that is not beside its documents."""
 
     @property
     def config_file(self) -> Path:

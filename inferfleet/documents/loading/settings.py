@@ -23,17 +23,16 @@ NAMESPACE = "inferfleet:"
 
 @dataclass(frozen=True)
 class Config:
-    """The values below `inferfleet:`, by key without that prefix.
-
-    `lines` has the line of each field by path, `missing` the paths of values that could not be read.
-    `readable` has the warnings about secrets of other programs in the file.
-    """
+    """The values below `inferfleet:`, by key without that prefix."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, Where] = field(default_factory=dict)
+    """The line of each field by path."""
     missing: tuple[str, ...] = ()
+    """Paths of values that could not be read."""
     problems: tuple[Problem, ...] = ()
     readable: tuple[Problem, ...] = ()
+    """Warnings about secrets of other programs in the file."""
 
     def where(self, path: str) -> Where | None:
         """Return the line of a field, or of its nearest parent in the file."""

@@ -42,24 +42,25 @@ def _below(path: str, key: Any) -> str:
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field: `spec.containers[engine].env[HF_HOME].value`. A side without the field is None.
-
-    `identity` is the same for edits of the same field. It is the path, except for entries of lists without
-    keys: their place depends on what others add.
-    """
+    """One field that differs. A side without the field is None."""
 
     path: str
+    """The field, such as `spec.containers[engine].env[HF_HOME].value`."""
     before: Any
     after: Any
     identity: str = field(default="", compare=False, repr=False)
+    """The same for edits of the same field: the path, except for entries of lists without keys, whose place
+    depends on what others add; "" where it is the path.
+    """
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences between two values, and the entries whose identity is another one now: old, new."""
+    """The differences between two values."""
 
     changes: tuple[FieldChange, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+    """Entries whose identity is another one now: old, new."""
 
 
 def compared(before: Any, after: Any) -> Comparison:
@@ -176,11 +177,11 @@ class _Walk:
             if key in before and key in after and self.same(before[key], after[key]):
                 continue
             inner_path = _below(path, key)
-            inner = inner_path if is_path else _below(identity, key)
+            inner_identity = inner_path if is_path else _below(identity, key)
             if key in before and key in after:
-                self.of(before[key], after[key], inner_path, inner, key)
+                self.of(before[key], after[key], inner_path, inner_identity, key)
             else:
-                self._differs(inner_path, inner, before.get(key), after.get(key))
+                self._differs(inner_path, inner_identity, before.get(key), after.get(key))
 
     def _lists(self, before: list[Any], after: list[Any], path: str, identity: str, name: str) -> None:
         old, new = _keyed(before, name), _keyed(after, name)
@@ -190,11 +191,11 @@ class _Walk:
         else:
             moved = list(old) != list(new)
             for key in [*old, *(key for key in new if key not in old)]:
-                entry_path, entry = f"{path}[{key}]", f"{identity}[{key}]"
+                entry_path, entry_identity = f"{path}[{key}]", f"{identity}[{key}]"
                 if key not in new or key not in old:
-                    self._differs(entry_path, entry, old.get(key), new.get(key))
+                    self._differs(entry_path, entry_identity, old.get(key), new.get(key))
                 elif not self.same(old[key], new[key]):
-                    self.of(old[key], new[key], entry_path, entry, "")
+                    self.of(old[key], new[key], entry_path, entry_identity, "")
         # Entries in another order: no entry differs, but the order matters for `$(VAR)` in env.
         if moved and len(self.differing) == count:
             self._differs(path, identity, before, after)

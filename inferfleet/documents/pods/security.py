@@ -23,14 +23,15 @@ _Forbids = Callable[[Any], str]
 
 @dataclass(frozen=True)
 class Forbidden:
-    """One field of a template at `at` that a level forbids: of whom (`container engine`), the field, and what
-    of its value is forbidden.
-    """
+    """One field of a template that a level forbids."""
 
     part: str
+    """Whose field it is, such as `container engine`."""
     field: str
     value: str
+    """What of its value is forbidden, in words."""
     at: Steps
+    """The way from the template to the field."""
 
     @property
     def what(self) -> str:
@@ -56,15 +57,15 @@ class _Tree:
 def forbidden(template: Mapping[str, Any], *, level: Level) -> Iterator[Forbidden]:
     """Yield what the level forbids and the template has. Shapes that are no template's are passed over."""
     levels = ("baseline",) if level == "baseline" else ("baseline", "restricted")
-    for of_level, found in _walk(template, _TREE, (), "the pod"):
+    for of_level, forbidden_field in _walk(template, _TREE, (), "the pod"):
         if of_level in levels:
-            yield found
+            yield forbidden_field
 
 
 def security_mistakes(template: Mapping[str, Any], *, level: Level) -> Iterator[Mistake]:
     """Yield the same as mistakes."""
-    for found in forbidden(template, level=level):
-        yield Mistake(f"{found.part} has {found.what}", "Remove it", found.at)
+    for forbidden_field in forbidden(template, level=level):
+        yield Mistake(f"{forbidden_field.part} has {forbidden_field.what}", "Remove it", forbidden_field.at)
 
 
 def listed(fields: Iterable[Forbidden]) -> str:

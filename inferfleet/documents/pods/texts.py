@@ -29,8 +29,10 @@ class TextRule:
     pattern: str
     words: str
     limit: int = 253
-    suggest: bool = False  # a value of lowercase letters, digits and '-' is likely what is meant
-    thing: str = "{field}"  # what the value is, where fields are named after what it is for
+    suggest: bool = False
+    """Whether a value of lowercase letters, digits and '-' is likely what is meant."""
+    thing: str = "{field}"
+    """What the value is, where fields are named after what it is for."""
 
     def allows(self, text: str) -> bool:
         """Return whether the text follows the rule."""

@@ -22,17 +22,17 @@ from inferfleet.documents.wording import named, nearest, one_of, shown
 
 @dataclass(frozen=True)
 class FieldType:
-    """A field: its type, written as in `kubectl explain` (`[]EnvVar`, `map[string]Quantity`).
-
-    `keys` are the fields by which the entries of a list must differ, with server-side apply at the latest;
-    `once`: no entry may be there twice. `choices` are all values that it or its entries may have, () for any.
-    """
+    """What a field of a type may hold."""
 
     type: str
+    """Its type, written as in `kubectl explain` (`[]EnvVar`, `map[string]Quantity`)."""
     keys: tuple[str, ...] = ()
+    """Fields by which the entries of a list must differ, with server-side apply at the latest."""
     once: bool = False
+    """Whether no entry of a list may be there twice."""
     required: bool = False
     choices: tuple[str, ...] = ()
+    """All values that it or its entries may have, () for any."""
 
 
 @cache

@@ -6,7 +6,7 @@ from fleet_text import BASE, Mistake
 from inferfleet.documents import Where
 
 _STACK = "Write Provided, or remove the line, and install what is needed beforehand"
-_INSTALLS = "is not offered: inferfleet installs nothing that serves models"
+_INSTALLS = "is not offered: inferfleet installs no CRDs and controllers"
 _GPUS = "Remove the line: pods ask for the GPUs of their topology. Without GPUs write None"
 _HUB = "is not offered: a model is one of the Hugging Face Hub, or a folder in the container"
 _FOLDERS = "Write repository: NAME; the plugin model-cache mounts folders"
