@@ -19,8 +19,13 @@ from inferfleet.cloud.provider import import_id
 from inferfleet.documents.problems import Problem
 
 CREATING = "creating"
+# Instead of an operation: the state was lost, and what it had is there.
+LOST = "lost"
 # Providers, and what the state remembers of ready hooks: Pulumi alone has them.
 _OWN = "pulumi:"
+_PROVIDER = "pulumi:providers:"
+# What a preview prints in place of a secret.
+_SECRET = "[secret]"
 # The only output of a resource that was taken over and not refreshed yet.
 FIELD_MANAGER = "__fieldManager"
 KUBERNETES = "kubernetes:"
@@ -131,6 +136,76 @@ class State:
         for values in self.deployment.get("resources") or ():
             if not values.get("delete"):
                 yield StackResource(values)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a preview would create though it may exist: the state of the stack was lost, or parts of it were.
+
+    `providers` are the URNs of providers that can be created, with those of the components that they are in.
+    They come first, because resources are read through them. `operations` are the creates of resources whose
+    provider the state has, in the form of operations that did not finish, and `components` those that the
+    resources are in.
+    """
+
+    providers: tuple[str, ...]
+    operations: tuple[Mapping[str, Any], ...]
+    components: tuple[Mapping[str, Any], ...]
+
+
+def missing(export: Mapping[str, Any], preview: Mapping[str, Any]) -> Missing:
+    """Return what the state of an export lacks by what `pulumi preview --json` printed."""
+    state = State(export)
+    created = {
+        step["urn"]: StackResource(_recorded(step["newState"]))
+        for step in preview.get("steps") or ()
+        if step.get("op") == "create"
+    }
+    providers = {
+        urn: resource
+        for urn, resource in created.items()
+        if resource.token.startswith(_PROVIDER)
+        and all(state.current(other) for other in _dependencies(resource))
+    }
+    return Missing(
+        tuple(dict.fromkeys(part for urn in providers for part in (*_parents(urn, created), urn))),
+        tuple(
+            {"type": CREATING, "resource": dict(resource.values)}
+            for resource in created.values()
+            if resource.real and state.current(resource.provider.rpartition("::")[0])
+        ),
+        tuple(resource.values for resource in created.values() if not resource.values.get("custom")),
+    )
+
+
+def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a resource of a preview as the state would have it. Previews leave secrets out, so the next
+    update writes them again, as they are.
+    """
+    kept = {name: value for name, value in values.items() if name not in ("sourcePosition", "stackTrace")}
+    return {**kept, "inputs": _without_secrets(kept["inputs"])} if "inputs" in kept else kept
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_secrets(part) for key, part in value.items() if part != _SECRET}
+    if isinstance(value, list):
+        return [_without_secrets(part) for part in value if part != _SECRET]
+    return value
+
+
+def _dependencies(resource: StackResource) -> Iterator[str]:
+    yield from resource.values.get("dependencies") or ()
+    for urns in (resource.values.get("propertyDependencies") or {}).values():
+        yield from urns or ()
+
+
+def _parents(urn: str, created: Mapping[str, StackResource]) -> Iterator[str]:
+    """Yield the components that a resource is in and that do not exist yet, the outermost first."""
+    parent = str(created[urn].values.get("parent") or "")
+    if parent in created:
+        yield from _parents(parent, created)
+        yield parent
 
 
 @dataclass(frozen=True)
@@ -284,8 +359,13 @@ def _on_cluster(resource: StackResource, presence: Presence | None) -> Decision:
     raise LookupError(resource.urn)
 
 
-def edited(export: Mapping[str, Any], decisions: tuple[Decision, ...]) -> dict[str, Any] | None:
-    """Return the export as it is to be imported, or None where nothing in it changes.
+def edited(
+    export: Mapping[str, Any],
+    decisions: tuple[Decision, ...],
+    components: tuple[Mapping[str, Any], ...] = (),
+) -> dict[str, Any] | None:
+    """Return the export as it is to be imported, with `components` before the resources that are taken over,
+    or None where nothing in it changes.
 
     None too while one operation is left as it is: an import drops all of them.
     """
@@ -301,7 +381,7 @@ def edited(export: Mapping[str, Any], decisions: tuple[Decision, ...]) -> dict[s
     for values in deployment["resources"]:
         if values["urn"] in replaced:
             values["delete"] = True
-    deployment["resources"] += [_entry(decision) for decision in entering]
+    deployment["resources"] += [*components, *(_entry(decision) for decision in entering)]
     return after
 
 

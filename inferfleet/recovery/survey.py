@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import GKE, NotThere
 from inferfleet.clusters.connections.google import CloudError, ContainerApi
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, Kubeconfigs, read_kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight import ownership
 from inferfleet.desired.values import Connection, Desired
@@ -34,17 +34,22 @@ from inferfleet.recovery.locks import (
 from inferfleet.recovery.state import (
     CREATING,
     KUBERNETES,
+    LOST,
     Absent,
+    Action,
     Decision,
     Presence,
     Present,
     StackResource,
     State,
     decide,
+    missing,
 )
 
 # Seconds for all clusters together, and for each answer of Google.
 SECONDS = 20.0
+# Seconds for each object where there are many.
+SECONDS_EACH = 0.1
 _ENGINE = "pulumi-kubernetes-"
 # Objects of these kinds carry no label of a stack, because an existing one is used.
 _SHARED = ("Namespace", "CustomResourceDefinition")
@@ -71,6 +76,9 @@ class Survey:
     `files` are half-written; while there are any, the state cannot be read and only locks are known. `busy`
     says that according to the backend an update is running, `hidden` that the backend keeps its locks where
     only the engine can read them. `unknown` are problems that kept something from being read.
+
+    Of a state that was lost, `providers` are the URNs to create before anything can be taken over, and
+    `components` are put into the state with what is.
     """
 
     export: Mapping[str, Any] = field(default_factory=dict)
@@ -81,11 +89,14 @@ class Survey:
     hidden: bool = False
     pools: tuple[BrokenPool, ...] = ()
     unknown: tuple[Problem, ...] = ()
+    providers: tuple[str, ...] = ()
+    components: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def unfinished(self) -> bool:
         """Return whether something is in the way of the next update, or missing in the state."""
-        return bool(self.files or self.decisions or self.locked or any(not pool.known for pool in self.pools))
+        missing_pools = any(not pool.known for pool in self.pools)
+        return bool(self.files or self.decisions or self.locked or missing_pools or self.providers)
 
     @property
     def nothing(self) -> bool:
@@ -103,11 +114,19 @@ class Survey:
         return self.busy or any(state is not Holder.GONE for _, state in self.locks)
 
 
-def survey(pulumi: Pulumi, desired: Desired | None, *, trusted: bool = False, container_api: str) -> Survey:
+def survey(
+    pulumi: Pulumi,
+    desired: Desired | None,
+    *,
+    trusted: bool = False,
+    container_api: str,
+    lost_state: bool = False,
+) -> Survey:
     """Return what an update left behind; change nothing. `desired` is None where the documents have problems.
 
-    Kubeconfigs in the repository are used where they are `trusted`. Raises InvalidDocuments where `pulumi`
-    does not work.
+    Kubeconfigs in the repository are used where they are `trusted`. With `lost_state`, and where nothing was
+    left behind, it is what exists of that which an update would create. Raises InvalidDocuments where
+    `pulumi` does not work.
     """
     backend = pulumi.backend()
     folder = folder_of(backend, pulumi.root)
@@ -125,19 +144,34 @@ def survey(pulumi: Pulumi, desired: Desired | None, *, trusted: bool = False, co
         if desired
         else ()
     )
-    return Survey(
+    left = Survey(
         export=export,
-        decisions=decide(
-            state,
-            _presence(pulumi, state, desired, container_api, trusted=trusted),
-            wanted(desired) if desired else None,
-        ),
+        decisions=_decisions(pulumi, state, desired, container_api, trusted=trusted),
         locks=locks,
         busy=backend.startswith("http") and pulumi.busy(),
         hidden=folder is None and not backend.startswith("http"),
         pools=tuple(pool for pool in pools if isinstance(pool, BrokenPool)),
         unknown=tuple(problem for problem in pools if isinstance(problem, Problem)),
     )
+    if not lost_state or left.unfinished or desired is None:
+        return left
+    lacking = missing(export, pulumi.preview())
+    operations = {"deployment": {**state.deployment, "pending_operations": lacking.operations}}
+    decisions = _decisions(pulumi, State(operations), desired, container_api, trusted=trusted)
+    kept = tuple(decision for decision in decisions if decision.action is not Action.FORGET)
+    return replace(
+        left,
+        decisions=tuple(replace(decision, kind=LOST) for decision in kept),
+        providers=lacking.providers,
+        components=lacking.components if kept else (),
+    )
+
+
+def _decisions(
+    pulumi: Pulumi, state: State, desired: Desired | None, container_api: str, *, trusted: bool
+) -> tuple[Decision, ...]:
+    on_clusters = _presence(pulumi, state, desired, container_api, trusted=trusted)
+    return decide(state, on_clusters, wanted(desired) if desired else None)
 
 
 def wanted(desired: Desired) -> dict[tuple[str, str], str | None]:
@@ -167,18 +201,21 @@ def _presence(
         unread = Problem("its cluster is not known while the documents have problems", step)
         return {resource.urn: unread for resource in objects}
     needed = {resource.cluster for resource in objects}
-    connections = [
-        cluster.connection
-        for cluster in desired.clusters
-        if cluster.connection.cluster in needed and not cluster.connection.cloud
-    ]
+    clusters = [cluster.connection for cluster in desired.clusters if cluster.connection.cluster in needed]
+    read = kubeconfigs_of(pulumi, clusters, trusted=trusted)
+    seconds = max(SECONDS, len(objects) * SECONDS_EACH)
+    return presence(objects, desired, read.texts, read.problems, container_api=container_api, seconds=seconds)
+
+
+def kubeconfigs_of(pulumi: Pulumi, clusters: Iterable[Connection], *, trusted: bool) -> Kubeconfigs:
+    """Return the kubeconfigs of existing clusters, also those in the configuration, which Pulumi reads."""
+    connections = [connection for connection in clusters if not connection.cloud]
     keys = [connection.config_key for connection in connections if connection.config_key]
     written = keys_in_repository(StackFiles(pulumi.root, pulumi.stack), keys)
     # `pulumi` is not asked for what would not be used.
     given = {key: pulumi.setting(key) for key in keys if trusted or key not in written}
     repository = Repository(pulumi.root, trusted, written)
-    read = read_kubeconfigs(connections, given, repository)
-    return presence(objects, desired, read.texts, read.problems, container_api=container_api, seconds=SECONDS)
+    return read_kubeconfigs(connections, given, repository)
 
 
 def presence(

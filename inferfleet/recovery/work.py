@@ -18,15 +18,18 @@ _FILE = "state.json"
 def commands(survey: Survey, stack: str, *, force_lock: bool) -> tuple[str, ...]:
     """Return what will be run, in order; nothing while an update may be running, unless the lock is forced.
 
-    Half-written files are removed first and alone, because the rest can be read only without them.
+    Half-written files are removed first and alone, because the rest can be read only without them. So are
+    providers created that a lost state lacks, without which nothing is read.
     `state.json` is what the export printed, with the decisions in it.
     """
     if survey.in_use and not force_lock:
         return ()
     if survey.files:
         return (_remove(survey),)
+    if survey.providers:
+        return (command_line(_create(stack, survey.providers)),)
     first = (_cancel(stack),) if _cancels(survey, force_lock) else ()
-    entry = (_import(stack, _FILE),) if edited(survey.export, survey.decisions) else ()
+    entry = (_import(stack, _FILE),) if edited(survey.export, survey.decisions, survey.components) else ()
     refreshed = tuple(_refresh(stack, urns) for urns in refreshes(_possible(survey)))
     return tuple(command_line(command) for command in (*first, *entry, *refreshed))
 
@@ -40,9 +43,12 @@ def carry_out(
         for file in survey.files:
             file.unlink(missing_ok=True)
         return ()
+    if survey.providers:
+        _run(pulumi, _create(pulumi.stack, survey.providers), tell)
+        return ()
     if _cancels(survey, force_lock):
         _run(pulumi, _cancel(pulumi.stack), tell)
-    after = edited(survey.export, survey.decisions)
+    after = edited(survey.export, survey.decisions, survey.components)
     if after:
         _unchanged(survey, pulumi)
         _enter(pulumi, after, tell)
@@ -69,7 +75,7 @@ def _cancels(survey: Survey, force_lock: bool) -> bool:
 
 def _possible(survey: Survey) -> tuple[Decision, ...]:
     """Return the decisions to refresh for: nothing is taken over where the state cannot be edited."""
-    if edited(survey.export, survey.decisions):
+    if edited(survey.export, survey.decisions, survey.components):
         return survey.decisions
     return tuple(decision for decision in survey.decisions if not decision.enters)
 
@@ -95,6 +101,11 @@ def _run(pulumi: Pulumi, arguments: list[str], tell: Callable[[str], None]) -> N
 
 def _cancel(stack: str) -> list[str]:
     return ["cancel", "--yes", "--stack", stack]
+
+
+def _create(stack: str, urns: tuple[str, ...]) -> list[str]:
+    targets = [part for urn in urns for part in ("--target", urn)]
+    return ["up", "--stack", stack, "--yes", "--skip-preview", *targets]
 
 
 def _import(stack: str, file: str) -> list[str]:

@@ -21,7 +21,16 @@ from inferfleet.cli.show.plan import (
     show_losses,
     show_rolling,
 )
-from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
+from inferfleet.cli.source import (
+    AsJson,
+    Paths,
+    Source,
+    StackName,
+    container_api,
+    google,
+    read_source,
+    shown_path,
+)
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.edits import Edit, parse_edit
@@ -31,7 +40,7 @@ from inferfleet.documents.loading.project import find_root, read_lock
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.documents.wording import listing, one_line, one_of, shown
 from inferfleet.fleet.advice.exposure import exposures, one_picker
-from inferfleet.fleet.lock.lock import matches
+from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.lock.lock import text as lock_text
 from inferfleet.fleet.whatif import KINDS as LOSSES
 from inferfleet.fleet.whatif import Loss
@@ -47,6 +56,13 @@ Yield = Annotated[
         help="Let replicas of this deployment (NAMESPACE/NAME) leave pools that do not hold what "
         "placement.lock has on them; all others stay. Repeat it for more.",
         show_default=False,
+    ),
+]
+FromClusters = Annotated[
+    bool,
+    typer.Option(
+        "--from-clusters",
+        help="Ask the clusters what runs, in place of placement.lock. Use it when the file was lost.",
     ),
 ]
 Base = Annotated[
@@ -92,6 +108,7 @@ def plan(
     stack: StackName = None,
     write: Write = False,
     locked: Locked = False,
+    from_clusters: FromClusters = False,
     yield_: Yield = None,
     without: Without = None,
     set_: Set = None,
@@ -104,6 +121,9 @@ def plan(
     With --write the lock is updated, and the UIDs of existing clusters that answer are recorded. With
     --yield replicas of the deployments that it names leave pools that do not hold what the lock has on them.
     With --base it has the pods and endpoint pickers that roll, of which placement.lock knows nothing.
+
+    With --from-clusters labels of the workloads that run say what placement.lock would, which is not read. It
+    needs all clusters to answer. With --write besides the file is as it was before it was lost.
 
     With --without and --set the plan is that of a fleet that lost something, and of other documents; files
     stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
@@ -120,11 +140,19 @@ def plan(
             given = "paths of documents" if paths else options
             what = f"an update from a commit to the stack as it is written is planned, and not to {given}"
             raise typer.BadParameter(what, param_hint="--base")
-        source = _yielding(_as_if(read_source(paths, stack, edits=edits), lost), yield_ or ())
+        if from_clusters and (paths or locked or lost or edits or base is not None):
+            what = "what runs takes the place of placement.lock, of a stack and its documents as they are"
+            raise typer.BadParameter(what, param_hint="--from-clusters")
+        source = read_source(paths, stack, edits=edits)
+        if from_clusters:
+            source = _from_clusters(source, report)
+        source = _yielding(_as_if(source, lost), yield_ or ())
         documents, lock = source.documents, source.lock
         report.documents = documents
         report.problems += source.notices
         desired = source.desired()
+        if from_clusters:
+            report.problems += _differences(desired)
         alone = exposures(documents, desired.plan.placements)
         picker = one_picker(documents, desired.plan.placements)
         if as_json:
@@ -168,6 +196,31 @@ def plan(
                 report.code = ExitCode.LOCK_DIFFERS
         if write and not unplaced and not broken:
             _write(source, desired, report, as_json=as_json)
+
+
+def _from_clusters(source: Source, report: Report) -> Source:
+    """Return the stack with the lock that follows from what runs. Raises InvalidDocuments."""
+    # They import a client for clusters, which a plan from a file does without.
+    from inferfleet.clusters.connections.pulumi_command import Pulumi
+    from inferfleet.recovery.placement_lock import lock_of_what_runs
+    from inferfleet.recovery.survey import SECONDS, kubeconfigs_of
+
+    report.documents = documents = source.documents
+    root, stack = find_root(Path.cwd()), documents.settings.stack
+    # By a lock of nothing, because only connections count.
+    desired = replace(source, lock=Lock(stack=stack)).desired()
+    connections = [cluster.connection for cluster in desired.clusters]
+    trusted = documents.settings.trust_repository_kubeconfigs
+    kubeconfigs = kubeconfigs_of(Pulumi(root, stack), connections, trusted=trusted)
+    lock = lock_of_what_runs(documents, desired, kubeconfigs, google=google(), seconds=SECONDS)
+    return replace(source, lock=replace(lock, seen=source.lock.seen), notices=documents.notices)
+
+
+def _differences(desired: Desired) -> list[Problem]:
+    from inferfleet.recovery.placement_lock import differences
+    from inferfleet.recovery.survey import SECONDS
+
+    return list(differences(desired, google=google(), seconds=SECONDS))
 
 
 def _yielding(source: Source, named: Sequence[str]) -> Source:

@@ -19,7 +19,7 @@ from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.project import files_of_stack, find_root
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.recovery.locks import Holder
-from inferfleet.recovery.state import Action
+from inferfleet.recovery.state import LOST, Action
 from inferfleet.recovery.survey import Survey, survey
 from inferfleet.recovery.work import carry_out, commands
 
@@ -38,17 +38,42 @@ _HOLDERS = {
 }
 
 
+LostState = Annotated[
+    bool,
+    typer.Option(
+        "--lost-state",
+        help="Take over what exists of that which an update would create. Use it when the state was lost.",
+    ),
+]
+
+
 def recover(
-    stack: StackName = None, yes: Yes = False, force_lock: ForceLock = False, as_json: AsJson = False
+    stack: StackName = None,
+    yes: Yes = False,
+    force_lock: ForceLock = False,
+    lost_state: LostState = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Find what a killed update left behind, and fix it: locks, unfinished operations, broken node pools."""
+    """Find what a killed update left behind, and fix it: locks, unfinished operations, broken node pools.
+
+    With --lost-state objects that carry this stack's label, and resources in Google Cloud that have the names
+    of the documents, are put into a state that lacks them. Nothing of them is changed. It goes step by step:
+    run it again until it says that nothing is left.
+    """
     with reporting(as_json=as_json) as report:
         root = find_root(Path.cwd())
         files = files_of_stack(root, stack if stack is not None else only_stack(root))
         pulumi = Pulumi(root, files.stack)
         desired, trusted = _desired(files.stack, report)
         report.values["found"] = []
-        ask = partial(survey, pulumi, desired, trusted=trusted, container_api=container_api())
+        ask = partial(
+            survey,
+            pulumi,
+            desired,
+            trusted=trusted,
+            container_api=container_api(),
+            lost_state=lost_state,
+        )
         left = _round(pulumi, ask, report, yes=yes, force_lock=force_lock, as_json=as_json)
         if left.files and report.code is ExitCode.FINE:
             # The state can be read only now, and with it what is to be asked about.
@@ -126,10 +151,19 @@ def show(survey: Survey, planned: tuple[str, ...]) -> None:
             "Operations that did not finish",
             ("resource", "interrupted while", "found", "what to do"),
             (
-                (decision.resource.title, decision.kind, decision.why, decision.action)
+                (
+                    decision.resource.title,
+                    "its state was lost" if decision.kind == LOST else decision.kind,
+                    decision.why,
+                    decision.action,
+                )
                 for decision in survey.decisions
             ),
         )
+        print_line()
+    if survey.providers:
+        print_line("Providers that the state lacks, without which nothing can be read:")
+        _print(urn for urn in survey.providers if ":providers:" in urn)
         print_line()
     if survey.pools:
         print_table(
@@ -185,6 +219,7 @@ def as_values(survey: Survey, planned: tuple[str, ...]) -> dict[str, Any]:
             }
             for pool in survey.pools
         ],
+        "providers": list(survey.providers),
         "commands": list(planned),
     }
 

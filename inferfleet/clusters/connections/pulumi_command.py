@@ -40,6 +40,10 @@ class Pulumi:
         """Return the state; its secrets stay encrypted."""
         return dict(self._json(["stack", "export", "--stack", self.stack]))
 
+    def preview(self) -> dict[str, Any]:
+        """Return what an update would do, for as long as that takes to find out; secrets are left out."""
+        return dict(self._json(["preview", "--json", "--stack", self.stack], None))
+
     def busy(self) -> bool:
         """Return whether a backend that knows (Pulumi Cloud) says that an update is running."""
         return any(
@@ -56,9 +60,9 @@ class Pulumi:
         """Run a command that changes the state, for as long as it takes. Only `work` calls this."""
         self._run(arguments, None)
 
-    def _json(self, arguments: Sequence[str]) -> Any:
+    def _json(self, arguments: Sequence[str], seconds: float | None = SECONDS) -> Any:
         try:
-            return json.loads(self._run(arguments, SECONDS))
+            return json.loads(self._run(arguments, seconds))
         except ValueError:
             what = f"`{command_line(arguments)}` printed no JSON"
             raise InvalidDocuments([Problem(what, "Run it yourself to see what it says")]) from None
