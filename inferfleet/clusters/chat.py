@@ -96,14 +96,14 @@ def target(documents: Documents, plan: Plan, name: str | None, cluster: str | No
         what = f"stack {plan.lock.stack} has no replicas with a place, so there is nobody to ask"
         raise InvalidDocuments([Problem(what, "Write a ModelDeployment, and look at `inferfleet plan`")])
     named = _named(every, name)
-    there = [target for target in named if cluster in (None, target.cluster)]
-    if not there:
+    targets = [target for target in named if cluster in (None, target.cluster)]
+    if not targets:
         what = f"{named[0].kind} {named[0].key} is not on cluster {shown(cluster or '')}"
         raise InvalidDocuments([Problem(what, f"It is on {listing([target.cluster for target in named])}")])
-    if len(there) > 1:
-        what = f"{there[0].kind} {there[0].key} is on {listing([target.cluster for target in there])}"
-        raise InvalidDocuments([Problem(what, f"Name one of them: --cluster {there[0].cluster}")])
-    return there[0]
+    if len(targets) > 1:
+        what = f"{targets[0].kind} {targets[0].key} is on {listing([target.cluster for target in targets])}"
+        raise InvalidDocuments([Problem(what, f"Name one of them: --cluster {targets[0].cluster}")])
+    return targets[0]
 
 
 def _named(every: list[Target], name: str | None) -> list[Target]:
@@ -120,9 +120,9 @@ def _named(every: list[Target], name: str | None) -> list[Target]:
     if keys:
         what = f"there are several {candidates[0].kind}s" if name is None else f"{shown(name)} is not clear"
         raise InvalidDocuments([Problem(f"{what}: {listing(keys)}", "Name one of them")])
-    there = sorted({f"{target.kind} {target.key}" for target in every})
+    known_targets = sorted({f"{target.kind} {target.key}" for target in every})
     what = f"there is no service or deployment {shown(name or '')} with replicas that have a place"
-    raise InvalidDocuments([Problem(what, f"There is {listing(there)}")])
+    raise InvalidDocuments([Problem(what, f"There is {listing(known_targets)}")])
 
 
 def _services(documents: Documents, plan: Plan) -> Iterator[Target]:
@@ -273,8 +273,8 @@ def _through_api_server(api: Api, address: Address | None, target: Target) -> _W
     serving = ((_ready(api, target.namespace, pods), pods.port) for pods in target.pods)
     pod, port = next(((name, port) for name, port in serving if name), ("", 0))
     if not pod:
-        of = ", ".join(pods.deployment for pods in target.pods)
-        raise NotAnsweredError(Problem(f"no pod of {of} on cluster {target.cluster} is ready", _UP))
+        deployments = ", ".join(pods.deployment for pods in target.pods)
+        raise NotAnsweredError(Problem(f"no pod of {deployments} on cluster {target.cluster} is ready", _UP))
     behind = f"/api/v1/namespaces/{target.namespace}/pods/{pod}:{port}/proxy"
     words = f"pod {target.namespace}/{pod}, by the API server, past gateway and picker"
     return _Way(words, lambda path, body: api.proxied(f"{behind}{path}", body))
@@ -283,8 +283,8 @@ def _through_api_server(api: Api, address: Address | None, target: Target) -> _W
 def _ready(api: Api, namespace: str, pods: Pods) -> str:
     """Return the name of the first pod that serves, "" where there is none."""
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in pods.labels)}
-    there = api.items(f"/api/v1/namespaces/{namespace}/pods", query=query)
-    return next(iter(sorted(pod["metadata"]["name"] for pod in there if is_ready(pod))), "")
+    found = api.items(f"/api/v1/namespaces/{namespace}/pods", query=query)
+    return next(iter(sorted(pod["metadata"]["name"] for pod in found if is_ready(pod))), "")
 
 
 def unreached(address: Address) -> str:

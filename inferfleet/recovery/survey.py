@@ -241,14 +241,14 @@ def presence(
             return swapped
         return _look(api, by_cluster[connection.cluster], desired.stack)
 
-    asked = Desired(
+    needed = Desired(
         desired.stack,
         tuple(cluster for name, cluster in clusters.items() if name in by_cluster),
         desired.plan,
         desired.waiting,
         (),
     )
-    answers = ask(asked, kubeconfigs, look, container_api=container_api, seconds=seconds)
+    answers = ask(needed, kubeconfigs, look, container_api=container_api, seconds=seconds)
     by_urn: dict[str, Presence] = {}
     for name, of_cluster in by_cluster.items():
         connection = clusters[name].connection if name in clusters else None

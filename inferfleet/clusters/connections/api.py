@@ -90,8 +90,8 @@ class Api:
         yield tuple(("ADDED", item) for item in page.get("items") or ())
         version = (page.get("metadata") or {}).get("resourceVersion")
         while version:
-            asked = {**query, "watch": 1, "timeoutSeconds": seconds, "resourceVersion": version}
-            events = _events(self._send("GET", path, _JSON, asked, as_text=True))
+            watch_query = {**query, "watch": 1, "timeoutSeconds": seconds, "resourceVersion": version}
+            events = _events(self._send("GET", path, _JSON, watch_query, as_text=True))
             yield tuple(event for event in events if event[0] in ("ADDED", "MODIFIED", "DELETED"))
             if any(kind == "ERROR" for kind, _ in events):
                 return
@@ -108,12 +108,12 @@ class Api:
 
         https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
         """
-        asked = {"verb": verb, "group": group, "resource": plural, "namespace": namespace}
+        attributes = {"verb": verb, "group": group, "resource": plural, "namespace": namespace}
         api = "authorization.k8s.io/v1"
         review = {
             "apiVersion": api,
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": asked},
+            "spec": {"resourceAttributes": attributes},
         }
         answer = self._send("POST", f"/apis/{api}/selfsubjectaccessreviews", _JSON, {}, review)
         return bool((_object(answer).get("status") or {}).get("allowed"))

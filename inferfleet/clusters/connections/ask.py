@@ -54,7 +54,7 @@ def ask(
     Lost and abandoned clusters are not asked. Of the others those are that have a text in `kubeconfigs`, and
     those that the stack creates: the Container API at the address `container_api` says where these are.
     """
-    asked = {
+    connections = {
         cluster.connection.cluster: cluster.connection
         for cluster in desired.clusters
         if cluster.connection.state not in GIVEN_UP
@@ -63,9 +63,9 @@ def ask(
     google = ContainerApi(container_api)
     ways = {name: Reached(text, private=False) for name, text in kubeconfigs.items()}
     # The import takes a second or more on a busy machine, and must not count as the clusters' delay.
-    if asked:
+    if connections:
         importlib.import_module("kubernetes.config")
-    if any(connection.cloud for connection in asked.values()):
+    if any(connection.cloud for connection in connections.values()):
         preload()
     deadline = time.monotonic() + seconds
 
@@ -77,14 +77,16 @@ def ask(
             ways[connection.cluster] = way
         return _answer(connection, ways[connection.cluster], question, deadline - time.monotonic())
 
-    questions = {name: partial(answer_of, connection) for name, connection in asked.items()}
+    questions = {name: partial(answer_of, connection) for name, connection in connections.items()}
     # One second more than the threads have: a thread knows better than we do why nothing came.
     answers = Questions(questions).answers(until=deadline + 1)
-    for name in asked.keys() - answers.keys():
+    for name in connections.keys() - answers.keys():
         why = f"nothing came within {seconds:.0f} s"
         way = ways.get(name)
         answers[name] = (
-            _no_answer(asked[name], way, why) if way else unlocated(asked[name], google.address, why)
+            _no_answer(connections[name], way, why)
+            if way
+            else unlocated(connections[name], google.address, why)
         )
     return answers
 
@@ -138,8 +140,8 @@ def unlocated(connection: Connection, address: str, why: str) -> Problem:
 
 def unusable(connection: Connection, error: KubeconfigError) -> Problem:
     """Return the problem of a cluster whose kubeconfig cannot be used."""
-    told = problem(connection, error)
-    return replace(told, path=path_of(connection)) if connection.cloud else told
+    found = problem(connection, error)
+    return replace(found, path=path_of(connection)) if connection.cloud else found
 
 
 def no_credentials(connection: Connection, error: CommandError) -> Problem:

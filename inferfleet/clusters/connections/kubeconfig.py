@@ -410,9 +410,11 @@ def _named(written: Text, section: str, part: str, name: Any, path: str) -> tupl
     if not isinstance(name, str) or name not in known:
         names = [shown(each) for each in sorted(known)]
         more = ", ..." if len(names) > _MANY_NAMES else ""
-        told = ", ".join(names[:_MANY_NAMES]) + more or "none"
-        asked = repr(shown(name)) if isinstance(name, str) else "of that name"
-        raise KubeconfigError(f"it has no {part} {asked} (it has: {told})", path, next_step=_form_of(written))
+        choices = ", ".join(names[:_MANY_NAMES]) + more or "none"
+        called = repr(shown(name)) if isinstance(name, str) else "of that name"
+        raise KubeconfigError(
+            f"it has no {part} {called} (it has: {choices})", path, next_step=_form_of(written)
+        )
     return known[name]
 
 

@@ -248,8 +248,8 @@ def state_checks(pulumi: Pulumi, installed: Callable[[str], bool]) -> Iterator[C
 def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
     """Ask for each kind of object of the stack, in all namespaces first, and else in those where it is."""
     where: dict[ApiKind, set[str]] = {}
-    for wanted in cluster.objects:
-        where.setdefault((wanted.api_version, wanted.kind), set()).add(wanted.namespace or "")
+    for obj in cluster.objects:
+        where.setdefault((obj.api_version, obj.kind), set()).add(obj.namespace or "")
     resources = served_kinds(api, where)
     of_objects = (
         check
@@ -266,7 +266,7 @@ def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
 
 def _to_pods(api: Api, cluster: DesiredCluster) -> Iterator[Check]:
     """Yield whether pods can be listened to. Updates do without, and do not say why one ends."""
-    namespaces = {made.namespace or "" for made in cluster.objects if made.heard}
+    namespaces = {obj.namespace or "" for obj in cluster.objects if obj.heard}
     missing = sorted(_missing(api, _LISTENING, "v1", "pods", namespaces))
     name = cluster.connection.cluster
     of, what = f"cluster {name}", "rights to pods"

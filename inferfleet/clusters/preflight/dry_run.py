@@ -124,13 +124,15 @@ def refused_writes(
     """Yield what the API server of a cluster refuses of what an update writes there, at the line that it
     comes from, and one line each for what could not be asked. One request per object that changes.
     """
-    asked = list(writes(cluster, stack, existing, resources))
+    writes_to_try = list(writes(cluster, stack, existing, resources))
     replies: list[_Reply] = []
     forbidden: list[Write] = []
     silent: list[Write] = []
     by_webhook: dict[str, list[Write]] = {}
     may = _asked_once(api)
-    for write, answer in zip(asked, dry_runs(api, [each.dry_run for each in asked]), strict=True):
+    for write, answer in zip(
+        writes_to_try, dry_runs(api, [each.dry_run for each in writes_to_try]), strict=True
+    ):
         if isinstance(answer, NoAnswerError):
             silent.append(write)
         elif answer is not None:
@@ -146,7 +148,7 @@ def refused_writes(
                 replies += _replies(write, answer.status, status, words)
     if cluster.connection.cloud:
         # Google brings newer CRDs with the versions of its clusters, maybe in this very update.
-        replies = [replace(each, severity="warning") if each.of_schema else each for each in replies]
+        replies = [replace(reply, severity="warning") if reply.of_schema else reply for reply in replies]
     yield from _problems(cluster.connection.cluster, replies, deployments)
     yield from _not_asked(cluster, forbidden, silent, by_webhook)
 
@@ -326,26 +328,29 @@ def writes(
     """Yield what an update writes on a cluster that has the `existing` objects. What somebody else owns is
     none of it, and objects of kinds that the cluster does not know are not either.
     """
-    live = {(each.kind, each.namespace, each.name): each for each in existing}
-    spaces = {made.kubernetes_name for made in cluster.objects if made.kind == "Namespace"}
+    live = {
+        (existing_object.kind, existing_object.namespace, existing_object.name): existing_object
+        for existing_object in existing
+    }
+    spaces = {obj.kubernetes_name for obj in cluster.objects if obj.kind == "Namespace"}
     absent = {name for name in spaces if ("Namespace", "", name) not in live}
-    for made in cluster.objects:
-        resource = resources.get((made.api_version, made.kind))
-        if resource is None or made.kind == "Secret":
+    for obj in cluster.objects:
+        resource = resources.get((obj.api_version, obj.kind))
+        if resource is None or obj.kind == "Secret":
             continue
-        before = live.get((made.kind, made.namespace or "", made.kubernetes_name))
-        if before is None or (is_ours(before, stack) and _changes(made, before.item)):
-            yield _write(made, before, resource, elsewhere=made.namespace in absent)
+        before = live.get((obj.kind, obj.namespace or "", obj.kubernetes_name))
+        if before is None or (is_ours(before, stack) and _changes(obj, before.item)):
+            yield _write(obj, before, resource, elsewhere=obj.namespace in absent)
 
 
 def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
     # Items of a list may have no kind of their own.
     manifest = {key: value for key, value in _kept(made, live).items() if key not in ("apiVersion", "kind")}
     ours = [entry.get("fieldsV1") or {} for entry in _managed(live, _PULUMI)]
-    theirs = [entry.get("fieldsV1") or {} for entry in _managed(live, "", subresources=True)]
-    theirs = [fields for fields in theirs if fields not in ours]
+    others = [entry.get("fieldsV1") or {} for entry in _managed(live, "", subresources=True)]
+    others = [fields for fields in others if fields not in ours]
     return any(_lacks(manifest, fields) for fields in ours) or any(
-        any(_has(fields, path) for fields in ours) or not any(_has(fields, path) for fields in theirs)
+        any(_has(fields, path) for fields in ours) or not any(_has(fields, path) for fields in others)
         for path, _, _ in differing(manifest, live)
     )
 
@@ -435,11 +440,11 @@ def _lacks(value: Any, fields: Mapping[str, Any]) -> bool:
 Answer = RefusedError | NoAnswerError | None
 
 
-def dry_runs(api: Api, asked: Sequence[DryRun]) -> list[Answer]:
+def dry_runs(api: Api, objects: Sequence[DryRun]) -> list[Answer]:
     """Return why each object would not be written, None where it would."""
-    answers: list[Answer] = [NoAnswerError(_LATE)] * len(asked)
+    answers: list[Answer] = [NoAnswerError(_LATE)] * len(objects)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for number in range(len(asked)):
+    for number in range(len(objects)):
         waiting.put(number)
 
     def ask() -> None:
@@ -448,16 +453,21 @@ def dry_runs(api: Api, asked: Sequence[DryRun]) -> list[Answer]:
                 number = waiting.get_nowait()
             except queue.Empty:
                 return
-            answers[number] = _dry_run(api, asked[number])
+            answers[number] = _dry_run(api, objects[number])
 
     # One second more than the requests have.
-    Questions(dict.fromkeys(range(min(PARALLEL, len(asked))), ask)).answers(until=api.deadline + 1)
+    Questions(dict.fromkeys(range(min(PARALLEL, len(objects))), ask)).answers(until=api.deadline + 1)
     return list(answers)
 
 
-def _dry_run(api: Api, asked: DryRun) -> Answer:
+def _dry_run(api: Api, object_to_try: DryRun) -> Answer:
     try:
-        api.dry_run(asked.path, asked.manifest, manager=asked.manager, force=asked.force)
+        api.dry_run(
+            object_to_try.path,
+            object_to_try.manifest,
+            manager=object_to_try.manager,
+            force=object_to_try.force,
+        )
     except (RefusedError, NoAnswerError) as error:
         return error
     return None

@@ -50,7 +50,7 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         if refused.status not in (403, 404):
             raise
         return
-    with_pickers = any(deployment_of(wanted.manifest) for wanted in cluster.objects)
+    with_pickers = any(deployment_of(obj.manifest) for obj in cluster.objects)
     for pool in used:
         own = [node for node in nodes if _selects(pool, node)]
         yield from _too_few(cluster.connection.cluster, pool, len(own))
@@ -109,7 +109,9 @@ def _closed(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterat
 
 def _is_down(node: _Item) -> bool:
     conditions = node["status"].get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") != "True" for one in conditions)
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") != "True" for condition in conditions
+    )
 
 
 def _too_small(
@@ -207,8 +209,8 @@ def capacity_of_pools(
         for cluster in desired.clusters
         if (cloud := cluster.connection.cloud) and isinstance(answers.get(cloud.cluster), dict)
     ]
-    there = {key: one.nodes + len(one.held) for key, one in seen.items()}
-    most, unanswered = allowed(documents, clusters, there, google=google, until=until)
+    nodes_there = {key: one.nodes + len(one.held) for key, one in seen.items()}
+    most, unanswered = allowed(documents, clusters, nodes_there, google=google, until=until)
     return {key: replace(one, most=most.get(key)) for key, one in seen.items()}, (*problems, *unanswered)
 
 
@@ -255,12 +257,12 @@ def _of_pool(
     foreign: list[int] = []
     by_node: dict[str, list[_Item]] = {name: [] for name in usable_names}
     for pod in here:
-        node, asked = pod["spec"]["nodeName"], _gpus_of_pod(pod, device, devices)
+        node, gpus_asked = pod["spec"]["nodeName"], _gpus_of_pod(pod, device, devices)
         own = own_pods.has(pod)
-        if asked and own:
-            ours[node] += asked
-        elif asked and node in usable_names:
-            foreign.append(asked)
+        if gpus_asked and own:
+            ours[node] += gpus_asked
+        elif gpus_asked and node in usable_names:
+            foreign.append(gpus_asked)
         if node in usable_names and not (own and _is_planned(pod)):
             by_node[node].append(pod)
     daemons = [_besides(pod for pod in there if _of_every_node(pod)) for there in by_node.values()]

@@ -75,9 +75,9 @@ def existing_objects(
     per object.
     """
     desired: dict[ApiKind, set[tuple[str, str]]] = {}
-    for wanted in cluster.objects:
-        names = desired.setdefault((wanted.api_version, wanted.kind), set())
-        names.add((wanted.namespace or "", wanted.kubernetes_name))
+    for obj in cluster.objects:
+        names = desired.setdefault((obj.api_version, obj.kind), set())
+        names.add((obj.namespace or "", obj.kubernetes_name))
     for kind in sorted(desired.keys() & resources.keys()):
         names = desired[kind]
         for path in lists(resources[kind], {namespace for namespace, _ in names}):

@@ -86,7 +86,7 @@ _LWS_MAKES_GROUPS = re.compile(r"""^\s*schedulerProvider:\s*["']?volcano\b""", r
 
 def kinds_needed(cluster: DesiredCluster) -> set[ApiKind]:
     """Return the kinds of everything that an update writes or reads on the cluster."""
-    kinds = {(wanted.api_version, wanted.kind) for wanted in cluster.objects}
+    kinds = {(obj.api_version, obj.kind) for obj in cluster.objects}
     if cluster.gateway_class:
         kinds.add((_gateway_api(kinds), "GatewayClass"))
     if cluster.gateway_ref:
@@ -110,8 +110,8 @@ def missing_kinds(
     LeaderWorkerSets, which somebody has to install. `pod_groups` says it of PodGroups, and
     `monitors_left_out` of objects of monitoring.
     """
-    monitors = {made.key: (made.api_version, made.kind) for made in cluster.monitors}
-    others = {(made.api_version, made.kind) for made in cluster.objects if made.key not in monitors}
+    monitors = {obj.key: (obj.api_version, obj.kind) for obj in cluster.monitors}
+    others = {(obj.api_version, obj.kind) for obj in cluster.objects if obj.key not in monitors}
     optional = {POD_GROUP, *(set(monitors.values()) - others)}
     missing = kinds_needed(cluster) - resources.keys() - optional
     for version in sorted({version for version, _ in missing}):
@@ -160,14 +160,14 @@ def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource])
 
     Of custom resources only the cluster knows that.
     """
-    for wanted in cluster.objects:
-        resource = resources.get((wanted.api_version, wanted.kind))
-        if wanted.namespace and resource and not resource.namespaced:
+    for obj in cluster.objects:
+        resource = resources.get((obj.api_version, obj.kind))
+        if obj.namespace and resource and not resource.namespaced:
             yield cluster_problem(
                 cluster.connection.cluster,
-                f"on cluster {cluster.connection.cluster!r} a {wanted.kind} of {wanted.api_version} belongs "
-                f"to the whole cluster, and a plugin adds {wanted.kubernetes_name} to namespace "
-                f"{wanted.namespace}",
+                f"on cluster {cluster.connection.cluster!r} a {obj.kind} of {obj.api_version} belongs "
+                f"to the whole cluster, and a plugin adds {obj.kubernetes_name} to namespace "
+                f"{obj.namespace}",
                 "Remove it from the plugin, and create it outside of the stack",
             )
 
@@ -294,7 +294,7 @@ def _secret(cluster: DesiredCluster, need: SecretNeed, what: str) -> Problem:
 
 def device_class_names(cluster: DesiredCluster) -> tuple[str, ...]:
     """Return the DeviceClasses that claims of the stack name on the cluster."""
-    return claimed_classes(wanted.manifest for wanted in cluster.objects)
+    return claimed_classes(obj.manifest for obj in cluster.objects)
 
 
 def missing_kind(version: str) -> str | None:
@@ -362,13 +362,13 @@ def unlabelled_nodes(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
 
 def _of_one_domain(cluster: DesiredCluster) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
     """Yield the workloads whose pods must share an NVLink domain, with the selector of their nodes."""
-    for wanted in cluster.objects:
-        if wanted.kind == WORKER_SET:
-            spec = templates_of(wanted.manifest)[0]["spec"]
+    for obj in cluster.objects:
+        if obj.kind == WORKER_SET:
+            spec = templates_of(obj.manifest)[0]["spec"]
             together = spec.get("affinity", {}).get("podAffinity", {})
             terms = together.get("requiredDuringSchedulingIgnoredDuringExecution", [])
             if any(term["topologyKey"] == CLIQUE for term in terms):
-                name = f"{wanted.namespace}/{wanted.kubernetes_name}"
+                name = f"{obj.namespace}/{obj.kubernetes_name}"
                 yield name, tuple(sorted(spec["nodeSelector"].items()))
 
 
@@ -379,7 +379,7 @@ def worker_set_problems(
 
     Who may not read definitions or webhooks is told nothing of them.
     """
-    wanted = [made for made in cluster.objects if made.kind == WORKER_SET]
+    wanted = [obj for obj in cluster.objects if obj.kind == WORKER_SET]
     if not wanted or (WORKER_SET_API, WORKER_SET) not in resources:
         return
     name, first = cluster.connection.cluster, f"{wanted[0].namespace}/{wanted[0].kubernetes_name}"
@@ -458,7 +458,7 @@ def _queue(
     within = f" in namespace {need.namespace}" if need.namespace else ""
     named = f"{need.object_kind} {need.name!r} of {need.scheduler}{within}"
     if queue is None:
-        there = sorted(item["metadata"]["name"] for item in api.items(resource.path(need.namespace)))
+        queues = sorted(item["metadata"]["name"] for item in api.items(resource.path(need.namespace)))
         first = (
             f"`kubectl create namespace {need.namespace}` if it is not there, and create"
             if within
@@ -466,7 +466,7 @@ def _queue(
         )
         yield _scheduler_problem(
             need,
-            f"cluster {cluster.connection.cluster!r} has no {named} (it has: {listing(there) or 'none'}), "
+            f"cluster {cluster.connection.cluster!r} has no {named} (it has: {listing(queues) or 'none'}), "
             f"and pods of deployment {need.whose} wait in it",
             f"{first} the queue there, or name one that exists",
         )
@@ -489,10 +489,10 @@ def _queue(
 
 
 def _topology(
-    need: SchedulerNeed, cluster: DesiredCluster, there: Iterable[Mapping[str, Any]]
+    need: SchedulerNeed, cluster: DesiredCluster, topologies: Iterable[Mapping[str, Any]]
 ) -> Iterator[Problem]:
     by_name: dict[str, list[str]] = {}
-    for item in there:
+    for item in topologies:
         name = item["metadata"]["name"]
         by_name[name] = _levels(item)
         if need.name in (None, name) and set(need.levels) <= set(by_name[name]):
@@ -517,7 +517,7 @@ def pod_groups(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
     """Yield why the PodGroups of Volcano that we make would not be understood, or be there twice."""
-    ours = [wanted for wanted in cluster.objects if (wanted.api_version, wanted.kind) == schedulers.POD_GROUP]
+    ours = [obj for obj in cluster.objects if (obj.api_version, obj.kind) == schedulers.POD_GROUP]
     if not ours:
         return
     name = cluster.connection.cluster
@@ -560,7 +560,7 @@ def kinds_to_come(cluster: DesiredCluster) -> frozenset[ApiKind]:
 
 
 def _monitoring_kinds(cluster: DesiredCluster) -> frozenset[ApiKind]:
-    return frozenset((made.api_version, made.kind) for made in cluster.monitors)
+    return frozenset((obj.api_version, obj.kind) for obj in cluster.monitors)
 
 
 def monitors_left_out(cluster: DesiredCluster, unknown: Collection[ApiKind]) -> Iterator[Problem]:
@@ -569,7 +569,7 @@ def monitors_left_out(cluster: DesiredCluster, unknown: Collection[ApiKind]) -> 
         return
     name = cluster.connection.cluster
     if KEDA in unknown:
-        scaled = [made.manifest for made in cluster.monitors if (made.api_version, made.kind) == KEDA]
+        scaled = [obj.manifest for obj in cluster.monitors if (obj.api_version, obj.kind) == KEDA]
         targets = sorted(made["spec"]["scaleTargetRef"]["name"] for made in scaled)
         yield cluster_problem(
             name,
@@ -581,7 +581,7 @@ def monitors_left_out(cluster: DesiredCluster, unknown: Collection[ApiKind]) -> 
     if not (unknown := frozenset(unknown) - {KEDA}):
         return
     kinds = " and ".join(f"{kind} of {version}" for version, kind in sorted(unknown))
-    count = sum((made.api_version, made.kind) in unknown for made in cluster.monitors)
+    count = sum((obj.api_version, obj.kind) in unknown for obj in cluster.monitors)
     yield cluster_problem(
         name,
         f"cluster {name!r} does not know {kinds}, so {count} "
@@ -596,7 +596,7 @@ def without_metrics(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     """Yield which APIs of metrics a cluster lacks that its HorizontalPodAutoscalers read: these then set only
     their bounds.
     """
-    scalers = [made.manifest for made in cluster.objects if (made.api_version, made.kind) == HPA]
+    scalers = [obj.manifest for obj in cluster.objects if (obj.api_version, obj.kind) == HPA]
     read = {metric["type"] for made in scalers for metric in made["spec"].get("metrics", ())}
     for kind, group in (("Pods", OF_PODS), ("External", OF_OTHERS)):
         if kind in read and not served_versions(api, group):
@@ -622,10 +622,10 @@ def ignored_objectives(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     one group, and who may not list the objects is told nothing.
     """
     readers: dict[tuple[str, str], set[_Pool]] = {}
-    for made in cluster.objects:
-        groups = objective_groups(made.manifest) if made.kind == "Role" else ()
-        if len(groups) == 2 and (pool := pool_of(made.manifest)):
-            readers.setdefault((groups[0], groups[1]), set()).add((made.namespace or "", *pool))
+    for obj in cluster.objects:
+        groups = objective_groups(obj.manifest) if obj.kind == "Role" else ()
+        if len(groups) == 2 and (pool := pool_of(obj.manifest)):
+            readers.setdefault((groups[0], groups[1]), set()).add((obj.namespace or "", *pool))
     for (read, ignored), pools in sorted(readers.items()):
         yield from _objectives_of_groups(
             api, cluster.connection.cluster, f"{read}/{_OBJECTIVES_VERSION}", ignored, pools
@@ -677,5 +677,9 @@ def _objective_name(item: Mapping[str, Any]) -> str:
 
 def _pool_of_objective(item: Mapping[str, Any]) -> _Pool:
     """Return the pool that an object is for, which is in its namespace; the group has a default."""
-    of = (item.get("spec") or {}).get("poolRef") or {}
-    return item["metadata"]["namespace"], of.get("group") or "inference.networking.k8s.io", of.get("name", "")
+    pool_ref = (item.get("spec") or {}).get("poolRef") or {}
+    return (
+        item["metadata"]["namespace"],
+        pool_ref.get("group") or "inference.networking.k8s.io",
+        pool_ref.get("name", ""),
+    )

@@ -240,7 +240,7 @@ def zone_checks(documents: Documents, cluster: CloudCluster, compute: ComputeApi
 
 
 def _problems(documents: Documents, cluster: CloudCluster, compute: ComputeApi) -> Iterator[Problem]:
-    region, there = compute.zones(cluster.project, cluster.region), dict[tuple[str, str], bool]()
+    region, offered = compute.zones(cluster.project, cluster.region), dict[tuple[str, str], bool]()
     for wanted in _machines(documents, cluster):
         for zone in wanted.zones:
             if zone not in region:
@@ -249,9 +249,9 @@ def _problems(documents: Documents, cluster: CloudCluster, compute: ComputeApi) 
                 yield _problem(cluster, what, step, wanted.zones_path)
         zones = [zone for zone in wanted.zones or region if zone in region]
         for zone in zones:
-            if (zone, wanted.type) not in there:
-                there[zone, wanted.type] = compute.has_machine_type(cluster.project, zone, wanted.type)
-        missing = [zone for zone in zones if not there[zone, wanted.type]]
+            if (zone, wanted.type) not in offered:
+                offered[zone, wanted.type] = compute.has_machine_type(cluster.project, zone, wanted.type)
+        missing = [zone for zone in zones if not offered[zone, wanted.type]]
         # Where Google chooses the zones, one that has the machines is enough.
         if missing and (wanted.zones or missing == zones):
             what = (

@@ -101,8 +101,8 @@ def scaled_otherwise(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
     for while nothing of the stack ends any.
     """
     name = cluster.connection.cluster
-    desired = {(made.kind, made.namespace, made.kubernetes_name): made for made in cluster.objects}
-    targets = {(made.namespace, target_of(made.manifest)) for made in cluster.objects}
+    desired = {(obj.kind, obj.namespace, obj.kubernetes_name): obj for obj in cluster.objects}
+    targets = {(obj.namespace, target_of(obj.manifest)) for obj in cluster.objects}
     for item in workloads:
         space, called = item["metadata"]["namespace"], item["metadata"]["name"]
         wanted = desired.get((item["kind"], space, called))
@@ -137,7 +137,7 @@ def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Ite
 
     One of the other kind leaves too, though what takes its place has its name.
     """
-    desired = {(wanted.kind, wanted.namespace, wanted.kubernetes_name) for wanted in cluster.objects}
+    desired = {(obj.kind, obj.namespace, obj.kubernetes_name) for obj in cluster.objects}
     for item in workloads:
         metadata, template = item["metadata"], templates_of(item)[0]
         labels = (template.get("metadata") or {}).get("labels") or {}
@@ -191,9 +191,9 @@ def changed_in_place(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
     `workloads` are those on the cluster. What their pods read, with a hash, is in an annotation of theirs.
     """
     desired = {
-        (wanted.namespace, wanted.kubernetes_name): _read(wanted.manifest)
-        for wanted in cluster.objects
-        if wanted.kind in ("Deployment", WORKER_SET)
+        (obj.namespace, obj.kubernetes_name): _read(obj.manifest)
+        for obj in cluster.objects
+        if obj.kind in ("Deployment", WORKER_SET)
     }
     for workload in workloads:
         metadata = workload["metadata"]
@@ -229,11 +229,11 @@ def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) ->
     names.
     """
     pools = {
-        _selected(made.namespace, spec["selector"]["matchLabels"]): [
+        _selected(obj.namespace, spec["selector"]["matchLabels"]): [
             port["number"] for port in spec["targetPorts"]
         ]
-        for made in cluster.objects
-        if made.kind == INFERENCE_POOL and (spec := made.manifest.get("spec"))
+        for obj in cluster.objects
+        if obj.kind == INFERENCE_POOL and (spec := obj.manifest.get("spec"))
     }
     for workload in workloads:
         template, metadata = templates_of(workload)[0], workload["metadata"]
@@ -287,18 +287,18 @@ def remade(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[P
 
     `workloads` are those on the cluster. Of other changes of a pod template `replaced_alone` tells.
     """
-    running: dict[tuple[str, ...], list[Workload]] = {}
+    running_by_placement: dict[tuple[str, ...], list[Workload]] = {}
     for workload in workloads:
         if (whose := _whose(workload)) and pods_of(workload):
-            running.setdefault(whose, []).append(workload)
-    for wanted in cluster.objects:
-        if wanted.kind not in ("Deployment", WORKER_SET) or not (whose := _whose(wanted.manifest)):
+            running_by_placement.setdefault(whose, []).append(workload)
+    for obj in cluster.objects:
+        if obj.kind not in ("Deployment", WORKER_SET) or not (whose := _whose(obj.manifest)):
             continue
-        there = {str(workload["kind"]): workload for workload in running.get(whose, ())}
-        if same := there.get(wanted.kind):
-            yield from _rolled(cluster.connection.cluster, same, wanted.manifest)
-        elif there:
-            yield _another_kind(cluster.connection.cluster, next(iter(there.values())), wanted.manifest)
+        running_kinds = {str(workload["kind"]): workload for workload in running_by_placement.get(whose, ())}
+        if same := running_kinds.get(obj.kind):
+            yield from _rolled(cluster.connection.cluster, same, obj.manifest)
+        elif running_kinds:
+            yield _another_kind(cluster.connection.cluster, next(iter(running_kinds.values())), obj.manifest)
 
 
 def _whose(workload: Workload) -> tuple[str, ...] | None:
@@ -356,17 +356,21 @@ def replaced_alone(cluster: DesiredCluster, workloads: Iterable[Workload]) -> It
 
     `workloads` are those on the cluster; several of one deployment there roll one after the other.
     """
-    there = {(str(each["kind"]), _named(each)): each for each in workloads if pods_of(each)}
+    running = {
+        (str(workload["kind"]), _named(workload)): workload for workload in workloads if pods_of(workload)
+    }
     spots = {key: spot for spot, keys in cluster.workloads.items() for key in keys}
     endpoints = Counter((spot.deployment, spot.revision) for spot in cluster.workloads)
     alone = []
-    for wanted in cluster.objects:
-        spot, after = spots.get(wanted.key), wanted.manifest
-        before = there.get((wanted.kind, _named(after))) if spot else None
+    for obj in cluster.objects:
+        spot, after = spots.get(obj.key), obj.manifest
+        before = running.get((obj.kind, _named(after))) if spot else None
         if not spot or not before or not stops_serving(before, after):
             continue
-        told = _facts(before) != _facts(after) or is_applied(templates_of(after), templates_of(before))
-        if endpoints[spot.deployment, spot.revision] == 1 and not told:
+        otherwise_told = _facts(before) != _facts(after) or is_applied(
+            templates_of(after), templates_of(before)
+        )
+        if endpoints[spot.deployment, spot.revision] == 1 and not otherwise_told:
             alone.append((before, after))
     if alone:
         how, next_step = meanwhile(*alone[0])
@@ -475,26 +479,26 @@ def picker_problems(cluster: DesiredCluster, workloads: Iterable[Workload]) -> I
 
 def replaced_pickers(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[ReplacedPicker]:
     """Yield the pickers among the workloads on a cluster that are replaced by others."""
-    running: dict[str, dict[str, Workload]] = {}
+    running_by_deployment: dict[str, dict[str, Workload]] = {}
     for workload in workloads:
         if whose := deployment_of(workload):
-            running.setdefault(whose, {})[workload["metadata"]["name"]] = workload
-    for wanted in cluster.objects:
-        whose = deployment_of(wanted.manifest) if wanted.kind == "Deployment" else None
-        if whose is None or not (there := running.get(whose)):
+            running_by_deployment.setdefault(whose, {})[workload["metadata"]["name"]] = workload
+    for obj in cluster.objects:
+        whose = deployment_of(obj.manifest) if obj.kind == "Deployment" else None
+        if whose is None or not (runs := running_by_deployment.get(whose)):
             continue
-        before = there.get(wanted.kubernetes_name) or next(iter(there.values()))
-        if changes := _changes(before, wanted.manifest):
-            gaps = tuple(_gap(cluster.connection.cluster, whose, before, wanted.manifest))
+        before = runs.get(obj.kubernetes_name) or next(iter(runs.values()))
+        if changes := _changes(before, obj.manifest):
+            gaps = tuple(_gap(cluster.connection.cluster, whose, before, obj.manifest))
             yield ReplacedPicker(whose, changes, gaps)
 
 
 def _changes(before: Workload, after: Workload) -> tuple[str, ...]:
     """Return what is another in a picker, in words, nothing for one that stays."""
-    told = tuple(_told(_container(before), _container(after)))
+    changes = tuple(_told(_container(before), _container(after)))
     if before["metadata"]["name"] != after["metadata"]["name"]:
-        return told or (_PODS,)
-    return (*told, _PODS) if any(differing(_rest(after), _rest(before))) else told
+        return changes or (_PODS,)
+    return (*changes, _PODS) if any(differing(_rest(after), _rest(before))) else changes
 
 
 def _told(was: Mapping[str, Any], will: Mapping[str, Any]) -> Iterator[str]:
@@ -539,8 +543,8 @@ def _container(workload: Workload) -> dict[str, Any]:
 
 def _rest(workload: Workload) -> dict[str, Any]:
     """Return what pods of a picker have besides image, arguments and resources."""
-    told = ("args", "image", "resources")
-    container = {key: value for key, value in _container(workload).items() if key not in told}
+    left_out = ("args", "image", "resources")
+    container = {key: value for key, value in _container(workload).items() if key not in left_out}
     return {**workload["spec"]["template"]["spec"], "containers": [container]}
 
 

@@ -34,12 +34,12 @@ def drift(
         live = seen.get(name)
         if not isinstance(live, LiveCluster):
             continue
-        for wanted in cluster.objects:
-            key = (wanted.kind, wanted.namespace or "", wanted.kubernetes_name)
+        for obj in cluster.objects:
+            key = (obj.kind, obj.namespace or "", obj.kubernetes_name)
             if key in live.objects:
-                whole = wanted.kind not in METADATA_ONLY and "spec" not in wanted.ignore
+                whole = obj.kind not in METADATA_ONLY and "spec" not in obj.ignore
                 thing = f"{name} {titled(key)}"
-                yield from object_drift(name, thing, wanted.manifest, live.objects[key], whole=whole)
+                yield from object_drift(name, thing, obj.manifest, live.objects[key], whole=whole)
 
 
 def object_drift(

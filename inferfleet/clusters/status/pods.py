@@ -64,7 +64,9 @@ def pod_status(
 def _lasting(spec: Mapping[str, Any], status: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the status of each container that runs as long as its pod, native sidecars among them."""
     sidecars = [
-        each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
+        container["name"]
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
     ]
     starting = status.get("initContainerStatuses") or []
     return [
@@ -132,7 +134,9 @@ def _failures(status: Mapping[str, Any]) -> Iterator[str]:
 def is_ready(pod: Mapping[str, Any]) -> bool:
     """Return whether a pod is ready and stays."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    ready = any((one.get("type"), one.get("status")) == ("Ready", "True") for one in conditions)
+    ready = any(
+        (condition.get("type"), condition.get("status")) == ("Ready", "True") for condition in conditions
+    )
     return ready and "deletionTimestamp" not in pod["metadata"]
 
 
@@ -197,28 +201,28 @@ Member = tuple[Mapping[str, Any], PodStatus]
 def groups(pods: Iterable[Member], *, number: int, size: int) -> Iterator[GroupStatus]:
     """Yield the status of each of `number` groups of `size` pods; `pods` are live ones with their status."""
     by_group: dict[int, list[Member]] = {}
-    for pod, told in pods:
-        by_group.setdefault(number_of(pod, LWS_GROUP), []).append((pod, told))
+    for pod, status in pods:
+        by_group.setdefault(number_of(pod, LWS_GROUP), []).append((pod, status))
     for index in sorted({*range(number), *by_group}):
         members = sorted(by_group.get(index, ()), key=lambda member: number_of(member[0], LWS_WORKER))
         yield _group(index, members, size)
 
 
 def _group(index: int, members: list[Member], size: int) -> GroupStatus:
-    phases = [told.phase for _, told in members]
+    phases = [status.phase for _, status in members]
     missing = [f"{len(members)} of {size} pods exist"] if len(members) < size else []
     phase = worst([*phases, *(Phase.PENDING for _ in missing)])
     ready = phases.count(Phase.READY)
     # Of pods that wait alike a follower is named, the first: leaders wait for them.
     waiting = [
-        (_BLAME.index(told.phase), not number_of(pod, LWS_WORKER), place)
-        for place, (pod, told) in enumerate(members)
-        if told.phase != Phase.READY
+        (_BLAME.index(status.phase), not number_of(pod, LWS_WORKER), place)
+        for place, (pod, status) in enumerate(members)
+        if status.phase != Phase.READY
     ]
     if not waiting:
         return GroupStatus(index, phase, ready, size, message="; ".join(missing))
     name, message = members[min(waiting)[2]][1].name, members[min(waiting)[2]][1].message
-    ends = [(told.name, end) for pod, told in members if (end := last_end(pod))]
+    ends = [(status.name, end) for pod, status in members if (end := last_end(pod))]
     if ends and not message:
         # A group that begins anew: what ended first is still there for a while.
         name, message = ends[0]
@@ -228,9 +232,9 @@ def _group(index: int, members: list[Member], size: int) -> GroupStatus:
 def held_up(pods: Iterable[Mapping[str, Any]], now: datetime, *, main: str = ENGINE) -> Iterator[str]:
     """Yield which pods are not ready, and why, in words. `main` is their container that takes time."""
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"])):
-        told = pod_status(pod, main=main, deadline=None, now=now)
-        if told.phase != Phase.READY:
-            yield f"{told.name} {told.phase}" + (f": {told.message}" if told.message else "")
+        status = pod_status(pod, main=main, deadline=None, now=now)
+        if status.phase != Phase.READY:
+            yield f"{status.name} {status.phase}" + (f": {status.message}" if status.message else "")
 
 
 def last_end(pod: Mapping[str, Any]) -> str:
@@ -245,7 +249,11 @@ def ends_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
     """
     leaving, status = "deletionTimestamp" in pod["metadata"], pod.get("status") or {}
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    return tuple(f"{each['name']} {said}" for each in containers for said in terminated(each, spoken=leaving))
+    return tuple(
+        f"{container['name']} {said}"
+        for container in containers
+        for said in terminated(container, spoken=leaving)
+    )
 
 
 def number_of(pod: Mapping[str, Any], label: str) -> int:
@@ -347,7 +355,9 @@ def _latest(status: Mapping[str, Any], alive: Sequence[Member], *, of_groups: bo
         latest = latest_revision(pod for pod, _ in alive)
         return [told for pod, told in alive if revision_of(pod) == latest]
     conditions = status.get("conditions") or ()
-    named = next((each.get("message") or "" for each in conditions if each["type"] == "Progressing"), "")
+    named = next(
+        (condition.get("message") or "" for condition in conditions if condition["type"] == "Progressing"), ""
+    )
     return [told for pod, told in alive if any(f'"{owner}"' in named for owner in _owners(pod))]
 
 
@@ -415,12 +425,12 @@ def group_waits(
         if group is None:
             continue
         status = group.get("status") or {}
-        told = [
+        messages = [
             one_line(condition.get("message") or "")
             for condition in status.get("conditions") or ()
             if (condition.get("type"), condition.get("status")) == ("Unschedulable", "True")
         ]
-        why = f": {told[-1]}" if told and told[-1] else ""
+        why = f": {messages[-1]}" if messages and messages[-1] else ""
         queue = group["spec"].get("queue", "")
         phase = status.get("phase", "Pending")
         if phase == "Pending":

@@ -99,7 +99,12 @@ def stale(objects: Mapping[Key, dict[str, Any]], key: Key, parent: Key) -> str:
     actual = objects.get(key)
     if actual is None or _unreachable(objects, key, actual):
         return ""
-    said = (one for conditions in _current(key, actual, parent) for one in conditions if _misses(one))
+    said = (
+        condition
+        for conditions in _current(key, actual, parent)
+        for condition in conditions
+        if _misses(condition)
+    )
     return next((one_line(one["message"]) for one in said), "")
 
 
@@ -114,7 +119,7 @@ def _current(key: Key, actual: Mapping[str, Any], parent: Key) -> list[list[Mapp
     return [
         conditions
         for conditions in entries
-        if all(one.get("observedGeneration", generation) == generation for one in conditions)
+        if all(condition.get("observedGeneration", generation) == generation for condition in conditions)
     ]
 
 

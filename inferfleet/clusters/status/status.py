@@ -104,16 +104,16 @@ def _cluster(cluster: DesiredCluster, seen: LiveCluster | Problem | None) -> Clu
         why = "its document says `state: lost`, so it is not asked" if lost else "it was not asked"
         return ClusterStatus(name, silent=seen.what if seen else why)
     key = _gateway(cluster)
-    left_out = {made.key for made in cluster.monitors if (made.api_version, made.kind) in seen.unknown}
+    left_out = {obj.key for obj in cluster.monitors if (obj.api_version, obj.kind) in seen.unknown}
     address = address_of(seen.objects.get(key, {}))
     return ClusterStatus(
         name,
         gateway=routing.part(name, key, routing.gateway(seen, key)),
         address=address.host if address else None,
         missing=tuple(
-            routing.titled(key_of(wanted))
-            for wanted in cluster.objects
-            if key_of(wanted) not in seen.objects and wanted.key not in left_out
+            routing.titled(key_of(obj))
+            for obj in cluster.objects
+            if key_of(obj) not in seen.objects and obj.key not in left_out
         ),
     )
 
@@ -122,7 +122,7 @@ def _placement(
     placement: Placement, cluster: DesiredCluster, seen: LiveCluster | None, now: datetime
 ) -> PlacementStatus:
     component = _component(cluster, "ModelReplicas", names.replicas_component(placement.spot))
-    workloads = [wanted.manifest for wanted in component.objects if wanted.kind in ("Deployment", WORKER_SET)]
+    workloads = [obj.manifest for obj in component.objects if obj.kind in ("Deployment", WORKER_SET)]
     pools = " ".join(f"{role}={pool}" for role, pool in placement.spot.pools)
     return placement_status(cluster.connection.cluster, pools, workloads, seen, now)
 
@@ -133,10 +133,10 @@ def _endpoint(
     whole = names.endpoint_component(cluster.connection.cluster, endpoint.deployment)
     parts = (whole, names.route_component(whole))
     by_kind = {
-        wanted.kind: wanted
+        obj.kind: obj
         for component in cluster.components
         if component.kind == "ModelEndpoint" and component.name in parts
-        for wanted in component.objects
+        for obj in component.objects
     }
     picker, pool, route = by_kind["Deployment"], by_kind["InferencePool"], by_kind.get("HTTPRoute")
     members = tuple(_picker_pods(picker, seen, now)) if seen else ()

@@ -114,10 +114,10 @@ def confirmer(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
         def listen(_: Connection, api: Api) -> _Answers:
             return _answers(api, question, patience)
 
-        asked = replace(desired, clusters=(cluster,))
+        one_cluster = replace(desired, clusters=(cluster,))
         seconds = max(REFUSED_SECONDS, patience) + _ANSWER_SECONDS
         name = cluster.connection.cluster
-        answers = ask(asked, kubeconfigs, listen, container_api=container_api, seconds=seconds)
+        answers = ask(one_cluster, kubeconfigs, listen, container_api=container_api, seconds=seconds)
         answer = answers.get(name)
         if answer is None or isinstance(answer, NotThere):
             return ()
@@ -138,7 +138,7 @@ def confirmer(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
 def _question(cluster: DesiredCluster) -> _Question:
     gateway = _gateway(cluster)
     pools = dict(_led(cluster)) if gateway else {}
-    objects = {made.key: made for made in cluster.objects}
+    objects = {obj.key: obj for obj in cluster.objects}
     workloads = [key for keys in cluster.workloads.values() for key in keys]
     routes = [key for served in cluster.served.values() for key in served.routes]
     pickers = {key for served in cluster.served.values() for key in served.members if key not in workloads}
@@ -179,7 +179,7 @@ def _gateway(cluster: DesiredCluster) -> Key | None:
 
 def _led(cluster: DesiredCluster) -> Iterator[tuple[Key, tuple[KubeObject, KubeObject]]]:
     """Yield each InferencePool that routes lead to, with the first of them, by its key on the cluster."""
-    objects = {made.key: made for made in cluster.objects}
+    objects = {obj.key: obj for obj in cluster.objects}
     for served in cluster.served.values():
         routes = [objects[key] for key in served.routes if key in objects]
         pools = (objects[key] for key in served.members if key in objects and objects[key].kind == POOL)
@@ -200,9 +200,9 @@ def _answers(api: Api, question: _Question, patience: float) -> _Answers:
     unreadable: set[tuple[str, str]] = set()
     while True:
         # What serves is not asked about again.
-        asked = [key for key in wanted if old.get(key) or verdicts.get(key, _SILENT)[0] != Phase.READY]
+        open_keys = [key for key in wanted if old.get(key) or verdicts.get(key, _SILENT)[0] != Phase.READY]
         actual: Objects = {}
-        for kind, namespace in sorted({one for key in asked for one in _listed(key)} - unreadable):
+        for kind, namespace in sorted({one for key in open_keys for one in _listed(key)} - unreadable):
             try:
                 actual |= _actual(api, resources.get(kind), kind, namespace)
             except RefusedError as error:
@@ -210,7 +210,7 @@ def _answers(api: Api, question: _Question, patience: float) -> _Answers:
                     raise
                 refused.setdefault(namespace, error)
                 unreadable.add((kind, namespace))
-        here = [key for key in asked if not unreadable.intersection(_listed(key))]
+        here = [key for key in open_keys if not unreadable.intersection(_listed(key))]
         verdicts |= {key: question.judges[key](actual) for key in here}
         others = [key for key in here if key in actual and key in question.others]
         templates |= {key: tuple(_templates(key, question.others[key], actual[key])) for key in others}

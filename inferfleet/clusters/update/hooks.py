@@ -159,9 +159,9 @@ def add_event(
 
     The Container API at the address `container_api` says where a cluster is that the stack creates.
     """
-    asked = tuple(known for known in desired.clusters if known.connection.cluster == cluster)
+    one_cluster = tuple(known for known in desired.clusters if known.connection.cluster == cluster)
     answers = ask(
-        replace(desired, clusters=asked),
+        replace(desired, clusters=one_cluster),
         kubeconfigs,
         partial(_add, workload, reason, note),
         container_api=container_api,

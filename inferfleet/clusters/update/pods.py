@@ -82,7 +82,7 @@ def pod_listener(desired: Desired, kubeconfigs: Mapping[str, str], *, container_
         for pods in (ENGINES, PICKERS):
             one_cluster = replace(desired, clusters=(cluster,))
             listener = _Listener(partial(put, one_cluster), cluster.connection.cluster, reported)
-            workloads = (made for made in cluster.objects if made.heard and pods_of(made) == pods)
+            workloads = (obj for obj in cluster.objects if obj.heard and pods_of(obj) == pods)
             listeners |= {made.key: listener for made in workloads}
 
     async def listen(workload: KubeObject, warn: Say, fail: Say) -> None:
@@ -185,7 +185,9 @@ class PodWatch:
         )
         yield from held
         for name, end in self._of_latest(latest):
-            words = [each for each in end.sentences if not any(_same(each, said) for said in held)]
+            words = [
+                sentence for sentence in end.sentences if not any(_same(sentence, said) for said in held)
+            ]
             if words:
                 yield f"{name} before: {'; '.join(words)}"
 
