@@ -18,11 +18,13 @@ from inferfleet.fleet.spot import Spot
 
 @dataclass
 class ClassCost:
-    """What one class has on one side. `cost` is that of its nodes with a price."""
+    """What the nodes of one class cost in an hour."""
 
     gpus: int = 0
+    """GPUs that replicas hold."""
     nodes: int = 0
     unpriced: int = 0
+    """Nodes without a known price. They are in `nodes`, and not in `cost`."""
     cost: Decimal = Decimal(0)
     currency: str = ""
     region: str = ""

@@ -14,15 +14,13 @@ from inferfleet.fleet.spot import Spot as Spot
 
 @dataclass(frozen=True, order=True)
 class Placement:
-    """How many replicas of a deployment run on one spot. They are alike and not distinguished.
-
-    Where they are scaled, there is room for so many, a new workload has so many, and from then on somebody
-    else says how many run: `least` at least.
-    """
+    """How many replicas of a deployment run on one spot. They are alike and not distinguished."""
 
     spot: Spot
     replicas: int
+    """The most, where they are scaled: there is space for so many, and a new workload starts with them."""
     least: int | None = None
+    """The fewest, where somebody else says how many run from then on. None where that is `replicas`."""
 
     def __str__(self) -> str:
         """Return the replicas as tables have them: `3`, or `1-3` where they are scaled."""
@@ -56,16 +54,15 @@ def _shares(sizes: Sequence[int], number: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a deployment can be reached on one cluster; services select endpoints by `labels`.
-
-    `revision` is that of the deployment's spots there.
-    """
+    """Where a deployment can be reached on one cluster."""
 
     deployment: str
     cluster: str
     replicas: int
     labels: dict[str, str]
+    """Those by which services select endpoints."""
     revision: str = ""
+    """That of the deployment's spots on the cluster."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +76,13 @@ class Backend:
 
 @dataclass(frozen=True)
 class ServiceRoute:
-    """A service on one cluster where at least one deployment that it selects has replicas.
-
-    With `root` its engines' paths are not behind a prefix.
-    """
+    """A service on one cluster where at least one deployment that it selects has replicas."""
 
     service: str  # namespace/name
     cluster: str
     backends: tuple[Backend, ...]
     root: bool = False
+    """Whether its engines' paths are behind no prefix."""
 
     @property
     def path(self) -> str:
@@ -97,60 +92,55 @@ class ServiceRoute:
 
 @dataclass(frozen=True, order=True)
 class Reason:
-    """Why no further replicas go to a cluster, or to one of its pools; `pool` is "" for a whole cluster.
-
-    `short` says the same of several clusters at once, such as `have 4 GPUs per node (8 wanted)`. `near` says
-    how little is missing: what lacks room alone is nearer than what does not suit. `step` is what would take
-    the reason away without more nodes, "" where that is not one thing.
-    """
+    """Why no further replicas go to a cluster, or to one of its pools."""
 
     cluster: str
     pool: str
+    """Empty for a whole cluster."""
     why: str
     short: str = field(default="", compare=False)
+    """The same of several clusters at once: `have 4 GPUs per node (8 wanted)`."""
     near: int = field(default=0, compare=False)
+    """How little is missing: where only space is, less than where a pool does not suit."""
     step: str = field(default="", compare=False)
+    """What would take the reason away without more nodes. Empty where that is not one thing."""
 
 
 @dataclass(frozen=True)
 class Unplaced:
-    """How many replicas of a deployment have no place, and why none of the clusters and pools takes them.
-
-    `running` of them run by the lock, so an update ends them: their cluster is abandoned.
-    """
+    """How many replicas of a deployment have no place, and why none of the clusters and pools takes them."""
 
     deployment: str
     replicas: int
     reasons: Sequence[Reason]
     running: int = 0
+    """How many of them run by the lock: an update ends these, because their cluster is abandoned."""
 
 
 @dataclass(frozen=True, order=True)
 class MoreNodes:
-    """Nodes that a pool would get: how many more, its size then, and what they cost in an hour.
-
-    The cost is "" where the class has no price. `price_region` is that of the price where the pool is in
-    another one, else "".
-    """
+    """Nodes that a pool would get."""
 
     cluster: str
     pool: str
     nodes: int
+    """How many more."""
     size: int
+    """How many the pool has then."""
     per_hour: str = ""
+    """What they cost. Empty where the class has no price."""
     currency: str = ""
     price_region: str = ""
+    """The region of the price, where the pool is in another one."""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """Nodes with which all replicas of a deployment have a place.
-
-    `first` are other deployments without a place that are served first, and with these nodes too.
-    """
+    """Nodes with which all replicas of a deployment have a place."""
 
     pools: tuple[MoreNodes, ...]
     first: tuple[str, ...] = ()
+    """Other deployments without a place that are served first, and with these nodes too."""
 
 
 @dataclass(frozen=True)
@@ -163,11 +153,13 @@ class RunnerUp:
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """A spot whose number of replicas differs from the lock's; 0 means that the spot has none."""
+    """A spot whose number of replicas differs from the lock's."""
 
     spot: Spot
     before: int
+    """0 where the lock does not have the spot."""
     after: int
+    """0 where the plan does not."""
 
 
 def changes(old: Lock, new: Lock) -> tuple[Change, ...]:
@@ -214,24 +206,21 @@ def _shared(spot: Spot, other: Spot) -> int:
 
 @dataclass(frozen=True)
 class Roll:
-    """Replicas on a spot whose revision takes the place of others: a new set of pods for an old one.
-
-    `before` are the spots that the old set leaves. `beside` says whether pools have room for both, as far as
-    the plan knows: requests then move to the new set when it is ready. Otherwise the old set ends before it.
-    """
+    """Replicas on a spot whose revision takes the place of others: a new set of pods for an old one."""
 
     spot: Spot
     replicas: int
     before: tuple[Spot, ...]
+    """The spots that the old set leaves."""
     beside: bool
+    """Whether pools have space for both, as far as the plan knows: requests move to the new set when it is
+    ready. Otherwise the old set ends before the new one starts.
+    """
 
 
 @dataclass(frozen=True)
 class Leaving:
-    """A workload that still runs on a cluster, has this stack's label, and is no longer desired.
-
-    `requests` are those of each pod where it has no accelerators; of others the accelerators alone are known.
-    """
+    """A workload that still runs on a cluster, has this stack's label, and is no longer desired."""
 
     cluster: str
     namespace: str
@@ -240,6 +229,7 @@ class Leaving:
     pods: int
     gpus_per_pod: int
     requests: Pod | None = None
+    """Those of each pod where it has no accelerators; of others the accelerators alone are known."""
     deployment: str = ""  # namespace/name
     revision: str = ""
 
@@ -248,12 +238,7 @@ class Leaving:
 class Plan:
     """Everything the planner decided, sorted, so that equal inputs give equal plans.
 
-    `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
-    other clusters and pools, and `left` why some that ran had to leave a spot. `fixes` are what would place
-    all replicas of each deployment that lacks a place, None where no nodes do, and `runners_up` the
-    next best spots. These and the reasons are worked out when they are asked for.
-    `rolls` are of deployments whose revision changes. `problems` have all severities and name fields without
-    lines: `Documents.located` adds these.
+    Reasons, fixes and runners-up are worked out when they are asked for.
     """
 
     placements: tuple[Placement, ...] = ()
@@ -261,11 +246,20 @@ class Plan:
     services: tuple[ServiceRoute, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     changes: tuple[Change, ...] = ()
+    """Against the lock that the plan was made from."""
     rolls: tuple[Roll, ...] = ()
+    """Of deployments whose revision changes."""
     left: Mapping[Spot, str] = field(default_factory=dict)
+    """Why replicas that ran had to leave a spot, as far as they had to."""
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
+    """By deployment, why its replicas do not run on the other clusters and pools."""
     fixes: Mapping[str, Fix | None] = field(default_factory=dict)
+    """By deployment that lacks a place, what would place all its replicas; None where no nodes do."""
     runners_up: Mapping[Spot, RunnerUp | None] = field(default_factory=dict)
+    """By spot the next best one; None where no other has space."""
     problems: tuple[Problem, ...] = ()
+    """Of all severities. They name fields without lines: `Documents.located` adds these."""
     lock: Lock = field(default_factory=Lock)
+    """What the lock is with this plan."""
     demands: Demands = field(default_factory=Demands)
+    """What the plan counted with."""

@@ -11,37 +11,37 @@ Phases, in order:
 
 1. *Check* each deployment by itself (`placement/soundness.py`): do its selectors compile and match anything,
    can some node hold its pods? One that fails keeps its replicas where they are, and may shrink, never grow.
-2. *Retain* what the lock has (`placement/retaining.py`). Replicas of removed deployments and on abandoned
+2. *Retain* what the lock has (`placement/retention.py`). Replicas of removed deployments and on abandoned
    clusters are dropped. Those on lost clusters are fixed: they count and are never touched. Those whose
    cluster or pool no longer exists are errors and stay in the lock alone. All others are taken over as they
    are, whether they still fit or not.
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
    not be, relieve pools that have fewer nodes than they had, and add missing replicas; the last three repeat
-   until none of them finds room. A pool that is too small for another reason is left only by replicas that
+   until none of them finds space. A pool that is too small for another reason is left only by replicas that
    somebody names. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
    replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
-   (`placement/candidates.py`). Where not all have room, those of abandoned clusters are served before those
-   that never ran, the highest priority first, then those with few GPUs choose first, and deployments of
-   one size take turns. Replicas that are new then make room for others by moving to other pools, and move
-   to where all of them cost less and none is spread worse (`placement/exchange/`).
-4. *Route*: endpoints follow from placements, service routes and their weights from endpoints.
+   (`placement/candidates.py`). Where there is not enough for all, those of abandoned clusters are served
+   before those that never ran, the highest priority first, then those with few GPUs choose first, and
+   deployments of one size take turns. Replicas that are new then make way for others by moving to other
+   pools, and move to where all of them cost less and none is spread worse (`placement/exchange.py`).
+4. *Route* (`traffic.py`): endpoints follow from placements, service routes and their weights from endpoints.
 
 A replica is all its roles on one cluster, each on one pool. It fits as a whole or not at all, and so does
 each worker, whose pods stand on nodes of their own.
 
-A retained replica never moves to make room for a new one, nor because a better pool appeared: a move cuts
+A retained replica never moves to make way for a new one, nor because a better pool appeared: a move cuts
 off requests and loads the model again. Planning again with the new lock changes nothing, and taking replicas
 away moves no others: a pool that held its pods holds fewer of them (`placement/packing.py` says no only where
 it is sure).
 
-Deliberately coarse. The room of a pool is that of its largest size, not of the nodes that exist now: an
+Deliberately coarse. The space of a pool is that of its largest size, not of the nodes that exist now: an
 autoscaler adds nodes for pending pods, and a plan must not depend on when it is made. Pods are packed onto
 alike empty nodes, each with what its class offers to pods: GPUs, cores, memory, huge pages, number of pods.
-What a pod asks for may differ from pool to pool, because plugins edit it: the plan is told. Which node,
-zone or switch a pod really gets is left to the scheduler of the cluster, and which replica of a spot ends
-when their number shrinks to its controller. No cluster is asked: the lock is the only memory, so the same
-documents and lock give the same plan in a pull request, on a laptop and in an update.
+What a pod asks for may differ from pool to pool, because plugins edit it: the plan is told (`Demands`). Which
+node, zone or switch a pod really gets is left to the scheduler of the cluster, and which replica of a spot
+ends when their number shrinks to its controller. No cluster is asked: the lock is the only memory, so the
+same documents and lock give the same plan in a pull request, on a laptop and in an update.
 
 Cost. Whether a pool suits a role is worked out once per class, whether a cluster does once per selector.
 Pools are found by an index over class and free GPUs, and packed by counting alike nodes and alike pods.
@@ -50,7 +50,7 @@ two seconds; the moves that save cost are bounded in number (`bench/planner.py`)
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -90,35 +90,31 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     only, so that nothing forgets them. The plan is pure: it reads no file and asks no cluster.
     """
     take(_STEPS * (1 + len(documents.deployments) + len(documents.clusters)), "planning")
-    selectors = Selectors()
     demands = demands or declared_demands(documents)
-    suitability = Suitability(documents, selectors, demands)
+    selectors = Selectors()
     # What is lost makes no document wrong.
-    checked = check(_with_gone(documents, lock), selectors, demands)
+    soundness = check(_with_gone(documents, lock), selectors, demands)
     retained = retain(documents, lock)
-    targets = _targets(documents, retained)
-    valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
     task = Task(
         documents,
         demands,
-        suitability,
+        Suitability(documents, selectors, demands),
         retained.fixed,
         lock.seen,
-        targets,
-        valid,
+        _targets(documents, retained),
+        [deployment for deployment in documents.deployments if deployment not in soundness.invalid],
         shrunk=_shrunk(documents, lock),
         yielding=lock.yielding,
     )
     ledger = task.ledger(retained.movable)
-    quotas = ledger.quotas
     candidates = task.candidates(ledger)
     placing = task.placing(ledger, candidates, ran=retained.ran)
     placing.place()
     replicas = {**retained.fixed, **task.placed(ledger)}
     placements = tuple(Placement(spot, number) for spot, number in sorted(replicas.items()))
     reachable = endpoints(documents, placements)
-    selected = EndpointIndex(documents, reachable)
-    services = routes(documents, selected, lock)
+    index = EndpointIndex(documents, reachable)
+    services = routes(documents, index, lock)
     new = Lock(
         stack=documents.settings.stack,
         clusters=_clusters(documents, lock),
@@ -131,60 +127,69 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         },
     )
     changed = changes(lock, new)
-    left = {**retained.left, **placing.left}
-    # Why replicas of another revision left is told where there is no other reason.
-    left |= {
-        before: placing.left[after] for before, after in retained.revised.items() if after in placing.left
-    }
-    why = Reasoning(documents, ledger, suitability, candidates)
+    reasoning = Reasoning(documents, ledger, task.suitability, candidates)
+    problems = [
+        *soundness.problems,
+        *retained.problems,
+        *placement_problems(task, ledger, checked=soundness, why=reasoning),
+        *unmet_wishes(documents, candidates, task.valid),
+        *(ledger.quotas.problems(placement.spot for placement in placements) if ledger.quotas else ()),
+        *route_problems(documents, index, services, lock),
+        *path_problems(documents, reachable, services),
+        *unpriced(documents),
+        *in_other_regions(documents),
+        *shortage_problems(documents, lock.seen),
+        *uncounted_requests(documents),
+        *_exchange_ended(placing.exchange_ended),
+    ]
     return Plan(
         placements=tuple(shared(placements, _least(documents))),
         endpoints=reachable,
         services=services,
-        unplaced=tuple(
-            Unplaced(
-                deployment,
-                missing,
-                ReasonList(deployment, why),
-                running=max(0, min(missing, retained.ran.get(deployment, 0) - ledger.total(deployment))),
-            )
-            for deployment in sorted(valid)
-            if (missing := targets[deployment] - ledger.total(deployment)) > 0
-        ),
+        unplaced=tuple(_unplaced(task, ledger, retained, reasoning)),
         changes=changed,
         rolls=tuple(rolls(documents, changed, ledger)),
-        left={
-            change.spot: left[change.spot]
-            for change in changed
-            if change.before > change.after and change.spot in left
-        },
-        reasons=ReasonsByDeployment(documents.deployments.keys() - checked.invalid, why),
+        left=_left(changed, retained, placing.left),
+        reasons=ReasonsByDeployment(documents.deployments.keys() - soundness.invalid, reasoning),
         fixes=Fixes(task, ledger, retained),
         runners_up=RunnersUp(
             ledger,
             candidates,
-            frozenset(spot for spot in replicas if spot not in retained.fixed and spot.deployment in valid),
+            frozenset(
+                spot for spot in replicas if spot not in retained.fixed and spot.deployment in task.valid
+            ),
             set(retained.movable),
         ),
-        problems=in_reading_order(
-            [
-                *checked.problems,
-                *retained.problems,
-                *placement_problems(task, ledger, checked=checked, why=why),
-                *unmet_wishes(documents, candidates, valid),
-                *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
-                *route_problems(documents, selected, services, lock),
-                *path_problems(documents, reachable, services),
-                *unpriced(documents),
-                *in_other_regions(documents),
-                *shortage_problems(documents, lock.seen),
-                *uncounted_requests(documents),
-                *_exchange_ended(placing.exchange_ended),
-            ]
-        ),
+        problems=in_reading_order(problems),
         lock=new,
         demands=demands,
     )
+
+
+def _unplaced(
+    task: Task, ledger: Ledger, retained: LockedReplicas, reasoning: Reasoning
+) -> Iterator[Unplaced]:
+    """Yield the deployments of which some replicas have no place."""
+    for deployment in sorted(task.valid):
+        missing = task.targets[deployment] - ledger.total(deployment)
+        if missing > 0:
+            ended = retained.ran.get(deployment, 0) - ledger.total(deployment)
+            reasons = ReasonList(deployment, reasoning)
+            yield Unplaced(deployment, missing, reasons, running=max(0, min(missing, ended)))
+
+
+def _left(
+    changed: Iterable[Change], retained: LockedReplicas, in_placing: Mapping[Spot, str]
+) -> dict[Spot, str]:
+    """Return why replicas left the spots of which fewer are than before, as far as that is known."""
+    left = {**retained.left, **in_placing}
+    # Why replicas of another revision left is told where there is no other reason.
+    left |= {before: in_placing[after] for before, after in retained.revised.items() if after in in_placing}
+    return {
+        change.spot: left[change.spot]
+        for change in changed
+        if change.before > change.after and change.spot in left
+    }
 
 
 def _exchange_ended(ended: bool) -> Iterator[Problem]:

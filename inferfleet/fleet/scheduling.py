@@ -26,16 +26,15 @@ ON_DEPLOYMENT = "spec.scheduler"
 
 @dataclass(frozen=True)
 class Scheduling:
-    """Who schedules pods: `type` is one with queues, or `None` where only the scheduler's name is another.
-
-    `gang` has the workers by role that must have room all at once.
-    """
+    """Who schedules the pods of a deployment on a cluster."""
 
     type: SchedulerType
+    """A scheduler with queues, or the word `None` where only the name of the scheduler is another."""
     queue: str | None = None
     scheduler_name: str | None = None
     topology: Closeness | None = None
     gang: Mapping[str, int] = field(default_factory=dict)
+    """By role, the workers that must have space all at once."""
 
 
 def scheduling_of(deployment: ModelDeployment, cluster: InferenceCluster) -> Scheduling | None:

@@ -146,27 +146,26 @@ def _meant(documents: Documents, written: str) -> list[str]:
 
 @dataclass(frozen=True)
 class WithoutPlace:
-    """Replicas of a deployment that ran and have no place any more; `left` are those that have one. `step`
-    says what would place them.
-    """
+    """Replicas of a deployment that ran and have no place any more."""
 
     deployment: str
     replicas: int
     left: int
+    """Replicas of it that have one."""
     step: str
+    """What would place them."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a loss does: so many replicas ran there, and of some there is `lacking` a place.
-
-    `repair` are nodes with which all of these have one, None where no nodes do, and empty where none lack.
-    """
+    """What a loss does."""
 
     loss: Loss
     replicas: int
+    """How many ran there."""
     lacking: tuple[WithoutPlace, ...] = ()
     repair: tuple[MoreNodes, ...] | None = ()
+    """Nodes with which all of these have a place: None where no nodes do, empty where none lack."""
 
     @property
     def unserved(self) -> tuple[str, ...]:

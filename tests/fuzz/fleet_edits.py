@@ -17,6 +17,7 @@ from fleet_cases import (
 )
 from fleet_documents import CLASSES, Fleet
 
+from inferfleet.fleet.lock import lock as locks
 from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
@@ -173,7 +174,7 @@ def _edit_lock(fleet: Fleet, random: Random) -> None:
     services = dict(lock.services) if random.random() < 0.8 else {"ml/gone": ("c0",)}
     damaged = replace(lock, placements=placements, clusters=clusters, services=services, nodes=nodes)
     yielding = frozenset(random.sample(("ml/d0", "ml/d1", "ml/d2", "ml/gone"), random.randint(0, 2)))
-    known = lock.parse(lock.text(damaged), file="placement.lock", stack="test")
+    known = locks.parse(locks.text(damaged), file="placement.lock", stack="test")
     fleet.lock = replace(known, yielding=yielding)
 
 

@@ -25,16 +25,16 @@ _Clusters = dict[str, set[str]]
 
 @dataclass(frozen=True)
 class Exposure:
-    """A deployment on a cluster of which one worker of each of the `roles` is all there is.
-
-    `every`: so it is with all of its roles. `scaled`: it is so where a scaler keeps the fewest replicas.
-    """
+    """A deployment that does not answer on a cluster while one node is away: one worker is all it has."""
 
     deployment: str
     cluster: str
     roles: tuple[str, ...]
+    """The roles of which one worker is all there is."""
     every: bool
+    """Whether these are all of its roles."""
     scaled: bool
+    """Whether that is so only where a scaler keeps the fewest replicas."""
 
     def __str__(self) -> str:
         """Return it as a line: `ml/chat on east: one replica`."""
@@ -44,12 +44,11 @@ class Exposure:
 
 @dataclass(frozen=True)
 class OnePicker:
-    """Deployments, of `every` that is placed, of which no request is answered until their one endpoint picker
-    has been followed by another.
-    """
+    """Deployments that answer nothing until another pod has followed their one endpoint picker."""
 
     deployments: tuple[str, ...]
     every: int
+    """How many deployments are placed."""
 
     def __str__(self) -> str:
         """Return it as a line, which names three of them at most."""

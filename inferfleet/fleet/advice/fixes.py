@@ -46,14 +46,14 @@ _Option = tuple[tuple[int, int], dict[PoolKey, int]]
 
 @dataclass
 class Part:
-    """What was done for one deployment: nodes by pool, and the pools its replicas came to.
-
-    Parts of a smaller `order` come first.
-    """
+    """What was done for one deployment."""
 
     order: tuple[int, int]
+    """Parts of a smaller one are served first."""
     nodes: Counter[PoolKey] = field(default_factory=Counter)
+    """The nodes that pools got for it."""
     used: set[PoolKey] = field(default_factory=set)
+    """The pools its replicas came to."""
     placed: bool = False
 
 

@@ -319,23 +319,23 @@ def changeable(documents: Documents) -> list[str]:
 
 @dataclass(frozen=True)
 class Task:
-    """How many replicas of each deployment are to be placed on the clusters that can be changed, and by what.
-
-    `targets` are those replicas by deployment, `fixed` the ones on clusters that cannot be changed, and
-    `seen` is what capacity.lock has. `valid` deployments may move and grow, all others may only shrink. From
-    pools that do not hold their replicas some leave: from `shrunk` ones any, from others those of `yielding`
-    deployments.
-    """
+    """What there is to place on the clusters that can be changed, and by what."""
 
     documents: Documents
     demands: Demands
     suitability: Suitability
     fixed: Mapping[Spot, int]
+    """Replicas on clusters that cannot be changed. They count for quotas alone."""
     seen: Mapping[PoolKey, Observation]
+    """What capacity.lock has."""
     targets: dict[str, int]
+    """By deployment, how many replicas there should be on clusters that can be changed."""
     valid: list[str]
+    """Deployments that may move and grow; all others may only shrink."""
     shrunk: frozenset[PoolKey] = frozenset()
+    """Pools with fewer nodes than they had: any replica may leave one that does not hold its replicas."""
     yielding: frozenset[str] = frozenset()
+    """Deployments whose replicas may leave any pool that does not hold its replicas."""
 
     @cached_property
     def _limits(self) -> Limits:

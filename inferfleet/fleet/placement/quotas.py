@@ -28,17 +28,16 @@ _Prices = Mapping[str, Fraction]
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """One limit of a quota: the most of what it counts, of `path`, a field of the document.
-
-    It counts GPUs of `class_name` (of all classes for ""), or, where it has prices, what they cost. `where`
-    is its line.
-    """
+    """One limit of a quota: the most GPUs, or the most that they may cost in an hour."""
 
     quota: str
     path: str
+    """Its field in the document."""
     most: Fraction
     class_name: str = ""
+    """The class whose GPUs it counts, empty where it counts those of all."""
     prices: _Prices | None = None
+    """Of a limit of cost, the price of a GPU by offer."""
     currency: str = ""
     where: Where | None = None
 

@@ -16,22 +16,24 @@ _LOST_POOL = "the pool is lost"
 
 @dataclass(frozen=True)
 class LockedReplicas:
-    """The replicas of the lock, by what may happen to them.
-
-    `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
-    ones stay in the lock and cannot be planned: each is an error. `left` has why those of deployments with a
-    document are dropped, and `revised` what spots of another revision have become. `ran` counts the replicas
-    of each deployment that should have a place because they ran: `movable` ones, and those on abandoned
-    clusters and pools that are gone. A spot of `movable` has no role that its document does not have, but may
-    lack one that it has: its replicas get a pool for that, or move.
-    """
+    """The replicas of the lock, by what may happen to them."""
 
     movable: dict[Spot, int]
+    """Those that are planned with. A spot has no role that its document lacks, but may lack one that it
+    has: its replicas get a pool for that, or move.
+    """
     fixed: dict[Spot, int]
+    """Those on lost clusters, which stay exactly as locked."""
     orphaned: dict[Spot, int]
+    """Those that stay in the lock and cannot be planned: each is an error."""
     left: dict[Spot, str]
+    """Why those of deployments with a document are dropped."""
     revised: dict[Spot, Spot]
+    """What spots of another revision have become."""
     ran: Mapping[str, int]
+    """By deployment, replicas that should have a place because they ran: `movable` ones, and those on lost
+    pools and abandoned clusters.
+    """
     problems: tuple[Problem, ...]
 
 

@@ -37,12 +37,10 @@ _DOMAIN_STEPS = {
 
 @dataclass(frozen=True)
 class Soundness:
-    """What the checks found out.
-
-    Replicas of deployments in `invalid` stay where they are.
-    """
+    """What the checks found."""
 
     invalid: frozenset[str]
+    """Deployments with an error. Their replicas stay where they are."""
     problems: tuple[Problem, ...]
 
 

@@ -24,7 +24,7 @@ from inferfleet.fleet.shapes import Node, Pod, PoolKey, cores, counted, fit, gib
 
 
 class RoleReplicas(NamedTuple):
-    """Replicas of a role to be added to a pool."""
+    """So many replicas of a role, as they are counted on a pool."""
 
     role: RoleKey
     demand: Demand
@@ -32,7 +32,7 @@ class RoleReplicas(NamedTuple):
 
 
 class Space:
-    """The pods on one pool: how many replicas of which roles, and how they fill its nodes.
+    """The nodes of one pool and the pods on them: how many replicas of which roles, and what is left free.
 
     `number` orders pools by cluster and name, `offer` is the class and how its nodes are bought.
     """
@@ -436,21 +436,23 @@ def taken_by_others(observation: Observation, empty: Node) -> Iterator[Amounts]:
 
 
 class Shortage(NamedTuple):
-    """What new replicas find less of on a pool than its document and class say, by what was seen on a day.
-
-    `held` nodes take no pods, `missing` ones are not there, `gpus` belong to pods of others, which `take`
-    cores and memory on so many nodes. `daemons` is what DaemonSets request of each node where the class
-    leaves them no room. Quotas and reservations allow `most` nodes, None where that is enough.
-    """
+    """What new replicas find less of on a pool than its document and class say, by what was seen on a day."""
 
     day: date
     size: int
+    """Nodes by the document."""
     held: int
+    """Nodes that take no pods: cordoned or not ready."""
     missing: int
+    """Nodes that are not there."""
     gpus: int
+    """GPUs that belong to pods of others."""
     take: tuple[Amounts, ...]
+    """Cores and memory that other pods take, for each node where they take any."""
     daemons: Amounts
+    """What DaemonSets request of each node where the class leaves them no room."""
     most: int | None
+    """Nodes that quotas and reservations allow, None where that is enough."""
 
     def __str__(self) -> str:
         """Return in words what is less: `1 of 3 nodes not there, 2 GPUs held by pods of others`."""
