@@ -5,7 +5,7 @@ A hook runs before such a resource is written, and after its workload: the provi
 that fails keeps it from being written, so the next update calls the hook again. A hook bound to the workload
 itself would not be: its workload is in the state by then, or, where the engine was killed, the change of it.
 
-The program listens to pods of `heard` objects while the engine waits for them: the provider says no more of
+The program listens to pods of `watched` objects while the engine waits for them: the provider says no more of
 them than whether they are available. What is told is not bound to its resource, which has no URN in the
 program before the engine is done with it.
 
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from inferfleet.desired.values import KubeObject, Listen, ReadyHook, Tell
+from inferfleet.desired.values import CallHook, KubeObject, Listen, ReadyHook
 
 
 def remember(
@@ -25,7 +25,7 @@ def remember(
     hooks: Sequence[ReadyHook],
     *,
     registered: Mapping[str, pulumi.CustomResource],
-    tell: Tell,
+    tell: CallHook,
     prefix: str,
 ) -> dict[str, dict[str, pulumi.Output[str]]]:
     """Register `hooks` under `parent`, and return what the state remembers by workload and plugin."""
@@ -48,7 +48,7 @@ def remember(
 
 
 def _binding(
-    hook: ReadyHook, workload: pulumi.Resource, tell: Tell, prefix: str
+    hook: ReadyHook, workload: pulumi.Resource, tell: CallHook, prefix: str
 ) -> pulumi.ResourceHookBinding:
     async def run(_: pulumi.ResourceHookArgs) -> None:
         told = await tell(hook)

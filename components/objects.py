@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from inferfleet.components.hooks import remember, while_awaited
-from inferfleet.desired.values import Component, ComponentKind, KubeObject, Listen, Tell
+from inferfleet.desired.values import CallHook, Component, ComponentKind, KubeObject, Listen
 
 SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
 
@@ -23,7 +23,7 @@ class Inputs:
     """All resources of the Fleet so far, by key."""
     remembered: dict[str, dict[str, pulumi.Output[str]]]
     """What the state remembers of ready hooks so far, by workload and plugin."""
-    tell: Tell
+    tell: CallHook
     """Calls ready hooks."""
     listen: Listen
     """Listens to pods of engines and pickers."""
@@ -96,7 +96,7 @@ class Manifest(pulumi.CustomResource):
         if plan.kind == "Secret":
             values = inputs.secrets.get((plan.namespace or "", plan.kubernetes_name))
             props |= {} if values is None else {"data": dict(values)}
-        listens = plan.heard and not inputs.untouched
+        listens = plan.watched and not inputs.untouched
         super().__init__(
             plan.token,
             inputs.prefix + plan.name,

@@ -18,7 +18,7 @@ from inferfleet.cloud.values import CloudCluster
 from inferfleet.components.ending import confirm_served, keep_all_if_any_failed
 from inferfleet.components.objects import BY_KIND, Inputs, SecretValues
 from inferfleet.components.provider import NOWHERE, gke_kubeconfig
-from inferfleet.desired.values import Confirm, Desired, KubeObject, Listen, Tell
+from inferfleet.desired.values import CallHook, Confirm, Desired, KubeObject, Listen
 from inferfleet.serving.gateway import Address, address_of, url
 
 
@@ -37,7 +37,7 @@ class Surroundings:
     """Resources of the program that clusters are made of, such as their network."""
     secrets: SecretValues
     """Encoded values."""
-    tell: Tell
+    tell: CallHook
     """Calls ready hooks."""
     listen: Listen
     """Listens to pods that are awaited."""

@@ -66,12 +66,12 @@ def edited_demands(documents: Documents, lock: Lock, chains: Chains) -> EditedDe
         for spots in _alike_spots(documents, locked, key, acting=acting, selectors=selectors, nodes=nodes):
             if clouds is None:
                 clouds = cloud_pools(documents, lock)
-            first = _example(documents, spots, chains, made=made, clouds=clouds)
+            example = _example(documents, spots, chains, made=made, clouds=clouds)
             for spot in spots:
-                examples[key, pool_of(spot)] = first
+                examples[key, pool_of(spot)] = example
                 needs = before = demands.of(*key, pool_of(spot))
-                for of_position in made[first].pods:
-                    needs = edited(needs, of_position)
+                for pods in made[example].pods:
+                    needs = edited(needs, pods)
                 if needs != before:
                     by_pool.setdefault(key, {})[pool_of(spot)] = needs
     return EditedDemands(replace(demands, edited=by_pool), made, examples)
@@ -91,7 +91,7 @@ def unplaced_link_problems(demands: EditedDemands, placed: Set[str]) -> Iterator
 
 
 class _Acting:
-    """Where links act on the pods of a role, of all chains but those of deployments worked out once."""
+    """Where links act on the pods of a role; of chains that all deployments share it is found out once."""
 
     def __init__(self, documents: Documents, chains: Chains) -> None:
         self._documents = documents
@@ -207,7 +207,7 @@ def pool_of(spot: Spot) -> PoolKey:
     return spot.cluster, spot.pools[0][1]
 
 
-def edited(demand: Demand, of_position: Pods) -> Demand:
+def edited(demand: Demand, pods: Pods) -> Demand:
     """Return what a role needs with the pods of one position as they are, and how much of it is for which
     plugin.
 
@@ -216,35 +216,35 @@ def edited(demand: Demand, of_position: Pods) -> Demand:
     would request less with all of its parts as they were generated: an init container that needs no more than
     the running containers has none.
     """
-    before, _ = demand.of(of_position.placed.position)
-    pod, shares = _pod_and_shares(before, of_position)
+    before, _ = demand.of(pods.placed.position)
+    pod, shares = _pod_and_shares(before, pods)
     if pod == before:
         return demand
     # Followers without a shape of their own are like the entry as it was written.
     follower = demand.follower or (demand.pod if demand.gang > 1 else None)
-    if of_position.placed.position == "Entry":
+    if pods.placed.position == "Entry":
         return replace(demand, pod=pod, shares=shares, follower=follower)
     return replace(demand, follower=pod, follower_shares=shares)
 
 
-def _pod_and_shares(before: Pod, of_position: Pods) -> tuple[Pod, tuple[Share, ...]]:
+def _pod_and_shares(before: Pod, pods: Pods) -> tuple[Pod, tuple[Share, ...]]:
     """Return what the pods request, and how much of it is for which plugin."""
-    final = admitted(of_position.outcome)
+    final = admitted(pods.outcome)
     pod = pod_of(final, gpus=before.gpus)
-    generated = of_position.generated["spec"]
+    generated = pods.generated["spec"]
     owners: dict[str, set[tuple[str, str]]] = {}
     lines: dict[str, list[Where]] = {}
     for part, name in _parts(final, generated):
-        step = of_position.outcome.changed_by(f"spec.{part}[{name}]" if name else f"spec.{part}")
+        step = pods.outcome.changed_by(f"spec.{part}[{name}]" if name else f"spec.{part}")
         if step:
             owners.setdefault(step.plugin, set()).add((part, name))
-            if where := of_position.link_of(step).where:
+            if where := pods.link_of(step).where:
                 lines.setdefault(step.plugin, []).append(where)
     shares = []
-    for plugin, theirs in owners.items():
-        rest = pod_of(_without(final, generated, theirs), gpus=pod.gpus)
+    for plugin, parts in owners.items():
+        rest = pod_of(_without(final, generated, parts), gpus=pod.gpus)
         if rest != pod:
-            share = Pod(*(mine - other for mine, other in zip(pod, rest, strict=True)))
+            share = Pod(*(whole - other for whole, other in zip(pod, rest, strict=True)))
             shares.append(Share(plugin, share, tuple(sorted(set(lines.get(plugin, ()))))))
     return pod, tuple(shares)
 

@@ -35,19 +35,18 @@ PICKER_SECONDS = 180
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """The component of a deployment's endpoint on one cluster, and which of its objects are which.
-
-    `edition` is that of the picker, "" where it has none. `members` are the keys of InferencePool and
-    endpoint picker, `outlived` those of what workloads need until their last request is answered; `route` is
-    None where it has none of its own.
-    """
+    """The component of a deployment's endpoint on one cluster, and which of its objects are which."""
 
     deployment: str
     edition: str
+    """The edition of the picker, "" where it has none."""
     component: Component
     members: tuple[str, ...]
+    """Keys of InferencePool and endpoint picker."""
     outlived: tuple[str, ...]
+    """Keys of what workloads need until their last request is answered."""
     route: KubeObject | None
+    """The deployment's own route, if it has one."""
 
 
 def model_endpoint(
@@ -72,18 +71,18 @@ def model_endpoint(
     def placed(manifests: Iterable[dict[str, Any]]) -> list[KubeObject]:
         return [site.place(manifest, after=namespace) for manifest in manifests]
 
-    made = picker_objects(picker)
+    own = picker_objects(picker)
     pool = site.place(inference_pool(picker), after=namespace)
     policies = network_policy.policies(
         picker,
         proxies=site.cloud.proxies if site.cloud else None,
         # Where pods of one engine talk to each other.
-        joined=any(of_position.placed.shape.pods > 1 for of_position in pods),
+        joined=any(each.placed.shape.pods > 1 for each in pods),
     )
-    leads = [made.service, *provider_objects(picker)]
-    first = [*placed(made.rights), pool, *placed(policies), *placed(leads)]
+    leads = [own.service, *provider_objects(picker)]
+    first = [*placed(own.rights), pool, *placed(policies), *placed(leads)]
     after = (*namespace, *(item.key for item in first))
-    chooser = site.place(made.deployment, after=after, timeout=PICKER_SECONDS)
+    chooser = site.place(own.deployment, after=after, timeout=PICKER_SECONDS)
     members = (pool.key, chooser.key)
     services = (
         workload.role_service(deployment=deployment, role=role, stack=picker.stack)
@@ -96,7 +95,7 @@ def model_endpoint(
         deployment=deployment,
         stack=picker.stack,
         replicas=endpoint.replicas,
-        elsewhere={of_role.role for of_role in pods if of_role.brings(workload.DISRUPTION_BUDGET)},
+        elsewhere={each.role for each in pods if each.brings(workload.DISRUPTION_BUDGET)},
     )
     beside = placed([*services, *scraped, *monitors.picker_monitors(picker), *budgets])
     objects = [*first, chooser, *beside]
@@ -148,12 +147,12 @@ def model_service(
     endpoints: Iterable[ModelEndpoint],
 ) -> Component:
     """Return the HTTPRoute of a service on one cluster, which leads to some of the endpoints there."""
-    there = {made.deployment: made for made in endpoints}
+    by_deployment = {endpoint.deployment: endpoint for endpoint in endpoints}
     backends = tuple(
-        replace(backend, revision=names.revised(backend.revision, there[backend.deployment].edition))
+        replace(backend, revision=names.revised(backend.revision, by_deployment[backend.deployment].edition))
         for backend in route.backends
     )
-    members = tuple(key for backend in backends for key in there[backend.deployment].members)
+    members = tuple(key for backend in backends for key in by_deployment[backend.deployment].members)
     gateway = documents.clusters[site.cluster].spec.serving.gateway
     manifest = service_route(
         route=replace(route, backends=backends),
@@ -195,13 +194,13 @@ def what_serves(
     for service, component in services:
         for backend in service.backends:
             before = routes.get(backend.deployment, ())
-            routes[backend.deployment] = (*before, *(made.key for made in component.objects))
+            routes[backend.deployment] = (*before, *(item.key for item in component.objects))
     return {
-        made.deployment: Served(
-            (*made.members, *workloads.get(made.deployment, ())),
-            (*([made.route.key] if made.route else []), *routes.get(made.deployment, ())),
+        endpoint.deployment: Served(
+            (*endpoint.members, *workloads.get(endpoint.deployment, ())),
+            (*([endpoint.route.key] if endpoint.route else []), *routes.get(endpoint.deployment, ())),
         )
-        for made in endpoints
+        for endpoint in endpoints
     }
 
 
@@ -221,8 +220,8 @@ def routes_follow(cluster: DesiredCluster, deployments: AbstractSet[str]) -> Des
     stay: list[Component] = []
     follow: list[Component] = []
     for component in cluster.components:
-        routes = tuple(_following(made, first) for made in component.objects if made.key in first)
-        rest = tuple(made for made in component.objects if made.key not in first)
+        routes = tuple(_following(item, first) for item in component.objects if item.key in first)
+        rest = tuple(item for item in component.objects if item.key not in first)
         if component.kind == "ModelService" or (routes and not rest):
             follow.append(replace(component, objects=(*rest, *routes)))
         elif routes:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from inferfleet.desired.pods import Pods
-from inferfleet.desired.values import Component, DesiredCluster, KubeObject
+from inferfleet.desired.values import DesiredCluster, KubeObject, titled
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.pods.diff import field_path
@@ -128,11 +128,11 @@ def picker_problems(documents: Documents, pickers: Mapping[tuple[str, str], Pick
         yield from picker_check.check_picker(picker, documents.clusters[cluster_name])
 
 
-def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
+def scheduler_problems(documents: Documents, placed: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
     """Yield what documents and final pods of placements contradict about queues and schedulers."""
-    for spot, of in made.items():
+    for spot, of_spot in placed.items():
         yield from block_problems(documents, spot)
-        for pods in of:
+        for pods in of_spot:
             yield from mark_problems(
                 documents,
                 spot,
@@ -149,60 +149,69 @@ def same_names(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iter
     Of all that two documents would call alike, on all clusters, it is the first: one of the two gets another
     name. What one document would call alike is told thing by thing.
     """
-    told: set[Hashable] = set()
+    known: set[Hashable] = set()
     for cluster in clusters:
         objects: dict[tuple[str, str, str | None, str], _Owned] = {}
-        components: dict[tuple[str, str], Component] = {}
+        components: dict[tuple[str, str], _Owned] = {}
         for component in cluster.components:
-            before = components.setdefault((component.kind, component.name), component)
-            if before is not component:
-                # Both have the same name, so each is described by its last object.
-                last = [_Owned(each.objects[-1], _namespace(each)) for each in (before, component)]
-                by = [f"{_object_title(one.made.kind, one.made)} of {_owner(documents, one)}" for one in last]
-                if _is_new(last[0], last[1], told):
-                    yield _same_name(f"{component.kind} {component.name}", cluster, by, last[1])
-            for made in component.objects:
-                owned = _Owned(made, _namespace(component))
-                for group, kind in _kinds(made):
-                    identity = group, kind, made.namespace, made.kubernetes_name
+            # Objects without a namespace are of the document that the others are of.
+            namespace = next((item.namespace for item in component.objects if item.namespace), None)
+            # Two of the same name are each described by their last object.
+            last = _Owned(component.objects[-1], namespace)
+            before = components.setdefault((component.kind, component.name), last)
+            if before is not last and _is_new(before, last, known):
+                owners = [f"{each.title} of {_owner(documents, each)}" for each in (before, last)]
+                yield _same_name(f"{component.kind} {component.name}", cluster, owners, last)
+            for item in component.objects:
+                owned = _Owned(item, namespace)
+                kinds = [(item.api_version.rpartition("/")[0], item.kind)]
+                if item.kind == WORKER_SET:
+                    # Its controller makes a Service of the same name, and takes one that exists for its own.
+                    kinds.append(("", "Service"))
+                for group, kind in kinds:
+                    identity = group, kind, item.namespace, item.kubernetes_name
                     other = objects.get(identity)
                     objects[identity] = owned
-                    if other and _is_new(other, owned, told):
-                        by = [_owner(documents, one) for one in (other, owned)]
-                        yield _same_name(_object_title(kind, made), cluster, by, owned)
+                    if other and _is_new(other, owned, known):
+                        owners = [_owner(documents, each) for each in (other, owned)]
+                        title = titled(kind, item.namespace, item.kubernetes_name)
+                        yield _same_name(title, cluster, owners, owned)
 
 
 class _Owned(NamedTuple):
-    """An object, and the namespace of the component that it is part of: it may have none itself."""
+    """An object, and the namespace of the document that it is made for: it may have none itself."""
 
-    made: KubeObject
+    item: KubeObject
     namespace: str | None
 
+    @property
+    def title(self) -> str:
+        return titled(self.item.kind, self.item.namespace, self.item.kubernetes_name)
 
-def _namespace(component: Component) -> str | None:
-    return next((made.namespace for made in component.objects if made.namespace), None)
+    @property
+    def field(self) -> tuple[str, str, str]:
+        """Return kind, key and field of the document that it is made for; "" where it is for all."""
+        labels = self.item.manifest["metadata"].get("labels", {})
+        for kind, label in (("ModelDeployment", DEPLOYMENT), ("ModelService", SERVICE)):
+            if label in labels:
+                role = labels.get(ROLE, DECODE)
+                path = "metadata.name" if role == DECODE else path_of_role(role)
+                return kind, f"{self.namespace}/{labels[label]}", path
+        return "", "", ""
 
 
-def _is_new(one: _Owned, other: _Owned, told: set[Hashable]) -> bool:
-    """Return whether nothing was told of the two documents, or of these parts of one, and note that it is."""
-    documents = frozenset(_place_in_document(each)[:2] for each in (one, other))
-    what = documents if len(documents) > 1 else (documents, one.made.kind, one.made.kubernetes_name)
-    new = what not in told
-    told.add(what)
+def _is_new(one: _Owned, other: _Owned, known: set[Hashable]) -> bool:
+    """Return whether nothing is known of the two documents, or of these parts of one, and note that it is."""
+    documents = frozenset(each.field[:2] for each in (one, other))
+    what = documents if len(documents) > 1 else (documents, one.item.kind, one.item.kubernetes_name)
+    new = what not in known
+    known.add(what)
     return new
 
 
-def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
-    """Yield API group and kind of every object of this name that there is on a cluster by this one."""
-    yield made.api_version.rpartition("/")[0], made.kind
-    if made.kind == WORKER_SET:
-        # Its controller makes a Service of the same name, and takes one that exists for its own.
-        yield "", "Service"
-
-
-def _same_name(what: str, cluster: DesiredCluster, by: Iterable[str], owned: _Owned) -> Problem:
-    kind, key, path = _place_in_document(owned)
-    wanted = " and by ".join(dict.fromkeys(by))
+def _same_name(what: str, cluster: DesiredCluster, owners: Iterable[str], owned: _Owned) -> Problem:
+    kind, key, path = owned.field
+    wanted = " and by ".join(dict.fromkeys(owners))
     return Problem(
         f"two different things on cluster {cluster.connection.cluster} would be called {what} "
         f"(wanted by {wanted})",
@@ -215,8 +224,8 @@ def _same_name(what: str, cluster: DesiredCluster, by: Iterable[str], owned: _Ow
 
 def _owner(documents: Documents, owned: _Owned) -> str:
     """Return the document that an object is made for, its role if it is of one, and where that is written."""
-    kind, key, path = _place_in_document(owned)
-    role = owned.made.manifest["metadata"].get("labels", {}).get(ROLE)
+    kind, key, path = owned.field
+    role = owned.item.manifest["metadata"].get("labels", {}).get(ROLE)
     where = documents.where(kind, key, path)
     return (
         (f"role {role} of " if role else "")
@@ -225,23 +234,7 @@ def _owner(documents: Documents, owned: _Owned) -> str:
     )
 
 
-def _place_in_document(owned: _Owned) -> tuple[str, str, str]:
-    """Return kind, key and field of the document that an object is made for; "" where it is for all."""
-    labels = owned.made.manifest["metadata"].get("labels", {})
-    for kind, label in (("ModelDeployment", DEPLOYMENT), ("ModelService", SERVICE)):
-        if label in labels:
-            role = labels.get(ROLE, DECODE)
-            path = "metadata.name" if role == DECODE else path_of_role(role)
-            return kind, f"{owned.namespace}/{labels[label]}", path
-    return "", "", ""
-
-
-def _object_title(kind: str, made: KubeObject) -> str:
-    name = made.kubernetes_name
-    return f"{kind} {made.namespace}/{name}" if made.namespace else f"{kind} {name}"
-
-
-def risk_problems(documents: Documents, templates: Mapping[Spot, tuple[Pods, ...]]) -> Iterator[Problem]:
+def risk_problems(documents: Documents, placed: Mapping[Spot, tuple[Pods, ...]]) -> Iterator[Problem]:
     """Yield secrets in plain text, and what Pod Security Standards forbid, of pods after their chain: as a
     warning or, as the stack's settings say, an error; nothing with `ignore`.
 
@@ -254,7 +247,7 @@ def risk_problems(documents: Documents, templates: Mapping[Spot, tuple[Pods, ...
     settings = documents.settings
     if settings.pod_security == "ignore":
         return
-    every = [pods for of_spot in templates.values() for pods in of_spot]
+    every = [pods for of_spot in placed.values() for pods in of_spot]
     problems = [problem for pods in every for problem in _secret_problems(documents, pods)]
     problems += _below_baseline(every, enforced=settings.pod_security == "enforce")
     for problem in problems:

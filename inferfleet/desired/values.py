@@ -21,7 +21,7 @@ from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET
 from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
-NOT_TOLD = "not told yet"
+_NOT_CALLED = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
 
 
@@ -32,21 +32,21 @@ def titled(kind: str, namespace: str | None, name: str) -> str:
 
 @dataclass(frozen=True)
 class KubeObject:
-    """One Kubernetes object: its manifest, its Pulumi name, and how it is registered.
-
-    `after` holds the keys of objects that are created before it. `timeout` is the await budget in seconds
-    (None: Pulumi's own). `retain` keeps the object on the cluster when it leaves the program. `deleted_with`
-    is the key of the cloud resource that takes the object along when it goes. `ignore` are fields of somebody
-    else, which no update changes once the object is there.
-    """
+    """One Kubernetes object: its manifest, and how it is registered with Pulumi."""
 
     name: str
+    """Its name in Pulumi's state."""
     manifest: dict[str, Any]
     after: tuple[str, ...] = ()
+    """Keys of objects and resources that are created before it."""
     timeout: int | None = None
+    """Seconds that an update waits for it; None for Pulumi's own."""
     retain: bool = False
+    """Whether it stays on the cluster when it leaves the program."""
     deleted_with: str | None = None
+    """Key of the cloud resource that takes the object along when it goes."""
     ignore: tuple[str, ...] = ()
+    """Fields of somebody else, which no update changes once the object is there."""
 
     @property
     def api_version(self) -> str:
@@ -72,8 +72,8 @@ class KubeObject:
         return f"kubernetes:{version}:{self.kind}"
 
     @property
-    def heard(self) -> bool:
-        """Return whether an update listens to its pods while it waits: to engines and endpoint pickers."""
+    def watched(self) -> bool:
+        """Return whether an update watches its pods while it waits: those of engines and endpoint pickers."""
         awaited = SKIP_AWAIT not in self.manifest["metadata"].get("annotations", {})
         if self.kind != "Deployment":
             return awaited and self.kind == WORKER_SET
@@ -90,18 +90,19 @@ class KubeObject:
 
 @dataclass(frozen=True)
 class ReadyHook:
-    """A plugin that is called once the pods of a workload are ready, by each of its `links` in their order.
-
-    `name` is the Pulumi name of what the state remembers of it. `template` is another text for another pod
-    template. A `held` hook is not called: the update does not wait for the pods.
-    """
+    """A plugin that is called once the pods of a workload are ready."""
 
     name: str
+    """Name in Pulumi's state of what it remembers of the hook."""
     workload: KubeObject
     links: tuple[BoundLink, ...]
+    """The links that name the plugin. Each calls it, in their order."""
     request: Request
+    """What the plugin is told of the pods."""
     template: str
+    """A text that is another one for another pod template."""
     held: bool = False
+    """Whether it is not called, because the update does not wait for the pods."""
 
     @property
     def plugin(self) -> Plugin:
@@ -110,28 +111,31 @@ class ReadyHook:
     @property
     def pods(self) -> str:
         """Return which pods are meant, in words."""
-        asked = self.request
+        request = self.request
         return (
-            f"deployment {asked.namespace}/{asked.deployment.name}, role {asked.role} "
-            f"on {asked.cluster.name}/{asked.pool.name}"
+            f"deployment {request.namespace}/{request.deployment.name}, role {request.role} "
+            f"on {request.cluster.name}/{request.pool.name}"
         )
 
     @property
     def remembered(self) -> str:
         """Return what the state remembers once the hook has run, or from the beginning while it is held."""
-        return NOT_TOLD if self.held else self.template
+        return _NOT_CALLED if self.held else self.template
 
 
 @dataclass(frozen=True)
-class Told:
-    """What came of calling a ready hook: what it says, why there is no Event, why the update fails."""
+class HookOutcome:
+    """What came of calling a ready hook."""
 
     said: str
+    """What the plugin says."""
     warnings: tuple[Problem, ...] = ()
+    """Why there is no Event of it on the cluster."""
     failure: str | None = None
+    """Why the update fails."""
 
 
-Tell = Callable[[ReadyHook], Awaitable[Told]]
+CallHook = Callable[[ReadyHook], Awaitable[HookOutcome]]
 Say = Callable[[str], None]
 
 
@@ -159,9 +163,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach a cluster. Exactly one of `kubeconfig`, `config_key` and `cloud` is set; a cluster that
-    the stack creates (`cloud`) may not be there yet.
-    """
+    """How to reach a cluster. Exactly one of `kubeconfig`, `config_key` and `cloud` is set."""
 
     cluster: str
     identifier: str
@@ -169,21 +171,24 @@ class Connection:
     kubeconfig: Path | None = None
     config_key: str | None = None
     context: str | None = None
-    uid: str | None = None  # kube-system UID that the lock remembers
+    uid: str | None = None
+    """UID of the namespace kube-system that the lock remembers."""
     cloud: CloudCluster | None = None
+    """A cluster that the stack creates, which may not be there yet."""
 
 
 @dataclass(frozen=True)
 class SecretNeed:
-    """A Secret that pods of `deployments` read (`keys` empty: as a whole) and the stack does not hold. `path`
-    is the template of the first of them.
-    """
+    """A Secret that pods read and the stack does not hold."""
 
     namespace: str
     name: str
     keys: tuple[str, ...]
+    """The keys that are read; none where it is read as a whole."""
     deployments: tuple[str, ...]
+    """Whose pods read it."""
     path: str
+    """The template of the first of these deployments."""
 
 
 @dataclass(frozen=True)
@@ -231,30 +236,29 @@ class ExpectedNodes:
 
 @dataclass(frozen=True)
 class DesiredCluster:
-    """One cluster: how it is reached, and everything that should exist there.
-
-    On a `lost` cluster the components are those of the lock, and nothing of them is touched. `gateway` is the
-    Gateway that the stack creates, among their objects; `workloads` are the keys of engine workloads by spot,
-    and `served` says what serves each deployment. `pools` are those of an existing cluster.
-    """
+    """One cluster: how it is reached, and everything that should exist there."""
 
     connection: Connection
     components: tuple[Component, ...]
+    """On a `lost` cluster these are those of the lock, and nothing of them is touched."""
     gateway_class: str | None = None
     gateway_provider: str = "none"
-    gateway_ref: tuple[str, str] | None = (
-        None  # (namespace, name) of a Gateway that the stack does not create
-    )
+    gateway_ref: tuple[str, str] | None = None
+    """Namespace and name of a Gateway that the stack does not create."""
     secrets_needed: tuple[SecretNeed, ...] = ()
     gateway: KubeObject | None = None
+    """The Gateway that the stack creates, one of the objects of the components."""
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
+    """Keys of engine workloads by spot."""
     scheduler_needs: tuple[SchedulerNeed, ...] = ()
     served: Mapping[str, Served] = field(default_factory=dict)
+    """What serves each deployment."""
     pools: tuple[ExpectedNodes, ...] = ()
+    """The pools of an existing cluster."""
 
     @property
     def objects(self) -> Iterator[KubeObject]:
-        return (made for component in self.components for made in component.objects)
+        return (item for component in self.components for item in component.objects)
 
     @property
     def monitors(self) -> Iterator[KubeObject]:
@@ -263,10 +267,10 @@ class DesiredCluster:
         """
         for component in self.components:
             if component.kind == "ModelEndpoint":
-                yield from (made for made in component.objects if (made.api_version, made.kind) in MONITORS)
-        scaled = {(made.kind, made.kubernetes_name) for made in self.objects if made.ignore}
-        unknown = (made for made in self.objects if (made.api_version, made.kind) == KEDA)
-        yield from (made for made in unknown if target_of(made.manifest) in scaled)
+                yield from (item for item in component.objects if (item.api_version, item.kind) in MONITORS)
+        scaled = {(item.kind, item.kubernetes_name) for item in self.objects if item.ignore}
+        scalers = (item for item in self.objects if (item.api_version, item.kind) == KEDA)
+        yield from (item for item in scalers if target_of(item.manifest) in scaled)
 
 
 class Outputs(TypedDict):
@@ -298,20 +302,20 @@ class Outputs(TypedDict):
 
 @dataclass(frozen=True)
 class Desired:
-    """The whole stack. `waiting` are spots whose workload fits only once others have left.
-
-    `warnings` have their lines. `steps` are the changes of each plugin to the pods of a spot, by role, and
-    `follower_steps` those to the followers of roles whose workers have many pods.
-    """
+    """The whole stack."""
 
     stack: str
     clusters: tuple[DesiredCluster, ...]
     plan: Plan
     waiting: frozenset[Spot]
+    """Spots whose workload fits only once others have left."""
     warnings: tuple[Problem, ...]
+    """Warnings and notices, with file and line."""
     steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
+    """The changes of each plugin to the pods of a spot, by role."""
     cloud_changes: tuple[CloudChange, ...] = ()
     follower_steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
+    """Those to the followers of roles whose workers have many pods."""
 
     @property
     def outputs(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from fake_cluster import FakeCluster, thing
 from one_ready_hook import WORKLOAD, Greeting, hook_of
 
 from inferfleet.clusters.update.hooks import hook_caller
-from inferfleet.desired.values import Connection, Desired, DesiredCluster, ReadyHook, Told
+from inferfleet.desired.values import Connection, Desired, DesiredCluster, HookOutcome, ReadyHook
 from inferfleet.fleet.decisions import Plan
 from inferfleet.plugins.contract import PluginError, Ready
 
@@ -31,12 +31,12 @@ def east() -> Iterator[FakeCluster]:
     cluster.close()
 
 
-def _told(hook: ReadyHook, east: FakeCluster, *, seconds: float = 300, **kubeconfigs: str) -> Told:
+def _told(hook: ReadyHook, east: FakeCluster, *, seconds: float = 300, **kubeconfigs: str) -> HookOutcome:
     texts = kubeconfigs or {"east": east.kubeconfig}
     return asyncio.run(_tell(hook, texts, seconds))
 
 
-async def _tell(hook: ReadyHook, texts: dict[str, str], seconds: float) -> Told:
+async def _tell(hook: ReadyHook, texts: dict[str, str], seconds: float) -> HookOutcome:
     return await hook_caller(DESIRED, texts, container_api="http://127.0.0.1:1", seconds=seconds)(hook)
 
 
@@ -47,7 +47,7 @@ def _greets(ready: Ready, config: Greeting) -> str:
 def test_each_link_is_called_with_its_config_and_an_event_says_what_it_said(east: FakeCluster) -> None:
     told = _told(hook_of(_greets, {"text": "hello"}, {"text": "and\nagain"}), east)
     said = "plugin registrar 1.2.0: hello web-decode-h100; and again web-decode-h100"
-    assert told == Told(f"{said} {PODS}")
+    assert told == HookOutcome(f"{said} {PODS}")
     [(path, event)] = east.posted
     event.pop("eventTime")
     assert (path, event) == (
@@ -79,7 +79,7 @@ def test_each_link_is_called_with_its_config_and_an_event_says_what_it_said(east
 
 def test_a_hook_that_says_nothing_was_told_all_the_same(east: FakeCluster) -> None:
     told = _told(hook_of(lambda ready, config: None), east)
-    assert told == Told(f"plugin registrar 1.2.0: was told that the pods are ready {PODS}")
+    assert told == HookOutcome(f"plugin registrar 1.2.0: was told that the pods are ready {PODS}")
 
 
 def _raises(ready: Ready, config: Greeting) -> None:

@@ -11,7 +11,7 @@ from pulumi.runtime.proto import resource_pb2
 
 from inferfleet.components.provider import cluster_provider
 from inferfleet.components.registration import Registered, Surroundings, register
-from inferfleet.desired.values import Confirm, Desired, KubeObject, ReadyHook, Say, Told
+from inferfleet.desired.values import Confirm, Desired, HookOutcome, KubeObject, ReadyHook, Say
 from inferfleet.documents.problems import Problem
 from inferfleet.serving.gateway import Address
 
@@ -53,9 +53,9 @@ class Monitor(mocks.MockMonitor):
         return answer
 
 
-async def told(hook: ReadyHook) -> Told:
+async def told(hook: ReadyHook) -> HookOutcome:
     """What calling a ready hook is in a test that is about registering."""
-    return Told(hook.name)
+    return HookOutcome(hook.name)
 
 
 async def heard(workload: KubeObject, warn: Say, fail: Say) -> None:

@@ -51,13 +51,13 @@ def test_entries_and_followers_have_templates_of_their_own() -> None:
 
 def test_a_workload_is_waited_for_as_long_as_its_groups_may_roll() -> None:
     wanted = find(made(cluster("east"), deployment("a", workers=_workers())), SET, NAME)
-    assert (wanted.timeout, wanted.heard) == (130 + 900 + 1800, True)
+    assert (wanted.timeout, wanted.watched) == (130 + 900 + 1800, True)
 
 
 def test_what_is_not_awaited_is_not_listened_to() -> None:
     document = deployment("a", workers=_workers())
     applied = made(cluster("east"), document, **{"await": "applied"})
-    assert not find(applied, SET, NAME).heard
+    assert not find(applied, SET, NAME).watched
 
 
 @pytest.mark.parametrize(

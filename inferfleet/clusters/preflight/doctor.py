@@ -266,7 +266,7 @@ def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
 
 def _to_pods(api: Api, cluster: DesiredCluster) -> Iterator[Check]:
     """Yield whether pods can be listened to. Updates do without, and do not say why one ends."""
-    namespaces = {obj.namespace or "" for obj in cluster.objects if obj.heard}
+    namespaces = {obj.namespace or "" for obj in cluster.objects if obj.watched}
     missing = sorted(_missing(api, _LISTENING, "v1", "pods", namespaces))
     name = cluster.connection.cluster
     of, what = f"cluster {name}", "rights to pods"

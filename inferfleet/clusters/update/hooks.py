@@ -16,7 +16,7 @@ from inferfleet.clusters.connections.api import Api, NoAnswerError, served_kinds
 from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.gke import NotThere
 from inferfleet.clusters.connections.questions import Questions
-from inferfleet.desired.values import Connection, Desired, KubeObject, ReadyHook, Tell, Told
+from inferfleet.desired.values import CallHook, Connection, Desired, HookOutcome, KubeObject, ReadyHook
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import one_line, shown
 from inferfleet.plugins.calling import HEED_OUTPUT, call, capture_output, file_of, shortened, text_of
@@ -34,7 +34,7 @@ _AGAIN = "The workload itself is up to date. Mend the plugin: the next update ca
 
 def hook_caller(
     desired: Desired, kubeconfigs: Mapping[str, str], *, container_api: str, seconds: float = SECONDS
-) -> Tell:
+) -> CallHook:
     """Return the function that calls a ready hook within `seconds`.
 
     `kubeconfigs` holds texts by existing cluster. The Container API at the address `container_api` says where
@@ -46,7 +46,7 @@ def hook_caller(
         add_event, desired, kubeconfigs=kubeconfigs, container_api=container_api, seconds=EVENT_SECONDS
     )
 
-    def answer(hook: ReadyHook) -> Told:
+    def answer(hook: ReadyHook) -> HookOutcome:
         said: list[str] = []
         sentences, failure = _called(hook, seconds, said)
         words = "; ".join(sentences) or "was told that the pods are ready"
@@ -56,13 +56,13 @@ def hook_caller(
         warning = None if cluster in without_events else event(cluster, hook.workload, reason, one_line(note))
         if warning:
             without_events.add(cluster)
-        return Told(
+        return HookOutcome(
             one_line(f"{note} ({hook.pods})"),
             (*_heard(hook, said), *((warning,) if warning else ())),
             str(_at_pods(failure, hook)) if failure else None,
         )
 
-    async def tell(hook: ReadyHook) -> Told:
+    async def tell(hook: ReadyHook) -> HookOutcome:
         # Also while an Event is written, because what the client logs would count as said by the next hook.
         async with turn:
             return await asyncio.to_thread(answer, hook)

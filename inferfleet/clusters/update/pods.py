@@ -82,7 +82,7 @@ def pod_listener(desired: Desired, kubeconfigs: Mapping[str, str], *, container_
         for pods in (ENGINES, PICKERS):
             one_cluster = replace(desired, clusters=(cluster,))
             listener = _Listener(partial(put, one_cluster), cluster.connection.cluster, reported)
-            workloads = (obj for obj in cluster.objects if obj.heard and pods_of(obj) == pods)
+            workloads = (obj for obj in cluster.objects if obj.watched and pods_of(obj) == pods)
             listeners |= {made.key: listener for made in workloads}
 
     async def listen(workload: KubeObject, warn: Say, fail: Say) -> None:

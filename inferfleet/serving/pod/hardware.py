@@ -32,26 +32,28 @@ Fabric = Literal["None", "RDMA", "GKE"]
 
 @dataclass(frozen=True)
 class Hardware:
-    """The devices of a pod: `gpus` of the extended resource `resource`, on nodes with `gpus_per_node`.
-
-    A pod without accelerators has no resource, and is on nodes that have none.
-
-    With `allocation` DRA nodes have no such resource, only a taint that is called like it, and one of
-    `claims` gives the pod its accelerators. `others` are resources that nodes of the class have besides;
-    `labels` are those that nodes of the pool are known to have besides its selector, each with the values
-    that one of them can have. `fabric` is what nodes have for copying memory between them.
-    """
+    """The devices of a pod, and the nodes that have them."""
 
     resource: str | None
+    """Extended resource of its accelerators; None for a pod without any, which is on nodes that have none."""
     gpus: int
+    """Accelerators of the pod."""
     gpus_per_node: int
     node_selector: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
     others: tuple[str, ...] = ()
+    """Extended resources that nodes of the class have besides."""
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Labels that nodes of the pool are known to have besides its selector, each with the values that one of
+    them can have.
+    """
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin"
+    """With DRA nodes have no such resource, only a taint that is called like it, and a claim gives the pod
+    its accelerators.
+    """
     claims: tuple[PodClaim, ...] = ()
     fabric: Fabric = "None"
+    """What nodes have for copying memory between them."""
 
     @property
     def offered(self) -> tuple[str, ...]:
