@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from inferfleet.cli.source import Source, locks_by_default, stack_source
+from inferfleet.cli.source import FleetPlace, Source, locks_by_default, stack_source
 from inferfleet.desired.gate import lock_refusals
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.project import files_of_stack, map_in, stacks_of
@@ -15,28 +15,30 @@ from inferfleet.review.digest.update import Side, lock_after
 from inferfleet.review.digest.values import StackDigest
 
 
-def compared(root: Path, stack: str, base: str) -> tuple[Side, Revision, StackDigest]:
-    """Return a stack as it would be after the base, the base, and what differs.
+def compared(root: Path, stack: str | FleetPlace, base: str) -> tuple[Side, Revision, StackDigest]:
+    """Return a stack or Fleet as it would be after the base, the base, and what differs.
 
     Raises InvalidDocuments for problems of the stack at hand.
     """
-    with revision(root, base) as before:
+    with revision(root, base, also=() if isinstance(stack, str) else stack.read) as before:
         base_side = version(before.root, stack)
         head_side = version(root, stack, base_side)
         if not isinstance(head_side, Side):
             raise InvalidDocuments(head_side or ())
-        return head_side, before, stack_digest(stack, base_side, head_side)
+        name = head_side.documents.settings.stack
+        return head_side, before, stack_digest(name, base_side, head_side)
 
 
-def version(root: Path, stack: str, base: Version = None) -> Version:
-    """Return one side of a stack, why it is not valid, or None where it is not there.
+def version(root: Path, stack: str | FleetPlace, base: Version = None) -> Version:
+    """Return one side of a stack or Fleet, why it is not valid, or None where it is not there.
 
     A head is planned from what its base leaves behind. Messages name files of the project relative to its
     folder.
     """
-    if stack not in stacks_of(root):
+    if stack not in stacks_of(root) if isinstance(stack, str) else not (root / stack.folder).is_dir():
         return None
     try:
+        files = files_of_stack(root, stack) if isinstance(stack, str) else stack.files(root)
         written = stack_source(root, stack, base=root)
         lock = lock_after(base if isinstance(base, Side) else None, written.lock)
         desired = replace(written, lock=lock).desired()
@@ -46,7 +48,7 @@ def version(root: Path, stack: str, base: Version = None) -> Version:
             desired,
             tuple(_homeless(written.notices, root)),
             day=written.today,
-            config=map_in(files_of_stack(root, stack).config_file, root),
+            config=map_in(files.config_file, root),
             lock_refused=_lock_refused(written, desired if lock == written.lock else None),
         )
     except InvalidDocuments as invalid:

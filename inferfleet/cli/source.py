@@ -19,13 +19,15 @@ from inferfleet.documents.loading.project import (
     CATALOGUE,
     StackFiles,
     catalogue_of,
+    files_of_fleet,
+    files_of_stack,
     find_root,
     read_capacity,
     read_lock,
     stacks_of,
 )
 from inferfleet.documents.loading.settings import in_ci
-from inferfleet.documents.loading.stack import load_stack
+from inferfleet.documents.loading.stack import load_files
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_line
 from inferfleet.fleet.lock.capacity import observation_warnings
@@ -52,7 +54,75 @@ StackName = Annotated[
     str | None,
     typer.Option("--stack", "-s", help="Work on this stack. Default: the only one.", show_default=False),
 ]
+FleetFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--documents",
+        help="Work on the Fleet of this folder, in a program of the Pulumi stack that --stack names.",
+        show_default=False,
+    ),
+]
+FleetName = Annotated[
+    str | None,
+    typer.Option(
+        "--fleet",
+        help="Name of that Fleet in its program. Default: that in its lock, or that of the stack.",
+        show_default=False,
+    ),
+]
+FleetLock = Annotated[
+    Path | None,
+    typer.Option(
+        "--lock", help="Lock of that Fleet. Default: placement.lock in its folder.", show_default=False
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@dataclass(frozen=True)
+class FleetPlace:
+    """A Fleet in the program of a Pulumi stack; paths are relative to its project."""
+
+    root: Path
+    stack: str
+    folder: str
+    name: str | None = None
+    lock: str | None = None
+
+    def files(self, root: Path) -> StackFiles:
+        """Return its files in a project, which may be an earlier version. Raises InvalidDocuments."""
+        lock = root / self.lock if self.lock else None
+        return files_of_fleet(self.stack, self.name, folder=root / self.folder, lock=lock)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Return the files and folders that it reads besides those of all stacks."""
+        settings = self.files(self.root).config_file.relative_to(self.root)
+        return (self.folder, settings.as_posix(), *([self.lock] if self.lock else []))
+
+
+def fleet_place(
+    folder: Path | None, stack: str | None, name: str | None, lock: Path | None
+) -> FleetPlace | None:
+    """Return the Fleet that options name, or None for none. Raises click's UsageError for half of one."""
+    if folder is None:
+        if name is not None or lock is not None:
+            given = "--lock" if name is None else "--fleet"
+            raise typer.BadParameter("name the folder of the Fleet too: --documents", param_hint=given)
+        return None
+    if stack is None:
+        what = "name the Pulumi stack whose program has the Fleet: --stack"
+        raise typer.BadParameter(what, param_hint="--documents")
+    root = find_root(folder)
+    if lock is not None and not lock.absolute().is_relative_to(root):
+        raise typer.BadParameter(f"it is outside of the project {root}", param_hint="--lock")
+    return FleetPlace(
+        root,
+        stack,
+        folder.absolute().relative_to(root).as_posix(),
+        name,
+        lock.absolute().relative_to(root).as_posix() if lock else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -80,26 +150,37 @@ class Source:
             return desired(self.documents, self.lock, registry=registry)
 
 
-def read_source(paths: Sequence[Path] | None, stack: str | None, *, edits: tuple[Edit, ...] = ()) -> Source:
-    """Return the documents at the paths, or those of a stack with its lock, as the `edits` make them.
+def read_source(
+    paths: Sequence[Path] | None,
+    stack: str | None,
+    *,
+    fleet: FleetPlace | None = None,
+    edits: tuple[Edit, ...] = (),
+) -> Source:
+    """Return the documents at the paths, or of a stack or Fleet with its lock, as the `edits` make them.
 
     Raises InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant.
     """
     if paths:
+        if fleet is not None:
+            raise typer.BadParameter("name a Fleet or paths, not both", param_hint="--documents")
         if stack is not None:
             raise typer.BadParameter("name a stack or paths, not both", param_hint="--stack")
         return _source_of_paths(paths, edits)
     root = find_root(Path.cwd())
+    if fleet is not None:
+        return stack_source(fleet.root, fleet, base=Path.cwd(), edits=edits)
     name = stack if stack is not None else only_stack(root)
     return stack_source(root, name, base=Path.cwd(), edits=edits)
 
 
-def stack_source(root: Path, stack: str, *, base: Path, edits: tuple[Edit, ...] = ()) -> Source:
-    """Return the documents of a stack of the project `root`, as the `edits` make them, with its lock.
+def stack_source(root: Path, stack: str | FleetPlace, *, base: Path, edits: tuple[Edit, ...] = ()) -> Source:
+    """Return the documents of a stack or Fleet of a project, as the `edits` make them, with its lock.
 
     Messages name files below `base` relative to it. Raises InvalidDocuments with every problem.
     """
-    documents, files = load_stack(root, stack, base=base, edits=edits)
+    files = files_of_stack(root, stack) if isinstance(stack, str) else stack.files(root)
+    documents, files = load_files(files, base=base, edits=edits)
     file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack)

@@ -95,6 +95,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     _refuse(documents, same_names(documents, clusters))
     return Desired(
         stack=documents.settings.stack,
+        fleet=documents.fleet,
         clusters=clusters,
         plan=replace(planned, lock=clouds.lock),
         cloud_changes=clouds.changes,

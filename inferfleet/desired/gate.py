@@ -75,7 +75,7 @@ def announcements(
         warnings += [
             Problem(
                 f"placement.lock does not know the UID of cluster {name}",
-                f"Run `inferfleet plan --stack {documents.settings.stack} --write` where the cluster can be "
+                f"Run `inferfleet plan {documents.options} --write` where the cluster can be "
                 "reached, and commit the lock",
                 kind="InferenceCluster",
                 key=name,
@@ -251,9 +251,10 @@ def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
         ),
     ]
     moves = "; ".join(changes) or "clusters or services differ"
+    options = desired.fleet or f"--stack {desired.stack}"
     yield Problem(
         f"placement.lock does not match the documents ({moves})",
-        f"Run `inferfleet plan --stack {desired.stack} --write`, review the lock's diff and commit it, "
+        f"Run `inferfleet plan {options} --write`, review the lock's diff and commit it, "
         "or set inferfleet:locked to false to let `pulumi up` write it",
     )
 

@@ -316,6 +316,8 @@ class Desired:
     cloud_changes: tuple[CloudChange, ...] = ()
     follower_steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
     """Those to the followers of roles whose workers have many pods."""
+    fleet: str = field(default="", compare=False)
+    """Options by which commands find the documents of a Fleet in somebody's program; "" for a stack."""
 
     @property
     def outputs(self) -> dict[str, Any]:

@@ -47,6 +47,13 @@ class Documents:
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
     of_all_stacks: frozenset[DocumentName] = frozenset()
     """Those from the folder of policies; the others are of this stack alone."""
+    fleet: str = field(default="", compare=False)
+    """Options by which commands find the documents of a Fleet in somebody's program; "" for a stack."""
+
+    @property
+    def options(self) -> str:
+        """Return the options by which commands find these documents."""
+        return self.fleet or f"--stack {self.settings.stack}"
 
     def where(self, kind: str, key: str, path: str = "") -> Where | None:
         """Return the line of a field, or of its nearest parent in the file; None for an unknown document."""

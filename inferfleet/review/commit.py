@@ -50,8 +50,10 @@ class Revision:
 
 
 @contextmanager
-def revision(project: Path, ref: str) -> Iterator[Revision]:
+def revision(project: Path, ref: str, *, also: Sequence[str] = ()) -> Iterator[Revision]:
     """Give the project as it was in the commit that `ref` names.
+
+    Files and folders in `also`, relative to the project, are read besides.
 
     Raises InvalidDocuments where there is no git, no repository, or no such commit.
     """
@@ -61,7 +63,8 @@ def revision(project: Path, ref: str) -> Iterator[Revision]:
     every = _entries(clone, commit, prefix)
     with tempfile.TemporaryDirectory(prefix="inferfleet-") as folder:
         root = Path(folder)
-        first = [entry for entry in every if entry.path == _PROJECT_FILE or _is_below(entry.path, _FOLDERS)]
+        read = (_PROJECT_FILE, *_FOLDERS, *also)
+        first = [entry for entry in every if _is_below(f"{entry.path}/", read)]
         _lay_down(clone, root, first, commit)
         elsewhere = tuple(_folders_of_documents(root))
         _lay_down(clone, root, [entry for entry in every if _is_below(entry.path, elsewhere)], commit)
@@ -75,7 +78,7 @@ def revision(project: Path, ref: str) -> Iterator[Revision]:
             exists=exists,
             head=head,
             merges=parents[1] if len(parents) == 2 and parents[0] == commit else "",
-            uncommitted=_uncommitted(clone, project, prefix),
+            uncommitted=_uncommitted(clone, project, prefix, also),
             notices=(*_notices(clone, ref, commit, exists=exists), *_submodules(ref, every)),
         )
 
@@ -120,14 +123,14 @@ def _prefix(project: Path, top: Path) -> str:
     return "" if inside == "." else f"{Path(inside).as_posix()}/"
 
 
-def _uncommitted(clone: Clone, project: Path, prefix: str) -> bool:
+def _uncommitted(clone: Clone, project: Path, prefix: str, also: Sequence[str]) -> bool:
     """Whether tracked files of the project differ from HEAD, or some that inferfleet reads are new.
 
     What the user's own settings have git ignore is not asked for, so of other new files nothing is known.
     """
     if clone.differing("HEAD", *_inside(prefix, [""])):
         return True
-    read = (_PROJECT_FILE, *_FOLDERS, *_folders_of_documents(project))
+    read = (_PROJECT_FILE, *_FOLDERS, *also, *_folders_of_documents(project))
     new = ("ls-files", "-z", "--others", "--exclude-standard", "--exclude=__pycache__", "--")
     return bool(clone.answer(*new, *_inside(prefix, read)))
 

@@ -1,6 +1,6 @@
 """`inferfleet digest`: what a change does for people, for its pull request."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from inferfleet.cli.output import json_text, print_line, print_yaml
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.sides import version
-from inferfleet.cli.source import AsJson
+from inferfleet.cli.source import AsJson, FleetFolder, FleetLock, FleetName, FleetPlace, fleet_place
 from inferfleet.cli.verbs.digest_markdown import markdown
 from inferfleet.desired.gate import refusals
 from inferfleet.documents.loading.files import write_text
@@ -41,7 +41,15 @@ OneStack = Annotated[
 ]
 
 
-def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: AsJson = False) -> None:
+def digest(
+    base: Base,
+    stack: OneStack = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    output: Folder = None,
+    as_json: AsJson = False,
+) -> None:
     """Show what changes for people between a commit and the working tree, stack by stack: models that move,
     restart or lose service meanwhile, pools that are replaced, GPUs, cost, quotas, routes, settings, policies
     and new warnings.
@@ -51,16 +59,17 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
     schema --of digest` prints.
     """
     with reporting(as_json=as_json) as report:
-        root = find_root(Path.cwd())
+        fleet_at = fleet_place(folder, stack, fleet, lock_file)
+        root = fleet_at.root if fleet_at else find_root(Path.cwd())
         heads: dict[str, Version] = {}
         bases: dict[str, Version] = {}
-        with revision(root, base) as before:
+        with revision(root, base, also=fleet_at.read if fleet_at else ()) as before:
             stacks = []
-            for name in _names(root, before, stack):
-                bases[name] = version(before.root, name)
-                heads[name] = version(root, name, bases[name])
+            for name, place in _stacks(root, before, stack, fleet_at).items():
+                bases[name] = version(before.root, place)
+                heads[name] = version(root, place, bases[name])
                 stacks.append(stack_digest(name, bases[name], heads[name]))
-            files, others = _files(root, before, bases, heads, whole=stack is None)
+            files, others = _files(root, before, bases, heads, fleet=fleet_at, whole=stack is None)
             changes = Digest(
                 base=before.commit,
                 head=before.head,
@@ -100,7 +109,13 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
 
 
 def _files(
-    root: Path, before: Revision, bases: dict[str, Version], heads: dict[str, Version], *, whole: bool
+    root: Path,
+    before: Revision,
+    bases: dict[str, Version],
+    heads: dict[str, Version],
+    *,
+    fleet: FleetPlace | None,
+    whole: bool,
 ) -> tuple[tuple[FileChange, ...], int]:
     """Return the files that differ and no stack reads; `whole`: all stacks are compared."""
     if not before.exists:
@@ -109,26 +124,37 @@ def _files(
     for folder, versions in ((before.root, bases), (root, heads)):
         for name, side in versions.items():
             if isinstance(side, Side):
-                read |= set(_read_by(folder, name, side))
+                read |= set(_read_by(folder, fleet or name, side))
     # Of a side with errors it is not known what it reads, nor of stacks that were not asked for.
     unknown = not whole or any(isinstance(side, tuple) for side in (*bases.values(), *heads.values()))
     return file_changes(before.clone.differing(before.commit), before.prefix, read=read, unknown=unknown)
 
 
-def _read_by(root: Path, stack: str, side: Side) -> Iterator[str]:
+def _read_by(root: Path, stack: str | FleetPlace, side: Side) -> Iterator[str]:
     """Yield the files of documents, settings and lock. Of capacity.lock the outcome alone is told."""
-    files = replace(files_of_stack(root, stack), folder=side.documents.settings.documents)
+    if isinstance(stack, str):
+        files = replace(files_of_stack(root, stack), folder=side.documents.settings.documents)
+    else:
+        files = stack.files(root)
     for file in (*side.documents.sources.values(), files.config_file, files.lock_file):
         if file.is_relative_to(root):
             yield file.relative_to(root).as_posix()
 
 
-def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
-    """Return the stacks of both sides, or the one that is named. Raises InvalidDocuments for none."""
-    stacks = {*stacks_of(root), *stacks_of(before.root)}
+def _stacks(
+    root: Path, before: Revision, stack: str | None, fleet: FleetPlace | None
+) -> Mapping[str, str | FleetPlace]:
+    """Return the stacks of both sides, the one that is named, or the Fleet, by name.
+
+    Raises InvalidDocuments for a stack that there is not.
+    """
+    if fleet is not None:
+        return {fleet.files(root).stack: fleet}
+    known = {*stacks_of(root), *stacks_of(before.root)}
     if stack is None:
-        return sorted(stacks)
-    return [stack] if stack in stacks else [files_of_stack(root, stack).stack]
+        return {name: name for name in sorted(known)}
+    name = stack if stack in known else files_of_stack(root, stack).stack
+    return {name: name}
 
 
 def _code(stacks: Iterable[StackDigest], heads: dict[str, Version]) -> ExitCode:

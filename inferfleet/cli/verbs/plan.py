@@ -23,10 +23,15 @@ from inferfleet.cli.show.plan import (
 )
 from inferfleet.cli.source import (
     AsJson,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    FleetPlace,
     Paths,
     Source,
     StackName,
     container_api,
+    fleet_place,
     google,
     read_source,
     shown_path,
@@ -106,6 +111,9 @@ NMinusOne = Annotated[
 def plan(
     paths: Paths = None,
     stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
     write: Write = False,
     locked: Locked = False,
     from_clusters: FromClusters = False,
@@ -143,7 +151,8 @@ def plan(
         if from_clusters and (paths or locked or lost or edits or base is not None):
             what = "what runs takes the place of placement.lock, of a stack and its documents as they are"
             raise typer.BadParameter(what, param_hint="--from-clusters")
-        source = read_source(paths, stack, edits=edits)
+        place = fleet_place(folder, stack, fleet, lock_file)
+        source = read_source(paths, stack, fleet=place, edits=edits)
         if from_clusters:
             source = _from_clusters(source, report)
         source = _yielding(_as_if(source, lost), yield_ or ())
@@ -180,7 +189,7 @@ def plan(
         if n_minus_one and not as_json:
             show_losses(after_losses)
         if base is not None:
-            _roll_since(base, source, report, as_json=as_json)
+            _roll_since(base, source, place, report, as_json=as_json)
         report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
         policy_problems = source.policy_problems(desired)
@@ -233,13 +242,15 @@ def _yielding(source: Source, named: Sequence[str]) -> Source:
     return replace(source, lock=replace(source.lock, yielding=frozenset(named)))
 
 
-def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> None:
+def _roll_since(
+    base: str, source: Source, fleet: FleetPlace | None, report: Report, *, as_json: bool
+) -> None:
     """Print what rolls since a commit. Doubts about the commit are notices."""
     # It imports all that digests say, which a plan without a commit does without.
     from inferfleet.cli.sides import compared
 
-    root, stack = find_root(Path.cwd()), source.documents.settings.stack
-    _, before, differences = compared(root, stack, base)
+    root, stack = fleet.root if fleet else find_root(Path.cwd()), source.documents.settings.stack
+    _, before, differences = compared(root, fleet or stack, base)
     report.problems += before.notices
     report.values["since"] = rolling_values(differences, before.commit)
     if differences.state in WITHOUT_BASE:

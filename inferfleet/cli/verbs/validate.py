@@ -8,7 +8,18 @@ import typer
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
-from inferfleet.cli.source import AsJson, Paths, Source, StackName, read_source, stack_source
+from inferfleet.cli.source import (
+    AsJson,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    Paths,
+    Source,
+    StackName,
+    fleet_place,
+    read_source,
+    stack_source,
+)
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.project import find_root, stacks_of
@@ -18,18 +29,24 @@ Every = Annotated[bool, typer.Option("--all", help="Check all stacks of the proj
 
 
 def validate(
-    paths: Paths = None, stack: StackName = None, every: Every = False, as_json: AsJson = False
+    paths: Paths = None,
+    stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    every: Every = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check documents, classes, settings, lock and policies: everything that `pulumi up` would refuse without
     asking a cluster.
     """
     with reporting(as_json=as_json) as report:
         if every:
-            if paths or stack is not None:
+            if paths or stack is not None or folder is not None:
                 raise typer.BadParameter("name nothing else with it", param_hint="--all")
             _check_all(report, as_json=as_json)
             return
-        source = read_source(paths, stack)
+        source = read_source(paths, stack, fleet=fleet_place(folder, stack, fleet, lock_file))
         report.documents = source.documents
         report.problems += source.notices
         counts = _counts(source.documents)

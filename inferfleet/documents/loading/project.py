@@ -48,6 +48,19 @@ class StackFiles:
         return self.settings or self.root / "stacks" / f"{_PREFIX}{self.stack}{_SUFFIX}"
 
     @property
+    def fleet_options(self) -> str:
+        """Return the options by which commands find the files of a Fleet; "" for a stack."""
+        if self.settings is None:
+            return ""
+        stack = self.settings.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+        fleet = self.stack.removeprefix(f"{stack}.")
+        lock = f" --lock {self._shown(self.lock)}" if self.lock else ""
+        return f"--documents {self._shown(self.documents)} --stack {stack} --fleet {fleet}{lock}"
+
+    def _shown(self, path: Path) -> str:
+        return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
+    @property
     def documents(self) -> Path:
         """Return the folder with the documents of the stack."""
         return self.root / (self.folder or f"stacks/{self.stack}")

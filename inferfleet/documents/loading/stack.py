@@ -112,6 +112,7 @@ def load_files(
     notices = (*warnings, *(() if of_fleet else _misplaced(files)), *documents.notices)
     return replace(
         documents,
+        fleet=files.fleet_options,
         positions=positions,
         notices=notices,
         broken_links={**broken, **documents.broken_links},

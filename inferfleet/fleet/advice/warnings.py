@@ -96,7 +96,7 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
         what += "unasked"
         named = next(iter(by_deployment)) if len(by_deployment) == 1 else "NAMESPACE/NAME"
         several = "" if len(by_deployment) == 1 else ", which may be repeated"
-        command = f"inferfleet plan --stack {documents.settings.stack} --write"
+        command = f"inferfleet plan {documents.options} --write"
         step = (
             f"Say who may leave it: {command} --yield {named}{several}; or {step}; or, where branches were "
             f"merged, take the lock of the branch that yours went to, and run {command}"

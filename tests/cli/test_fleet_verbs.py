@@ -1,0 +1,97 @@
+"""`plan`, `validate` and `digest` of a Fleet's folder and lock, in somebody's Pulumi project."""
+
+import pytest
+from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, together
+from in_git import commit
+from small_project import Project
+
+EAST = CLUSTER.replace("existing: {kubeconfig: {path: east.kubeconfig}}", "existing: {}")
+LOCK = """\
+version: 1
+stack: prod.chat
+clusters:
+  east: {source: Existing}
+pools:
+  east/l4: {nodes: 1}
+placements:
+  ml/qwen east decode=l4: 1
+"""
+OF_FLEET = ("--documents", "fleet/", "--stack", "prod")
+
+
+@pytest.fixture
+def program(project: Project) -> Project:
+    """A project whose program has a Fleet besides a VPC."""
+    for file in [*(project.root / "stacks").rglob("*")]:
+        if file.is_file():
+            file.unlink()
+    project.write("Pulumi.yaml", "name: acme\nruntime: python\n")
+    project.write("Pulumi.prod.yaml", "config: {'inferfleet:objective': cost}\n")
+    project.write("classes/l4.yaml", CLASS)
+    project.write("fleet/all.yaml", together(EAST, DEPLOYMENT))
+    return project
+
+
+def test_a_plan_writes_the_lock_of_the_fleet_beside_its_documents(program: Project) -> None:
+    ran = program.run("plan", *OF_FLEET, "--fleet", "chat", "--write")
+    assert (ran.code, (program.root / "fleet/placement.lock").read_text()) == (0, LOCK)
+    assert "no UID recorded: the kubeconfig of cluster 'east' is handed over by a program" in ran.err
+
+
+def test_the_fleet_of_a_lock_needs_no_name(program: Project) -> None:
+    program.write("fleet/placement.lock", LOCK)
+    assert program.run("plan", *OF_FLEET, "--locked").code == 0
+    assert program.run("validate", *OF_FLEET).code == 0
+
+
+def test_a_lock_may_be_elsewhere_in_the_project(program: Project) -> None:
+    program.write("locks/chat.lock", LOCK)
+    assert program.run("plan", *OF_FLEET, "--lock", "locks/chat.lock", "--locked").code == 0
+
+
+def test_what_does_not_match_names_the_command_for_this_fleet(program: Project) -> None:
+    program.write("fleet/placement.lock", LOCK.replace("l4: 1", "l4: 2"))
+    ran = program.run("plan", *OF_FLEET, "--locked")
+    assert "Run `inferfleet plan --documents fleet --stack prod --fleet chat --write`" in ran.err
+
+
+def test_a_fleet_without_a_name_is_that_of_its_stack(program: Project) -> None:
+    program.run("plan", *OF_FLEET, "--write")
+    assert (program.root / "fleet/placement.lock").read_text() == LOCK.replace("prod.chat", "prod")
+
+
+def test_settings_are_those_of_the_stack(program: Project) -> None:
+    program.write("Pulumi.prod.yaml", "config: {'inferfleet:objective': most}\n")
+    ran = program.run("validate", *OF_FLEET)
+    assert ran.code != 0
+    assert "Pulumi.prod.yaml:1" in ran.err
+
+
+def test_a_digest_compares_the_fleet_with_a_commit(program: Project) -> None:
+    program.write("fleet/placement.lock", LOCK)
+    commit(program.root)
+    program.edit("fleet/all.yaml", "vllm:1", "vllm:2")
+    found = program.run("digest", *OF_FLEET, "--base", "main", "--json").json
+    (stack,) = found["stacks"]
+    assert (stack["stack"], stack["state"], [model["deployment"] for model in stack["models"]]) == (
+        "prod.chat",
+        "changed",
+        ["ml/qwen"],
+    )
+    assert found["others"] == 0
+    since = program.run("plan", *OF_FLEET, "--base", "main").out.partition("roll since ")[2]
+    assert "1 pod of Deployment east/ml/qwen-decode-l4 restarts" in since
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--documents", "fleet/"), "name the Pulumi stack whose program has the Fleet"),
+        (("--stack", "prod", "--fleet", "chat"), "name the folder of the Fleet too"),
+        ((*OF_FLEET, "fleet/all.yaml"), "name a Fleet or paths, not both"),
+        ((*OF_FLEET, "--lock", "/tmp/x.lock"), "it is outside of the project"),
+    ],
+)
+def test_half_of_a_fleet_is_refused(program: Project, words: tuple[str, ...], said: str) -> None:
+    ran = program.run("plan", *words)
+    assert (ran.code, said in " ".join(ran.err.replace("│", " ").split())) == (2, True)
