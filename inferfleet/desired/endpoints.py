@@ -15,7 +15,7 @@ from typing import Any
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.replicas import Replicas
-from inferfleet.desired.serving_stack import ServingStack, route_seconds
+from inferfleet.desired.serving_stack import ROUTE_SECONDS, ServingStack
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
@@ -177,7 +177,7 @@ def _routed(
     """Return a route that leads to pools once they have their pickers."""
     namespace = shared.namespaces[manifest["metadata"]["namespace"]].key
     gateway = [shared.gateway.key] if shared.gateway else []
-    return site.place(manifest, after=(namespace, *gateway, *after), timeout=route_seconds(provider))
+    return site.place(manifest, after=(namespace, *gateway, *after), timeout=ROUTE_SECONDS[provider])
 
 
 def what_serves(

@@ -397,7 +397,7 @@ def _request(
 
 
 def _deployment_facts(placed: PlacedPod) -> DeploymentFacts:
-    document, engine = placed.deployment, placed.engine
+    document, engine = placed.deployment, placed.worker.engine
     spec, workers = document.spec, workers_of(document, placed.role)
     topology = workers.topology
     return DeploymentFacts(

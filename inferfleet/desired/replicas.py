@@ -12,7 +12,6 @@ from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, Role, by_role
 from inferfleet.desired.values import Component, KubeObject, ReadyHook
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import Scheduling, scheduling_of
@@ -102,7 +101,19 @@ def replicas(
     spot = placement.spot
     pools = tuple(pool for _, pool in spot.pools)
     roles = list(by_role(pods))
-    manifests = {role.entries.role: _manifest(documents, placement, role) for role in roles}
+    deadlines = {
+        role.entries.role: progress_deadline(
+            deployment=documents.deployments[spot.deployment],
+            role=role.entries.role,
+            autoscaled=role.entries.autoscaled,
+            template=role.entries.outcome.template,
+        )
+        for role in roles
+    }
+    manifests = {
+        role.entries.role: _manifest(documents, placement, role, deadline=deadlines[role.entries.role])
+        for role in roles
+    }
     scheduling = scheduling_of(documents.deployments[spot.deployment], documents.clusters[spot.cluster])
     groups = tuple(
         site.place(group, after=needs, pools=pools)
@@ -115,6 +126,7 @@ def replicas(
             role,
             scheduled(manifests[role.entries.role], scheduling, spot=spot, role=role.entries.role),
             scheduling,
+            deadline=deadlines[role.entries.role],
             site=site,
             needs=needs,
             groups=tuple(group.key for group in groups),
@@ -126,7 +138,7 @@ def replicas(
     return Replicas(spot, workloads, groups)
 
 
-def _manifest(documents: Documents, placement: Placement, role: Role) -> dict[str, Any]:
+def _manifest(documents: Documents, placement: Placement, role: Role, *, deadline: int) -> dict[str, Any]:
     """Return a LeaderWorkerSet where workers have many pods, and a Deployment otherwise."""
     deployment, pods = documents.deployments[placement.spot.deployment], role.entries
     if role.followers is None:
@@ -137,7 +149,7 @@ def _manifest(documents: Documents, placement: Placement, role: Role) -> dict[st
             replicas=placement.replicas,
             least=placement.least,
             template=pods.outcome.template,
-            deadline=_deadline(deployment, pods),
+            deadline=deadline,
             stack=documents.settings.stack,
             plugins=role.provenance,
         )
@@ -155,15 +167,6 @@ def _manifest(documents: Documents, placement: Placement, role: Role) -> dict[st
     )
 
 
-def _deadline(deployment: ModelDeployment, pods: Pods) -> int:
-    return progress_deadline(
-        deployment=deployment,
-        role=pods.role,
-        autoscaled=pods.autoscaled,
-        template=pods.outcome.template,
-    )
-
-
 def _workload(
     documents: Documents,
     placement: Placement,
@@ -171,6 +174,7 @@ def _workload(
     manifest: dict[str, Any],
     scheduling: Scheduling | None,
     *,
+    deadline: int,
     site: Site,
     needs: tuple[str, ...],
     groups: tuple[str, ...],
@@ -207,7 +211,7 @@ def _workload(
             deployment=deployment,
             role=pods.role,
             replicas=placement.replicas,
-            deadline=_deadline(deployment, pods),
+            deadline=deadline,
         ),
         pools=pools,
     )

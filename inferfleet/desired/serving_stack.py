@@ -13,27 +13,16 @@ from inferfleet.serving.gateway import own_gateway
 from inferfleet.serving.metadata import baseline_labels, namespace, secret
 from inferfleet.serving.monitors import metrics_reader
 
-# Cloud controllers make a load balancer for a gateway, in one to three minutes as a rule; those of a proxy
-# inside of the cluster need seconds.
-_GATEWAY_SECONDS = 300
-# Google's is one of several parts, made one after another: 112 s for a single reconcile
+# Seconds that an update waits until a gateway has an address. Cloud controllers make a load balancer for it,
+# in one to three minutes as a rule; those of a proxy inside of the cluster need seconds. Google's is one of
+# several parts, made one after another: 112 s for a single reconcile
 # (https://github.com/kubernetes-sigs/gateway-api-inference-extension/pull/959), "8-10+ minutes" for a load
 # balancer (https://github.com/openshift/cloud-ingress-operator/pull/452, 2026-04-09, which raised 10 to 20).
-_GOOGLES_GATEWAY_SECONDS = 900
-# A controller inside of the cluster answers a route in seconds; after that it does not serve the gateway.
-_ROUTE_SECONDS = 120
-# Google's controller says so of a route once the load balancer has it: with a reconcile, or two of them.
-_GOOGLES_ROUTE_SECONDS = 600
-
-
-def gateway_seconds(provider: str) -> int:
-    """Return for how many seconds an update waits until a gateway of the provider has an address."""
-    return _GOOGLES_GATEWAY_SECONDS if provider == "gke" else _GATEWAY_SECONDS
-
-
-def route_seconds(provider: str) -> int:
-    """Return for how many seconds an update waits until a gateway of the provider takes a route."""
-    return _GOOGLES_ROUTE_SECONDS if provider == "gke" else _ROUTE_SECONDS
+GATEWAY_SECONDS = {"gke": 900, "envoy": 300, "istio": 300, "none": 300}
+# Seconds that it waits until a gateway takes a route. A controller inside of the cluster answers in seconds;
+# after that it does not serve the gateway. Google's says so once the load balancer has the route: with a
+# reconcile, or two of them.
+ROUTE_SECONDS = {"gke": 600, "envoy": 120, "istio": 120, "none": 120}
 
 
 @dataclass(frozen=True)
@@ -130,7 +119,7 @@ def serving_stack(
     gateway = site.place(
         own.gateway,
         after=[system, *(item.key for item in parameters)],
-        timeout=gateway_seconds(serving.gateway.provider),
+        timeout=GATEWAY_SECONDS[serving.gateway.provider],
     )
     return replace(shared, parameters=parameters, gateway=gateway)
 

@@ -44,6 +44,9 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
     """Return the Gateway of a cluster; None where the cluster refers to an existing one."""
     if gateway.ref:
         return None
+    # By their label: names would change the Gateway with every namespace, and the first step of an update
+    # that empties one would cut off what still serves there.
+    our_namespaces = {"matchLabels": {names.STACK: stack}}
     spec: dict[str, Any] = {
         "gatewayClassName": gateway.class_name,
         "listeners": [
@@ -51,7 +54,7 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
                 "name": "http",
                 "protocol": "HTTP",
                 "port": gateway.port,
-                "allowedRoutes": {"namespaces": {"from": "Selector", "selector": _our_namespaces(stack)}},
+                "allowedRoutes": {"namespaces": {"from": "Selector", "selector": our_namespaces}},
             }
         ],
     }
@@ -74,15 +77,6 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
         "spec": spec,
     }
     return OwnGateway(manifest, (_envoy_proxy(gateway, stack),) if gateway.provider == "envoy" else ())
-
-
-def _our_namespaces(stack: str) -> dict[str, Any]:
-    """Return a selector of the namespaces that the stack makes, by their label.
-
-    Names would change the Gateway with every namespace, and the first step of an update that empties one
-    would cut off what still serves there.
-    """
-    return {"matchLabels": {names.STACK: stack}}
 
 
 def _envoy_proxy(gateway: Gateway, stack: str) -> dict[str, Any]:

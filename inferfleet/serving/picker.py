@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from inferfleet.documents.kinds.inference_cluster import Serving, Tracing
+from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment, Prefill
 from inferfleet.documents.quantity import go_seconds
 from inferfleet.fleet import names
@@ -356,6 +356,12 @@ def _spread(picker: Picker) -> dict[str, Any]:
 def _container(picker: Picker) -> dict[str, Any]:
     deployment, serving, profile = picker.deployment, picker.serving, picker.profile
     health, grpc = picker.health_port, picker.grpc_port
+    tracing: list[dict[str, Any]] = []
+    if serving.tracing:
+        tracing = tracing_variables(serving.tracing, "endpoint-picker")
+    elif profile.always_traces:
+        # Otherwise it sends a part of them to a collector beside it, and complains that there is none.
+        tracing = [{"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}]
     live = profile.liveness_service if picker.several else profile.probe_service
     ready = profile.readiness_service if picker.several else profile.probe_service
     return {
@@ -366,7 +372,7 @@ def _container(picker: Picker) -> dict[str, Any]:
         "env": [
             variable_of_pod("NAMESPACE", "metadata.namespace"),
             variable_of_pod("POD_NAME", "metadata.name"),
-            *_tracing(serving.tracing, profile),
+            *tracing,
         ],
         "ports": [
             {"name": GRPC, "containerPort": grpc},
@@ -407,13 +413,6 @@ def image(picker: Picker) -> str:
         usual = picker_row(profile, disaggregated=True)
         of_cluster = (images.prefill_epp if usual is picker.profile else None) or of_cluster
     return picker.deployment.spec.endpoint_picker.image or of_cluster or picker.profile.epp_image
-
-
-def _tracing(tracing: Tracing | None, profile: Profile) -> list[dict[str, Any]]:
-    if tracing is None:
-        # Otherwise it sends a part of them to a collector beside it, and complains that there is none.
-        return [{"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}] if profile.always_traces else []
-    return tracing_variables(tracing, "endpoint-picker")
 
 
 def _service(picker: Picker) -> dict[str, Any]:
@@ -513,7 +512,9 @@ def ending(drain: int, profile: Profile, chosen: Mapping[str, str]) -> Ending:
     Its own time for new streams stays short for the same reason; it waits for those it has in any case.
     """
     whole = min(drain, _LONGEST_GRACE_SECONDS) - _RESERVE_SECONDS
-    stop = _stop_seconds(chosen, profile)
+    # For so long it goes on with its streams, once it is told to end.
+    named = go_seconds(chosen.get("drain-timeout", ""))
+    stop = profile.stop_seconds if named is None else ceil(named)
     if profile.serves_on:
         return Ending(_LEAST_SLEEP_SECONDS, max(stop, whole - _LEAST_SLEEP_SECONDS))
     return Ending(max(_LEAST_SLEEP_SECONDS, whole - stop), stop)
@@ -527,12 +528,6 @@ def unled_seconds(drain: int, profile: Profile, chosen: Mapping[str, str]) -> in
     """
     ends = ending(drain, profile, chosen)
     return ends.sleep if profile.serves_on else ends.sleep + ends.stop
-
-
-def _stop_seconds(chosen: Mapping[str, str], profile: Profile) -> int:
-    """Return for how many seconds a picker goes on with its streams, once it is told to end."""
-    named = go_seconds(chosen.get("drain-timeout", ""))
-    return profile.stop_seconds if named is None else ceil(named)
 
 
 def is_secure(chosen: Mapping[str, str]) -> bool:

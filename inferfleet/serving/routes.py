@@ -33,61 +33,60 @@ def deployment_route(
 ) -> dict[str, Any]:
     """Return the route of a deployment, to its pods of a revision."""
     key = deployment.metadata.key
-    requests = of_deployment(deployment)
-    return {
-        "apiVersion": f"{_GROUP}/v1",
-        "kind": KIND,
-        "metadata": metadata(
-            names.endpoint(key),
-            stack=stack,
-            namespace=deployment.metadata.namespace,
-            deployment=key,
-            annotations={WAIT_FOR: _SERVED},
-        ),
-        "spec": _spec(requests, [_backend(key, revision, profile)], gateway),
+    described = metadata(
+        names.endpoint(key),
+        stack=stack,
+        namespace=deployment.metadata.namespace,
+        deployment=key,
+        annotations={WAIT_FOR: _SERVED},
+    )
+    pool = {
+        "group": profile.pool_group,
+        "kind": INFERENCE_POOL,
+        "name": names.inference_pool(key, revision),
     }
+    return _route(described, of_deployment(deployment), [pool], gateway)
 
 
 def service_route(
     *, route: ServiceRoute, requests: Requests, gateway: Gateway, profile: Profile, stack: str
 ) -> dict[str, Any]:
     """Return the route of a service on one cluster: its deployments there, by weight."""
-    backends = [
-        _backend(backend.deployment, backend.revision, profile) | {"weight": backend.weight}
+    namespace, _, name = route.service.partition("/")
+    described = metadata(
+        names.service_route(route.service),
+        stack=stack,
+        namespace=namespace,
+        labels={names.SERVICE: name},
+        annotations={WAIT_FOR: _SERVED},
+    )
+    pools = [
+        {
+            "group": profile.pool_group,
+            "kind": INFERENCE_POOL,
+            "name": names.inference_pool(backend.deployment, backend.revision),
+            "weight": backend.weight,
+        }
         for backend in route.backends
     ]
-    return {
-        "apiVersion": f"{_GROUP}/v1",
-        "kind": KIND,
-        "metadata": metadata(
-            names.service_route(route.service),
-            stack=stack,
-            namespace=route.service.partition("/")[0],
-            labels={names.SERVICE: route.service.partition("/")[2]},
-            annotations={WAIT_FOR: _SERVED},
-        ),
-        "spec": _spec(requests, backends, gateway),
-    }
+    return _route(described, requests, pools, gateway)
 
 
-def _spec(requests: Requests, backends: list[dict[str, Any]], gateway: Gateway) -> dict[str, Any]:
-    hosts = {"hostnames": list(requests.hostnames)} if requests.hostnames else {}
-    rules = [_rule(requests, path, backends, gateway) for path in requests.paths]
-    return {"parentRefs": [_parent(gateway)], **hosts, "rules": rules}
-
-
-def _parent(gateway: Gateway) -> dict[str, Any]:
+def _route(
+    described: dict[str, Any], requests: Requests, backends: list[dict[str, Any]], gateway: Gateway
+) -> dict[str, Any]:
     name, namespace = names.GATEWAY, names.SYSTEM_NAMESPACE
     if gateway.ref:
         name, namespace = gateway.ref.name, gateway.ref.namespace
-    return {"group": _GROUP, "kind": "Gateway", "name": name, "namespace": namespace}
-
-
-def _backend(deployment: str, revision: str, profile: Profile) -> dict[str, Any]:
     return {
-        "group": profile.pool_group,
-        "kind": INFERENCE_POOL,
-        "name": names.inference_pool(deployment, revision),
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": KIND,
+        "metadata": described,
+        "spec": {
+            "parentRefs": [{"group": _GROUP, "kind": "Gateway", "name": name, "namespace": namespace}],
+            **({"hostnames": list(requests.hostnames)} if requests.hostnames else {}),
+            "rules": [_rule(requests, path, backends, gateway) for path in requests.paths],
+        },
     }
 
 

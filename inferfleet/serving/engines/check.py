@@ -65,11 +65,7 @@ def engine_problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int
 
     `pods` are the numbers of pods that workers of each role may have on the pools for it.
     """
-    yield from dict.fromkeys(_problems(deployment, pods))
-
-
-def _problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int]]) -> Iterator[Problem]:
-    yield from _prefill(deployment)
+    problems = list(_prefill(deployment))
     for role in roles_of(deployment):
         sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]
         found = [
@@ -80,11 +76,11 @@ def _problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int]]) ->
             *_ports(deployment, role, sizes),
             *_followers(deployment, role, sizes),
         ]
-        yield from found
-        if any(problem.severity == "error" for problem in found):
-            continue
-        yield from _args(deployment, role, sizes[-1])
-        yield from _own(deployment, role, sizes[-1])
+        problems += found
+        if not any(problem.severity == "error" for problem in found):
+            problems += _args(deployment, role, sizes[-1])
+            problems += _own(deployment, role, sizes[-1])
+    yield from dict.fromkeys(problems)
 
 
 def _prefill(deployment: ModelDeployment) -> Iterator[Problem]:
@@ -201,14 +197,15 @@ def _ports(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iter
 def _version(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
     declared = engine_of(deployment, role)
     path, oldest = path_of_engine(deployment, role), engine(declared.type).oldest
-    if declared.version and oldest and is_written(deployment, role) and _is_older(declared.version, oldest):
+    if (
+        declared.version
+        and oldest
+        and is_written(deployment, role)
+        and _numbers(declared.version) < _numbers(oldest)
+    ):
         what = f"commands of {declared.type} are written from version {oldest} on, not for {declared.version}"
         step = f"Write version: {oldest!r} or newer, or a command of your own in the template"
         yield _problem(deployment, f"{path}.version", what, step)
-
-
-def _is_older(version: str, than: str) -> bool:
-    return _numbers(version) < _numbers(than)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -97,7 +97,7 @@ def _no_image(pod: PlacedPod) -> Iterator[Problem]:
     """Yield an engine for which neither its template nor its cluster names an image."""
     if pod.image or "image" in pod.written.engine:
         return
-    cluster, kind = pod.spot.cluster, pod.engine.type
+    cluster, kind = pod.spot.cluster, pod.worker.engine.type
     yield _problem(
         pod,
         path_of_image(pod.deployment, pod.role),
@@ -359,7 +359,7 @@ def _no_connector(pod: PlacedPod, chosen: str, table: ProxyTable) -> tuple[str, 
     """Return that the proxy does not know the connector, and which ones and which profiles there are."""
     own_profile = pod.deployment.spec.profile
     whose = "this deployment" if own_profile else f"cluster {pod.spot.cluster}"
-    kind = pod.engine.type
+    kind = pod.worker.engine.type
     instead = [f"connector {name}" for name in table.connectors if name in CONNECTORS.get(kind, ())]
     field = "spec.profile" if own_profile else f"serving.profile of cluster {pod.spot.cluster}"
     knowing = [name for name in names() if (row := profile(name).proxy) and chosen in row.connectors]
@@ -395,7 +395,7 @@ def changing_image(pod: PlacedPod) -> Iterator[Problem]:
         path = path_of_image(deployment, pod.role)
         yield replace(_problem(pod, path, what, step), severity="warning")
     else:
-        path = f"spec.serving.images.engine.{pod.engine.type}"
+        path = f"spec.serving.images.engine.{pod.worker.engine.type}"
         yield cluster_problem(pod.spot.cluster, what, step, path, severity="warning")
 
 

@@ -127,21 +127,15 @@ class Risk:
 
 def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
     """Yield every secret, in the order of the template's parts, without its value."""
-    for steps, container in containers(template["spec"]):
-        for within, what, next_step in _secrets_of(container):
-            place = (*steps, *within)
-            yield Risk(path_of(place), field_path(template, place), what, next_step)
-
-
-def _secrets_of(container: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
-    within = f"of container {shown(str(container.get('name')))!r}"
-    for part, i, _, why in in_container(container):
-        if part == "env":
-            steps: Steps = (part, i, "value")
-            what = f"variable {shown(str(container['env'][i].get('name')))!r} {within} {why}"
-            step = "Put it into a Secret (inferfleet:secrets), read it by valueFrom.secretKeyRef"
-        else:
-            steps = (part, i)
+    for at, container in containers(template["spec"]):
+        within = f"of container {shown(str(container.get('name')))!r}"
+        for part, i, _, why in in_container(container):
+            steps: Steps = (*at, part, i)
             what = f"item {i} of {part} {within} {why}"
             step = "Read it from a variable with valueFrom.secretKeyRef, as $(NAME) here"
-        yield steps, what, f"{step}, and rotate it if others can read this"
+            if part == "env":
+                steps = (*steps, "value")
+                what = f"variable {shown(str(container['env'][i].get('name')))!r} {within} {why}"
+                step = "Put it into a Secret (inferfleet:secrets), read it by valueFrom.secretKeyRef"
+            next_step = f"{step}, and rotate it if others can read this"
+            yield Risk(path_of(steps), field_path(template, steps), what, next_step)

@@ -22,7 +22,6 @@ from inferfleet.fleet.roles import (
     Health,
     active_ports,
     connector,
-    engine_of,
     engine_ports,
     hands_over,
     health,
@@ -100,19 +99,9 @@ class PlacedPod:
         return WorkerPod(self.deployment, self.role, self.position, self.shape.pods)
 
     @property
-    def answers(self) -> bool:
-        """Return whether the engines of these pods listen for requests: those of entries, others may."""
-        return self.worker.serves
-
-    @property
     def has_proxy(self) -> bool:
         """Return whether a routing proxy takes the requests of these pods."""
-        return self.answers and proxied_port(self.deployment, self.role) is not None
-
-    @property
-    def engine(self) -> Engine:
-        """Return the engine that these pods run."""
-        return engine_of(self.deployment, self.role)
+        return self.worker.serves and proxied_port(self.deployment, self.role) is not None
 
     @property
     def path(self) -> str:
@@ -158,9 +147,9 @@ def pod_template(pod: PlacedPod) -> dict[str, Any]:
     if pod.image:
         container.setdefault("image", pod.image)
     _start(container, pod)
-    if pod.answers:
+    if pod.worker.serves:
         _serve(container, pod)
-        _answer_when_busy(container, engine(pod.engine.type))
+        _answer_when_busy(container, engine(pod.worker.engine.type))
     # The pod's status then says why an engine ended, and so does an update.
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
     _wait_for_copies(container, pod)
@@ -179,12 +168,12 @@ def pod_template(pod: PlacedPod) -> dict[str, Any]:
 
 def labels(pod: PlacedPod) -> dict[str, str]:
     """Return the generated labels of the pods."""
-    kind = engine(pod.engine.type)
-    serves = pod.role in serving_roles(pod.deployment) and pod.answers
+    kind = engine(pod.worker.engine.type)
+    serves = pod.role in serving_roles(pod.deployment) and pod.worker.serves
     ours = names.pod_labels(pod.spot, pod.role, serves=serves, engine_type=kind.label)
     unified = pod.role == DECODE and not is_disaggregated(pod.deployment)
     ours |= names.llm_d_labels(pod.spot, unified=unified)
-    if not serves and pod.answers:
+    if not serves and pod.worker.serves:
         ours |= {names.ENTRY: "true"}
     return ours | names.shares_node() if pod.hardware.shares_node else ours
 
@@ -214,7 +203,7 @@ def _serve(container: dict[str, Any], pod: PlacedPod) -> None:
         else:
             same["name"] = name
     if not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
-        container.update(probes(pod.engine, health(pod.deployment, pod.role), listens=ports[0]))
+        container.update(probes(pod.worker.engine, health(pod.deployment, pod.role), listens=ports[0]))
 
 
 def _answer_when_busy(container: dict[str, Any], table: EngineDefaults) -> None:
@@ -231,10 +220,10 @@ def _wait_for_copies(container: dict[str, Any], pod: PlacedPod) -> None:
     An API server of vLLM waits 600 s for the engines of other pods and ports, whatever a startup probe allows
     (VLLM_ENGINE_READY_TIMEOUT_S in vllm/envs.py, read in vllm/v1/engine/core_client.py).
     """
-    variable = engine(pod.engine.type).ready_variable
+    variable = engine(pod.worker.engine.type).ready_variable
     several = pod.shape.pods > 1 or len(engine_ports(pod.deployment, pod.role, pod.shape)) > 1
     if variable and several and not any(env["name"] == variable for env in container.get("env", [])):
-        seconds = str(startup_of(pod.engine))
+        seconds = str(startup_of(pod.worker.engine))
         container.setdefault("env", []).append({"name": variable, "value": seconds})
 
 
@@ -244,7 +233,7 @@ def _active_ports(pod: PlacedPod) -> dict[str, str]:
     # Pods of prefill and of decode may serve on different numbers of the ports of their one pool.
     fewer = is_disaggregated(pod.deployment) and len(ports) < len(target_ports(pod.deployment))
     several = len(ports) > 1 or fewer
-    if pod.role not in serving_roles(pod.deployment) or not several or not pod.answers:
+    if pod.role not in serving_roles(pod.deployment) or not several or not pod.worker.serves:
         return {}
     return dict.fromkeys(names.ACTIVE_PORTS, active_ports(ports))
 
@@ -277,10 +266,10 @@ def _drain(spec: dict[str, Any], container: dict[str, Any], pod: PlacedPod) -> N
     pkg/controllers/pod_controller.go of LWS v0.9.0). A preStop sleep of theirs would keep it for the entry's
     time, but runs whenever they end: each roll would wait for all of it after the entry has gone.
     """
-    if not pod.answers:
+    if not pod.worker.serves:
         spec["terminationGracePeriodSeconds"] = grace_of_followers(spec)
         return
-    end = ending(pod.engine, spec)
+    end = ending(pod.worker.engine, spec)
     spec["terminationGracePeriodSeconds"] = end.grace
     if end.pause:
         container.setdefault("lifecycle", {}).setdefault("preStop", {"sleep": {"seconds": end.pause}})
@@ -294,7 +283,15 @@ def _schedule(spec: dict[str, Any], container: dict[str, Any], hardware: Hardwar
     ask_for_devices(spec, container, hardware)
     spec["nodeSelector"] = dict(spec.get("nodeSelector", {})) | dict(hardware.node_selector)
     tolerations = spec.setdefault("tolerations", [])
-    tolerations += [wanted for wanted in _tolerations(hardware) if wanted not in tolerations]
+    wanted: list[dict[str, Any]] = []
+    if hardware.resource:
+        wanted.append({"key": hardware.resource, "operator": "Exists", "effect": "NoSchedule"})
+    wanted += [
+        {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
+        for taint in hardware.taints
+        if (taint.key, taint.effect) != (hardware.resource, "NoSchedule")
+    ]
+    tolerations += [toleration for toleration in wanted if toleration not in tolerations]
     if hardware.shares_node:
         near_smaller_pods = {
             "weight": 100,
@@ -306,15 +303,6 @@ def _schedule(spec: dict[str, Any], container: dict[str, Any], hardware: Hardwar
         }
         affinity = spec.setdefault("affinity", {}).setdefault("podAffinity", {})
         affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(near_smaller_pods)
-
-
-def _tolerations(hardware: Hardware) -> list[dict[str, Any]]:
-    device: dict[str, Any] = {"key": hardware.resource, "operator": "Exists", "effect": "NoSchedule"}
-    return ([device] if hardware.resource else []) + [
-        {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
-        for taint in hardware.taints
-        if (taint.key, taint.effect) != (hardware.resource, "NoSchedule")
-    ]
 
 
 def _gather(spec: dict[str, Any], pod: PlacedPod) -> None:
@@ -376,7 +364,7 @@ def is_nixl(pod: PlacedPod) -> bool:
     """Return whether vLLM hands KV caches on by NIXL in these pods."""
     return (
         hands_over(pod.deployment, pod.role)
-        and pod.engine.type == "vLLM"
+        and pod.worker.engine.type == "vLLM"
         and connector(pod.deployment) == "NIXL"
     )
 
@@ -384,7 +372,7 @@ def is_nixl(pod: PlacedPod) -> bool:
 def bootstraps(pod: PlacedPod) -> bool:
     """Return whether engines of these pods tell the way to them on BOOTSTRAP_PORT: entries of prefill."""
     told = is_disaggregated(pod.deployment) and connector(pod.deployment) in ("SGLang", "Mooncake")
-    return told and pod.role == PREFILL and pod.answers
+    return told and pod.role == PREFILL and pod.worker.serves
 
 
 def hand_over(container: dict[str, Any], pod: PlacedPod) -> None:
@@ -402,9 +390,9 @@ def hand_over(container: dict[str, Any], pod: PlacedPod) -> None:
 
 
 def _transfer_variables(container: Mapping[str, Any], pod: PlacedPod) -> Iterator[dict[str, Any]]:
-    if pod.answers and (keep_alive := engines.KEEP_ALIVE.get(pod.engine.type)):
+    if pod.worker.serves and (keep_alive := engines.KEEP_ALIVE.get(pod.worker.engine.type)):
         yield {"name": keep_alive, "value": str(engines.KEEP_ALIVE_SECONDS)}
-    if pod.engine.type == "vLLM" and connector(pod.deployment) == "SharedStorage":
+    if pod.worker.engine.type == "vLLM" and connector(pod.deployment) == "SharedStorage":
         yield variable_of_pod(REVISION, f"metadata.labels['{names.REVISION}']")
     if is_nixl(pod):
         yield variable_of_pod(engines.NIXL_HOST, "status.podIP")
