@@ -13,7 +13,7 @@ import pulumi
 from pulumi_gcp import compute, container, projects, serviceaccount
 
 from inferfleet.cloud.values import CloudComponent, CloudResource
-from inferfleet.components.objects import timeouts
+from inferfleet.components.objects import register_standing, timeouts
 from inferfleet.tables.gke import PROVIDER_VERSION
 
 CLASSES: Mapping[str, type[pulumi.CustomResource]] = {
@@ -57,6 +57,7 @@ class _InCloud(pulumi.ComponentResource):
         for planned in plan.resources:
             options = _options(self, planned, registered, after)
             registered[planned.key] = resource(planned, prefix=prefix, opts=options)
+        register_standing(self, plan.standing, prefix)
         self.register_outputs({})
 
 

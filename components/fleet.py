@@ -27,6 +27,8 @@ from inferfleet.clusters.update.hooks import hook_caller
 from inferfleet.clusters.update.pods import pod_listener
 from inferfleet.components.provider import NOWHERE, cluster_provider
 from inferfleet.components.registration import Registered, Surroundings, register, secret_values
+from inferfleet.components.standing import standing
+from inferfleet.desired.paused import holds_any, kept
 from inferfleet.desired.values import Outputs
 from inferfleet.documents import Documents, InvalidDocuments
 from inferfleet.documents.loading.project import StackFiles, files_of_fleet, files_of_stack, find_root
@@ -227,6 +229,9 @@ class _Run:
                 {fact.cluster: known[fact] for fact in self.facts if not fact.path}, self.handed.fields
             )
         prepared = self._prepared(documents)
+        desired = prepared.desired
+        if holds_any(desired):
+            desired = kept(desired, await standing(self.prefix))
         for cluster, uid in prepared.uids.items():
             self.claim(f"cluster {cluster}", f"cluster with UID {uid}")
         for warning in prepared.warnings:
@@ -245,7 +250,7 @@ class _Run:
         secrets = self.config if self.args.settings is None else self.args.settings
         return register(
             fleet,
-            prepared.desired,
+            desired,
             Surroundings(
                 prefix=self.prefix,
                 providers=self.providers,
@@ -253,9 +258,9 @@ class _Run:
                 addresses=prepared.addresses,
                 after=after,
                 secrets=secret_values(secrets.get("secrets")),
-                tell=hook_caller(prepared.desired, prepared.kubeconfigs, container_api=google),
-                listen=pod_listener(prepared.desired, prepared.kubeconfigs, container_api=google),
-                confirm=confirmer(prepared.desired, prepared.kubeconfigs, container_api=google),
+                tell=hook_caller(desired, prepared.kubeconfigs, container_api=google),
+                listen=pod_listener(desired, prepared.kubeconfigs, container_api=google),
+                confirm=confirmer(desired, prepared.kubeconfigs, container_api=google),
                 preview=self.preview,
             ),
         )

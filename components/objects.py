@@ -3,7 +3,7 @@
 None decides what they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,6 @@ class Inputs:
     """Values of Secrets, which the manifest of none has."""
     prefix: str
     """What names of resources and hooks begin with, in the program that has them."""
-    untouched: bool
-    """Whether all changes are ignored: on a cluster that does not answer, an edit must not become a call."""
 
 
 class _OnCluster(pulumi.ComponentResource):
@@ -42,10 +40,11 @@ class _OnCluster(pulumi.ComponentResource):
         kind = f"inferfleet:components:{type(self).__name__}"
         super().__init__(kind, inputs.prefix + plan.name, None, opts)
         for planned in plan.objects:
-            inputs.registered[planned.key] = Manifest(planned, inputs, parent=self)
+            inputs.registered[planned.key] = Manifest(planned, inputs, parent=self, held=plan.held)
         inputs.remembered.update(
             remember(self, plan.hooks, registered=inputs.registered, tell=inputs.tell, prefix=inputs.prefix)
         )
+        register_standing(self, plan.standing, inputs.prefix)
         self.register_outputs({})
 
 
@@ -83,12 +82,13 @@ class Manifest(pulumi.CustomResource):
     dry runs and tests have seen is this dict, key for key. To the engine, its provider and policy packs the
     resource is the same: the type token says which kind it is.
 
-    The data of a Secret are encoded values from the configuration.
+    The data of a Secret are encoded values from the configuration. Of what is `held` all changes are ignored:
+    an edit of what is paused, or on a cluster that does not answer, must not become a call.
     """
 
     status: pulumi.Output[Any]  # only of Gateways
 
-    def __init__(self, plan: KubeObject, inputs: Inputs, *, parent: pulumi.Resource) -> None:
+    def __init__(self, plan: KubeObject, inputs: Inputs, *, parent: pulumi.Resource, held: bool) -> None:
         props = dict(plan.manifest)
         if plan.kind == "Gateway":
             # Not sent: an empty property is an output that the engine's answer resolves.
@@ -96,7 +96,7 @@ class Manifest(pulumi.CustomResource):
         if plan.kind == "Secret":
             values = inputs.secrets.get((plan.namespace or "", plan.kubernetes_name))
             props |= {} if values is None else {"data": dict(values)}
-        listens = plan.watched and not inputs.untouched
+        listens = plan.watched and not held
         super().__init__(
             plan.token,
             inputs.prefix + plan.name,
@@ -105,12 +105,19 @@ class Manifest(pulumi.CustomResource):
                 parent=parent,
                 depends_on=[inputs.registered[key] for key in plan.after],
                 retain_on_delete=plan.retain or None,
-                ignore_changes=["*"] if inputs.untouched else list(plan.ignore) or None,
+                ignore_changes=["*"] if held else list(plan.ignore) or None,
                 deleted_with=inputs.registered[plan.deleted_with] if plan.deleted_with else None,
                 custom_timeouts=timeouts(plan.timeout),
                 hooks=while_awaited(plan, inputs.listen, inputs.prefix) if listens else None,
             ),
         )
+
+
+def register_standing(parent: pulumi.Resource, standing: Iterable[tuple[str, ...]], prefix: str) -> None:
+    """Register resources that the state has, by type and name: the engine keeps all else that it knows."""
+    for *_, token, name in standing:
+        options = pulumi.ResourceOptions(parent=parent, ignore_changes=["*"])
+        pulumi.CustomResource(token, prefix + name, {}, options)
 
 
 def timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:

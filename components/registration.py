@@ -68,7 +68,7 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
     for cluster in desired.clusters:
         connection = cluster.connection
         name = connection.cluster
-        if connection.cloud:
+        if connection.cloud and connection.cloud.components:
             google = google or _google(fleet, given.prefix)
             kubeconfigs[name] = _created(fleet, connection.cloud, google, registered, given)
         else:
@@ -80,7 +80,6 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
             listen=given.listen,
             secrets=given.secrets,
             prefix=given.prefix,
-            untouched=connection.state == "lost",
         )
         options = pulumi.ResourceOptions(parent=fleet, providers=[given.providers[name]])
         for component in cluster.components:

@@ -212,11 +212,11 @@ def cloud_changes(
 def locked(documents: Documents, lock: Lock, clusters: Iterable[CloudCluster]) -> Lock:
     """Return the lock with the settings that `clusters` and their pools have now, and no others.
 
-    Entries of lost clusters stay as they are. A cluster that is replaced loses its UID.
+    Entries of clusters that are paused or lost stay as they are. A cluster that is replaced loses its UID.
     """
-    lost = {name for name, document in documents.clusters.items() if document.spec.state == "lost"}
-    now = {cluster.cluster: cluster for cluster in clusters if cluster.cluster in lock.clusters.keys() - lost}
-    pools = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] in lost}
+    held = {name for name, document in documents.clusters.items() if document.spec.held}
+    now = {cluster.cluster: cluster for cluster in clusters if cluster.cluster in lock.clusters.keys() - held}
+    pools = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] in held}
     for cluster in now.values():
         pools |= {pool.key: LockedPool(pool.name, pool.settings) for pool in cluster.pools.values()}
     return replace(

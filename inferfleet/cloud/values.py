@@ -63,6 +63,9 @@ class CloudComponent:
     """The class of the component, which is part of URNs."""
     name: str
     resources: tuple[CloudResource, ...]
+    standing: tuple[tuple[str, str], ...] = ()
+    """Types and names of resources under it that no document has, and that stay because their cluster is
+    paused."""
 
 
 @dataclass(frozen=True)

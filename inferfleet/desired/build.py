@@ -23,6 +23,7 @@ from inferfleet.desired.endpoints import (
     routes_follow,
     what_serves,
 )
+from inferfleet.desired.paused import held_cloud
 from inferfleet.desired.pods import Chains, Pods, chains, spot_pods
 from inferfleet.desired.problems import (
     engine_problems,
@@ -140,6 +141,9 @@ def _pods(
             documents, spot, chains, created.pools if created else None
         )
         pods[spot] = of_spot.pods
+        if documents.deployments[spot.deployment].spec.paused:
+            # Nothing is made of these pods: what documents say meanwhile need not suit where they are.
+            continue
         problems += of_spot.problems
         problems += unlike_demands(demands, of_spot.pods)
         link_problems += of_spot.link_problems
@@ -215,6 +219,11 @@ def _clusters(
     for name, site in sites.items():
         gateway = documents.clusters[name].spec.serving.gateway
         registered = _is_registered(documents, name, lock)
+        cloud = site.cloud
+        if cloud and documents.clusters[name].spec.state == "paused":
+            # One that is new is not made.
+            cloud = held_cloud(cloud) if registered else replace(cloud, components=())
+        changing = [each.spot for each in placed_on[name] if not documents.holds(each.spot.deployment, name)]
         components: tuple[Component, ...] = ()
         served: dict[str, Served] = {}
         if registered:
@@ -228,15 +237,17 @@ def _clusters(
             )
         clusters.append(
             DesiredCluster(
-                connection=connection(documents, name, clouds.lock, site.cloud),
+                connection=connection(documents, name, clouds.lock, cloud),
                 components=components,
                 gateway_class=gateway.class_name,
                 gateway_provider=gateway.provider,
                 gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
-                secrets_needed=secret_needs(documents, read_on[name]),
+                secrets_needed=secret_needs(
+                    documents, [(key, each) for key, each in read_on[name] if not documents.holds(key, name)]
+                ),
                 gateway=shared[name].gateway if registered else None,
                 workloads={each.spot: each.keys for each in placed_on[name]},
-                scheduler_needs=scheduler_needs(documents, [each.spot for each in placed_on[name]]),
+                scheduler_needs=scheduler_needs(documents, changing),
                 served=served,
                 pools=expected_nodes(documents, name, placements_on[name]),
             )
@@ -305,7 +316,7 @@ def _replicas(
     for placement in planned.placements:
         spot = placement.spot
         endpoint = endpoint_of[spot.cluster, spot.deployment]
-        rolls = lock.runs(spot) and documents.clusters[spot.cluster].spec.state != "lost"
+        rolls = lock.runs(spot) and not documents.holds(spot.deployment, spot.cluster)
         made = replicas(
             documents,
             placement,
@@ -339,23 +350,28 @@ def _components(
         )
         for route in routes
     ]
+    whole = documents.clusters[site.cluster].spec.held
     components = (
-        shared.component,
-        *(each.component for each in endpoints),
-        *(each.component for each in placed),
-        *(component for _, component in services),
+        replace(shared.component, held=whole),
+        *(_held(documents, each.component, each.deployment, site.cluster) for each in endpoints),
+        *(_held(documents, each.component, each.spot.deployment, site.cluster) for each in placed),
+        *(replace(component, held=whole) for _, component in services),
     )
     return components, what_serves(endpoints, placed, services)
+
+
+def _held(documents: Documents, component: Component, deployment: str, cluster: str) -> Component:
+    return replace(component, held=documents.holds(deployment, cluster))
 
 
 def _is_registered(documents: Documents, cluster: str, lock: Lock) -> bool:
     """Return whether objects of a cluster are registered.
 
-    There are none on an abandoned cluster, nor on a lost one that the lock does not know.
+    There are none on an abandoned cluster, nor on one that is paused or lost and that the lock does not know.
     """
-    state = documents.clusters[cluster].spec.state
-    if state != "lost":
-        return state != "abandoned"
+    spec = documents.clusters[cluster].spec
+    if not spec.held:
+        return spec.state != "abandoned"
     return (
         cluster in lock.clusters
         or any(spot.cluster == cluster for spot in lock.placements)

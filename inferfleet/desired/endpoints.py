@@ -226,7 +226,8 @@ def routes_follow(cluster: DesiredCluster, deployments: AbstractSet[str]) -> Des
             follow.append(replace(component, objects=(*rest, *routes)))
         elif routes:
             stay.append(replace(component, objects=rest))
-            follow.insert(0, Component(component.kind, names.route_component(component.name), routes))
+            name = names.route_component(component.name)
+            follow.insert(0, Component(component.kind, name, routes, held=component.held))
         else:
             stay.append(component)
     return replace(cluster, components=(*stay, *follow))

@@ -263,8 +263,8 @@ def _rolling_together(desired: Desired, documents: Documents, lock: Lock) -> Ite
     rolling: Counter[str] = Counter()
     for placement in desired.plan.placements:
         spot = placement.spot
-        # What is new does not roll, and nothing on a lost cluster is touched.
-        if lock.runs(spot) and documents.clusters[spot.cluster].spec.state != "lost":
+        # What is new does not roll, and what is paused, or on a lost cluster, is not touched.
+        if lock.runs(spot) and not documents.holds(spot.deployment, spot.cluster):
             rolling[spot.deployment] += 1
     for deployment, count in sorted(rolling.items()):
         if count > 1:

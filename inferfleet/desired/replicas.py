@@ -228,7 +228,7 @@ def _workload(
     )
     last = [*([scales] if scales else []), *(each for when, each in companions if when == "after")]
     requests = tuple(position.request for position in role.positions)
-    held = unwaited or cluster.spec.state == "lost"
+    held = unwaited or documents.holds(spot.deployment, spot.cluster)
     return Workload(
         stand_before,
         placed,

@@ -1,9 +1,9 @@
 """Everything that should exist, as values: what `render` prints and `components` registers."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, get_args
 
 from inferfleet.cloud.values import CloudChange, CloudCluster
 from inferfleet.documents.kinds.inference_cluster import State
@@ -23,6 +23,26 @@ from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 _NOT_CALLED = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
+KINDS: tuple[ComponentKind, ...] = get_args(ComponentKind)
+# In front of a component's kind in its type.
+COMPONENTS = "inferfleet:components:"
+
+
+class Resource(NamedTuple):
+    """A resource in Pulumi's state: kind of the component above it ("" for components), type and name."""
+
+    parent: str
+    token: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Return its key among objects, or among cloud resources."""
+        return f"{self.token} {self.name}"
+
+
+# What the state has of each resource: its outputs.
+Standing = Mapping[Resource, Mapping[str, Any]]
 
 
 def titled(kind: str, namespace: str | None, name: str) -> str:
@@ -153,12 +173,18 @@ Confirm = Callable[[str], Awaitable[tuple[Problem, ...]]]
 
 @dataclass(frozen=True)
 class Component:
-    """One Pulumi component, the objects registered under it, in order, and the ready hooks of workloads."""
+    """One Pulumi component, the objects registered under it, in order, and the ready hooks of workloads.
+
+    Of one that is `held` nothing changes that is there. `standing` are resources under it that nothing
+    decides any more, and that stay.
+    """
 
     kind: ComponentKind
     name: str
     objects: tuple[KubeObject, ...]
     hooks: tuple[ReadyHook, ...] = ()
+    held: bool = False
+    standing: tuple[Resource, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -240,7 +266,7 @@ class DesiredCluster:
 
     connection: Connection
     components: tuple[Component, ...]
-    """On a `lost` cluster these are those of the lock, and nothing of them is touched."""
+    """On a cluster that is paused or lost these are those of the lock, and are held."""
     gateway_class: str | None = None
     gateway_provider: str = "none"
     gateway_ref: tuple[str, str] | None = None
@@ -259,6 +285,17 @@ class DesiredCluster:
     @property
     def objects(self) -> Iterator[KubeObject]:
         return (item for component in self.components for item in component.objects)
+
+    @property
+    def changing(self) -> "DesiredCluster":
+        """Return the cluster without what is held: of that an update asks nothing."""
+        held = {made.key for component in self.components if component.held for made in component.objects}
+        return replace(
+            self,
+            components=tuple(component for component in self.components if not component.held),
+            workloads={spot: keys for spot, keys in self.workloads.items() if held.isdisjoint(keys)},
+            served={key: served for key, served in self.served.items() if held.isdisjoint(served.members)},
+        )
 
     @property
     def monitors(self) -> Iterator[KubeObject]:

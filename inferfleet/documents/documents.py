@@ -69,6 +69,13 @@ class Documents:
             for problem in problems
         )
 
+    def holds(self, deployment: str, cluster: str) -> bool:
+        """Return whether nothing of a deployment changes on a cluster, because one of the two is paused or
+        the cluster is lost.
+        """
+        document = self.deployments.get(deployment)
+        return self.clusters[cluster].spec.held or (document is not None and document.spec.paused)
+
     def kubeconfig_path(self, cluster: str) -> Path | None:
         """Return the kubeconfig file of an existing cluster, or None when it is in the configuration."""
         existing = self.clusters[cluster].spec.cluster.existing

@@ -263,3 +263,5 @@ class Plan:
     """What the lock is with this plan."""
     demands: Demands = field(default_factory=Demands)
     """What the plan counted with."""
+    paused: tuple[str, ...] = ()
+    """Deployments of which nothing changes."""

@@ -12,9 +12,9 @@ Phases, in order:
 1. *Check* each deployment by itself (`placement/soundness.py`): do its selectors compile and match anything,
    can some node hold its pods? One that fails keeps its replicas where they are, and may shrink, never grow.
 2. *Retain* what the lock has (`placement/retention.py`). Replicas of removed deployments and on abandoned
-   clusters are dropped. Those on lost clusters are fixed: they count and are never touched. Those whose
-   cluster or pool no longer exists are errors and stay in the lock alone. All others are taken over as they
-   are, whether they still fit or not.
+   clusters are dropped. Those on paused and lost clusters are fixed: they count and are never touched. Those
+   whose cluster or pool no longer exists are errors and stay in the lock alone. All others are taken over as
+   they are, whether they still fit or not; those of deployments that are paused take space and do nothing.
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
    not be, relieve pools that have fewer nodes than they had, and add missing replicas; the last three repeat
    until none of them finds space. A pool that is too small for another reason is left only by replicas that
@@ -102,7 +102,11 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         retained.fixed,
         lock.seen,
         _targets(documents, retained),
-        [deployment for deployment in documents.deployments if deployment not in soundness.invalid],
+        [
+            deployment
+            for deployment, document in documents.deployments.items()
+            if deployment not in soundness.invalid and not document.spec.paused
+        ],
         shrunk=_shrunk(documents, lock),
         yielding=lock.yielding,
     )
@@ -163,6 +167,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         problems=in_reading_order(problems),
         lock=new,
         demands=demands,
+        paused=tuple(sorted(key for key, made in documents.deployments.items() if made.spec.paused)),
     )
 
 
@@ -241,13 +246,19 @@ def _with_gone(documents: Documents, lock: Lock) -> Documents:
 
 
 def _targets(documents: Documents, retained: LockedReplicas) -> dict[str, int]:
-    """Return the replicas for clusters that can be changed: all but the fixed and orphaned ones."""
+    """Return the replicas for clusters that can be changed: all but the fixed and orphaned ones. A deployment
+    that is paused has as many as it has.
+    """
     elsewhere: Counter[str] = Counter()
     for placements in (retained.fixed, retained.orphaned):
         for spot, replicas in placements.items():
             elsewhere[spot.deployment] += replicas
+    movable: Counter[str] = Counter()
+    for spot, replicas in retained.movable.items():
+        movable[spot.deployment] += replicas
     return {
-        key: max(0, document.spec.wanted - elsewhere[key]) for key, document in documents.deployments.items()
+        key: movable[key] if document.spec.paused else max(0, document.spec.wanted - elsewhere[key])
+        for key, document in documents.deployments.items()
     }
 
 
@@ -262,10 +273,10 @@ def _shrunk(documents: Documents, lock: Lock) -> frozenset[PoolKey]:
 
 
 def _nodes(documents: Documents, lock: Lock) -> dict[str, int]:
-    """Return the nodes with which pools are planned; those of lost clusters as they were."""
+    """Return the nodes with which pools are planned; those of paused and lost clusters as they were."""
     nodes: dict[str, int] = {}
     for name, cluster in sorted(documents.clusters.items()):
-        if cluster.spec.state == "lost":
+        if cluster.spec.held:
             nodes |= {key: size for key, size in lock.nodes.items() if key.partition("/")[0] == name}
         elif cluster.spec.state != "abandoned":
             nodes |= {f"{name}/{pool.name}": pool.size for pool in cluster.spec.node_pools}
@@ -282,12 +293,12 @@ def _clusters(documents: Documents, lock: Lock) -> dict[str, LockedCluster]:
     """Return the clusters of the new lock.
 
     What the lock knows of a cluster is dropped when it is abandoned, or when its source changed: what has the
-    name then is a new cluster.
+    name then is a new cluster. One that is paused and new is not made, so the lock does not know it.
     """
     clusters = {}
     for name, cluster in sorted(documents.clusters.items()):
-        if cluster.spec.state != "abandoned":
+        before = lock.clusters.get(name)
+        if cluster.spec.state != "abandoned" and (before or cluster.spec.state != "paused"):
             source = cluster.spec.cluster.source
-            before = lock.clusters.get(name)
             clusters[name] = before if before and before.source == source else LockedCluster(source)
     return clusters

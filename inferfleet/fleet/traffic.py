@@ -21,6 +21,7 @@ from math import gcd, lcm
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
+from inferfleet.documents.kinds.inference_cluster import UNTIL, State
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import PATH_LIMIT, ModelService, RouteForm
 from inferfleet.documents.problems import Problem
@@ -137,13 +138,13 @@ def _named(keys: set[str], labels: Mapping[str, str]) -> tuple[tuple[str, str], 
 def routes(documents: Documents, selected: EndpointIndex, lock: Lock) -> tuple[ServiceRoute, ...]:
     """Return the route of every service on every cluster with an endpoint of it, by service and cluster.
 
-    A lost cluster has exactly the services that the lock has there.
+    A cluster that is paused or lost has exactly the services that the lock has there.
     """
     all_routes: list[ServiceRoute] = []
     for key, service in sorted(documents.services.items()):
         locked = lock.services.get(key, ())
         for cluster, entries in sorted(_by_cluster(service, selected).items()):
-            if documents.clusters[cluster].spec.state != "lost" or cluster in locked:
+            if not documents.clusters[cluster].spec.held or cluster in locked:
                 root = service.spec.route.path == "/"
                 all_routes.append(ServiceRoute(key, cluster, _backends(entries), root=root))
     return tuple(all_routes)
@@ -217,19 +218,19 @@ def route_problems(
         clusters = [route.cluster for route in of_service]
         for cluster in sorted(lock.services.get(key, ())):
             document = documents.clusters.get(cluster)
-            if document and document.spec.state == "lost" and cluster not in clusters:
-                yield _route_without_endpoints(key, cluster)
+            if document and document.spec.held and cluster not in clusters:
+                yield _route_without_endpoints(key, cluster, document.spec.state)
         for route in of_service:
-            if documents.clusters[route.cluster].spec.state != "lost":
+            if not documents.clusters[route.cluster].spec.held:
                 yield from _too_many_backends(route)
         yield from _matching_nothing(documents, service, selected)
         yield from _without_endpoints(service, selected, clusters=clusters)
 
 
-def _route_without_endpoints(key: str, cluster: str) -> Problem:
+def _route_without_endpoints(key: str, cluster: str, state: State) -> Problem:
     return Problem(
-        f"cluster {cluster} is lost, and service {key} no longer selects the endpoints of its route there",
-        "Restore the selectors until the cluster is reachable again, or set the cluster to state: abandoned",
+        f"cluster {cluster} is {state}, and service {key} no longer selects the endpoints of its route there",
+        f"Restore the selectors {UNTIL[state]}",
         "spec.endpoints",
         kind="ModelService",
         key=key,

@@ -12,7 +12,15 @@ from recording import run as recorded
 
 from inferfleet.clusters.connections.kubeconfig import access
 from inferfleet.components.provider import NOWHERE
-from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
+from inferfleet.desired.values import (
+    Component,
+    Connection,
+    Desired,
+    DesiredCluster,
+    KubeObject,
+    Outputs,
+    Resource,
+)
 from inferfleet.documents.loading.schema import descriptions
 from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.serving.gateway import Address
@@ -64,11 +72,12 @@ WORKLOAD = KubeObject(
 
 
 def _desired(state: Any = "active") -> Desired:
+    held = state in ("paused", "lost")
     cluster = DesiredCluster(
         Connection("east", "existing/east", state),
         components=(
-            Component("ServingStack", "east", (NAMESPACE, SECRET)),
-            Component("ModelReplicas", "east/ml/x-l4", (WORKLOAD,)),
+            Component("ServingStack", "east", (NAMESPACE, SECRET), held=held),
+            Component("ModelReplicas", "east/ml/x-l4", (WORKLOAD,), held=held),
         ),
     )
     return Desired("local", (cluster,), Plan(), frozenset(), ())
@@ -138,11 +147,12 @@ PROVIDER = {
         ("active", "false", "false", [], []),
         ("cordoned", "false", "false", [], []),
         ("drained", "false", "false", [], []),
+        ("paused", "false", "false", [], ["*"]),
         ("lost", "true", "false", ["kubeconfig", "context"], ["*"]),
         ("abandoned", "true", "true", ["kubeconfig", "context"], []),
     ],
 )
-def test_a_cluster_that_does_not_answer_is_left_alone(
+def test_what_is_paused_or_does_not_answer_is_left_alone(
     state: str, skip: str, delete: str, ignored_by_provider: list[str], ignored_by_objects: list[str]
 ) -> None:
     recorder, monitor = run(_desired(state), preview=False)
@@ -157,10 +167,25 @@ def test_a_cluster_that_does_not_answer_is_left_alone(
     assert list(workload.ignoreChanges) == ignored_by_objects
 
 
+def test_what_stands_and_no_document_has_is_registered_by_type_and_name() -> None:
+    token = "kubernetes:gateway.networking.k8s.io/v1:HTTPRoute"
+    [cluster] = _desired("paused").clusters
+    standing = (Resource("ModelReplicas", token, "east/ml/x"),)
+    kept = replace(cluster.components[1], standing=standing)
+    cluster = replace(cluster, components=(cluster.components[0], kept))
+    recorder, monitor = run(replace(_desired("paused"), clusters=(cluster,)), preview=False)
+    route = monitor.requests[token, "east/ml/x"]
+    assert (recorder.inputs[token, "east/ml/x"], list(route.ignoreChanges), own(route.parent)) == (
+        {},
+        ["*"],
+        REPLICAS,
+    )
+
+
 @pytest.mark.parametrize(("state", "ignored"), [("active", ["spec.replicas"]), ("lost", ["*"])])
 def test_a_field_of_somebody_else_is_ignored(state: str, ignored: list[str]) -> None:
     [cluster] = _desired(state).clusters
-    scaled = Component("ModelReplicas", "east/ml/x-l4", (replace(WORKLOAD, ignore=OWNED),))
+    scaled = replace(cluster.components[1], objects=(replace(WORKLOAD, ignore=OWNED),))
     cluster = replace(cluster, components=(*cluster.components[:1], scaled))
     _, monitor = run(replace(_desired(state), clusters=(cluster,)), preview=False)
     workload = monitor.requests["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"]

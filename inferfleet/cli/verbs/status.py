@@ -51,6 +51,7 @@ DRIFT = f"drift: changed by hand, or not deployed yet. {_RESTORE}"
 # there before, and a document that went back to it changes nothing.
 _DEPLOY = "`pulumi up --refresh` writes it"
 UNDEPLOYED = f"not deployed yet: an update wrote what is there, and documents say something else. {_DEPLOY}"
+_PAUSED = "paused: nothing of it changes"
 Row = Sequence[object]
 Titled = tuple[str, Sequence[str], list[Row]]  # title, columns, rows
 
@@ -134,7 +135,7 @@ def tables(status: Status) -> Iterator[Titled]:
                 cluster.phase,
                 cluster.gateway.phase if cluster.gateway else None,
                 cluster.address,
-                cluster.silent or _gateway(cluster.gateway),
+                cluster.silent or (_PAUSED if cluster.paused else _gateway(cluster.gateway)),
             )
             for cluster in status.clusters
         ],
@@ -188,7 +189,7 @@ def _deployment(deployment: DeploymentStatus) -> Iterator[Row]:
     ready = sum(placement.ready for placement in deployment.placements)
     wanted = sum(placement.wanted for placement in deployment.placements)
     explain = f"{deployment.unplaced} without a place: inferfleet explain {deployment.name}"
-    what = explain if deployment.unplaced else None
+    what = _PAUSED if deployment.paused else explain if deployment.unplaced else None
     yield deployment.name, deployment.phase, f"{ready}/{wanted}", None, what
     for placement in deployment.placements:
         yield from _placement(placement)

@@ -62,8 +62,8 @@ def cloud_changes(
     """Return what is created, replaced or removed, sorted by name; and what is refused or has a risk.
 
     `lock` is the one that was loaded, which says what exists. Pools of a cluster that is created or removed
-    are not listed by themselves; those of one that is replaced are, after it. Nothing changes on an abandoned
-    cluster.
+    are not listed by themselves; those of one that is replaced are, after it. Nothing changes on a cluster
+    that is paused or abandoned, but a paused one cannot become another.
     """
     outcomes = tuple(_outcomes(documents, lock, clusters))
     return (
@@ -82,6 +82,10 @@ def _outcomes(
         if document and document.spec.state == "abandoned":
             continue
         whole = cluster_change(documents, lock, name, planned.get(name))
+        if document and document.spec.state == "paused":
+            if isinstance(whole, Problem):
+                yield whole
+            continue
         if whole:
             yield whole
             if isinstance(whole, CloudChange) and whole.kind == "replaced" and name in planned:
@@ -133,10 +137,11 @@ def _refused(
 ) -> tuple[str, str] | None:
     """Return what is wrong with replacing the cluster, and the next step; None where it may be replaced."""
     spec = documents.clusters[name].spec
-    if spec.state == "lost":
+    if spec.held:
+        until = "is active again" if spec.state == "paused" else "answers, or set state: abandoned"
         return (
-            "is lost and would be replaced by another",
-            "Change it back until the cluster answers, or set state: abandoned",
+            f"is {spec.state} and would be replaced by another",
+            f"Change it back until the cluster {until}",
         )
     if not any(difference.path in _ELSEWHERE for difference in changed):
         return (

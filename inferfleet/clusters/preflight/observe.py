@@ -15,6 +15,7 @@ from inferfleet.clusters.preflight.nodes import node_problems
 from inferfleet.clusters.preflight.workloads import (
     changed_in_place,
     leaving,
+    owner_of,
     picker_problems,
     ports_ahead,
     remade,
@@ -70,7 +71,7 @@ def observe(
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
     def check(connection: Connection, api: Api) -> Observation:
-        return _check(api, clusters[connection.cluster], desired.stack, deployments)
+        return _check(api, clusters[connection.cluster], desired, deployments)
 
     answers = ask(desired, kubeconfigs, check, container_api=container_api, seconds=seconds)
     observations = [_observation(name, answer, clusters[name]) for name, answer in sorted(answers.items())]
@@ -128,15 +129,23 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
 
 
 def _check(
-    api: Api, cluster: DesiredCluster, stack: str, deployments: Mapping[str, ModelDeployment]
+    api: Api, cluster: DesiredCluster, desired: Desired, deployments: Mapping[str, ModelDeployment]
 ) -> Observation:
-    """Run all checks on one cluster. Where another cluster answers than the one meant, ask nothing else."""
+    """Run all checks on one cluster. Where another cluster answers than the one meant, ask nothing else, and
+    of what is paused nothing but where its gateway is.
+    """
+    stack, cluster = desired.stack, cluster.changing
     connection = cluster.connection
     uid = ownership.identity(api)
     swapped = tuple(ownership.same_cluster(cluster, uid))
     if swapped:
         return Observation(problems=swapped, uids={connection.cluster: uid})
     resources = served_kinds(api, prerequisites.kinds_needed(cluster))
+    if connection.state == "paused":
+        unreadable: list[Problem] = []
+        theirs = _permitted(connection, prerequisites.their_address(api, cluster, resources), unreadable)
+        address = {connection.cluster: theirs[0]} if theirs else {}
+        return Observation(tuple(unreadable), uids={connection.cluster: uid}, addresses=address)
     problems = [
         *prerequisites.missing_kinds(api, cluster, resources),
         *prerequisites.misplaced(cluster, resources),
@@ -157,7 +166,11 @@ def _check(
         problems += _permitted(connection, check, problems)
     addresses = _permitted(connection, prerequisites.their_address(api, cluster, resources), problems)
     existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
-    workloads = _permitted(connection, running(api, stack), problems)
+    workloads = [
+        workload
+        for workload in _permitted(connection, running(api, stack), problems)
+        if owner_of(workload) not in desired.plan.paused
+    ]
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = prerequisites.unknown_kinds(cluster, resources)
     foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)

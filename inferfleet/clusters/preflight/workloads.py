@@ -83,6 +83,12 @@ def running(api: Api, stack: str) -> Iterator[dict[str, Any]]:
             yield {**item, "apiVersion": version, "kind": kind}
 
 
+def owner_of(workload: Workload) -> str:
+    """Return the deployment (`namespace/name`) that a workload is of, "/" for one of none."""
+    metadata = workload["metadata"]
+    return f"{metadata.get('namespace', '')}/{(metadata.get('labels') or {}).get(DEPLOYMENT, '')}"
+
+
 def scaled(cluster: str, workloads: Iterable[dict[str, Any]]) -> frozenset[tuple[str, str, str]]:
     """Return the workloads whose replicas were somebody else's, by cluster, namespace and name.
 

@@ -23,18 +23,18 @@ def drift(
     desired: Desired, seen: Mapping[str, LiveCluster | Problem], in_cloud: Mapping[str, LiveCloudCluster]
 ) -> Iterator[Drift]:
     """Yield the drift of every cluster, that of the cloud first. An object that is missing on a cluster is no
-    drift; the status of the cluster names it.
+    drift; the status of the cluster names it. Nor is it drift that what is paused is not as documents say.
     """
     for cluster in sorted(desired.clusters, key=lambda cluster: cluster.connection.cluster):
         name, plan = cluster.connection.cluster, cluster.connection.cloud
         if cluster.connection.state in GIVEN_UP:
             continue
-        if plan and name in in_cloud:
+        if plan and name in in_cloud and cluster.connection.state != "paused":
             yield from provider_of(plan).drift(plan, in_cloud[name].cluster, in_cloud[name].sizes)
         live = seen.get(name)
         if not isinstance(live, LiveCluster):
             continue
-        for obj in cluster.objects:
+        for obj in cluster.changing.objects:
             key = (obj.kind, obj.namespace or "", obj.kubernetes_name)
             if key in live.objects:
                 whole = obj.kind not in METADATA_ONLY and "spec" not in obj.ignore

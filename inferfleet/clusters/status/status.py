@@ -72,9 +72,11 @@ def status(
         )
     endpoints: dict[str, list[EndpointStatus]] = {}
     for endpoint in plan.endpoints:
-        endpoints.setdefault(endpoint.deployment, []).append(
-            _endpoint(endpoint, *known(endpoint.cluster), now)
-        )
+        cluster, live = known(endpoint.cluster)
+        made = _endpoint(endpoint, cluster, live, now)
+        held = endpoint.deployment in plan.paused or cluster.connection.state == "paused"
+        if not (held and Phase.MISSING in (part.phase for part in made.parts)):
+            endpoints.setdefault(endpoint.deployment, []).append(made)
     routes: dict[str, list[PartStatus]] = {}
     for route in plan.services:
         routes.setdefault(route.service, []).append(_service(route, *known(route.cluster)))
@@ -88,7 +90,11 @@ def status(
         ),
         tuple(
             DeploymentStatus(
-                name, tuple(placements.get(name, ())), tuple(endpoints.get(name, ())), unplaced.get(name, 0)
+                name,
+                tuple(placements.get(name, ())),
+                tuple(endpoints.get(name, ())),
+                unplaced.get(name, 0),
+                name in plan.paused,
             )
             for name in sorted({*placements, *endpoints, *unplaced})
         ),
@@ -98,11 +104,11 @@ def status(
 
 
 def _cluster(cluster: DesiredCluster, seen: LiveCluster | Problem | None) -> ClusterStatus:
-    name = cluster.connection.cluster
+    name, paused = cluster.connection.cluster, cluster.connection.state == "paused"
     if not isinstance(seen, LiveCluster):
         lost = cluster.connection.state == "lost"
         why = "its document says `state: lost`, so it is not asked" if lost else "it was not asked"
-        return ClusterStatus(name, silent=seen.what if seen else why)
+        return ClusterStatus(name, silent=seen.what if seen else why, paused=paused)
     key = _gateway(cluster)
     left_out = {obj.key for obj in cluster.monitors if (obj.api_version, obj.kind) in seen.unknown}
     address = address_of(seen.objects.get(key, {}))
@@ -112,9 +118,10 @@ def _cluster(cluster: DesiredCluster, seen: LiveCluster | Problem | None) -> Clu
         address=address.host if address else None,
         missing=tuple(
             routing.titled(key_of(obj))
-            for obj in cluster.objects
+            for obj in cluster.changing.objects
             if key_of(obj) not in seen.objects and obj.key not in left_out
         ),
+        paused=paused,
     )
 
 

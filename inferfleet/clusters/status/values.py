@@ -114,12 +114,16 @@ class EndpointStatus:
 
 @dataclass(frozen=True)
 class DeploymentStatus:
-    """One deployment on all its clusters. `unplaced` counts replicas that have no place in the plan."""
+    """One deployment on all its clusters. `unplaced` counts replicas that have no place in the plan.
+
+    Of one that is `paused`, or on a cluster that is, what has another name than documents say is left out.
+    """
 
     name: str
     placements: tuple[PlacementStatus, ...]
     endpoints: tuple[EndpointStatus, ...]
     unplaced: int = 0
+    paused: bool = False
 
     @property
     def phase(self) -> Phase:
@@ -149,6 +153,7 @@ class ClusterStatus:
     address: str | None = None
     missing: tuple[str, ...] = ()
     silent: str = ""  # why nothing is known of the cluster
+    paused: bool = False
 
     @property
     def phase(self) -> Phase:

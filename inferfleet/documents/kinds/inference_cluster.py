@@ -456,7 +456,12 @@ class Serving(StrictModel):
 
 # The cluster itself: where it comes from, and in which state it is.
 
-State = Literal["active", "cordoned", "drained", "lost", "abandoned"]
+State = Literal["active", "cordoned", "drained", "paused", "lost", "abandoned"]
+# How long documents must say what a cluster has on which nothing changes, by its state: an end of next steps.
+UNTIL = {
+    "paused": "until the cluster is active again",
+    "lost": "until the cluster is reachable again, or set the cluster to state: abandoned",
+}
 
 
 class KubeconfigRef(StrictModel):
@@ -519,8 +524,8 @@ class InferenceClusterSpec(StrictModel):
 
     state: State = "active"
     """`active`: replicas are placed there; `cordoned`: nothing new is placed there; `drained`: its replicas
-    move away as far as there is room; `lost`: it does not answer, and what it has stays untouched;
-    `abandoned`: it is given up, and its objects leave the state.
+    move away as far as there is room; `paused`: nothing changes on it, nor in its cloud; `lost`: it does not
+    answer, and what it has stays untouched; `abandoned`: it is given up, and its objects leave the state.
     """
     cluster: ClusterSource
     """Where the cluster comes from."""
@@ -558,6 +563,11 @@ class InferenceClusterSpec(StrictModel):
         if mistakes:
             raise Mistaken(*mistakes)
         return self
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing changes on the cluster, nor in its cloud: it is paused, or it does not answer."""
+        return self.state in ("paused", "lost")
 
     def pool(self, name: str) -> NodePool:
         """Return the pool of this name. Raises StopIteration for one that the cluster does not have."""

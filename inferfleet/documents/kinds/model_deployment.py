@@ -543,6 +543,10 @@ class ModelDeploymentSpec(StrictModel):
     """
     scaling: Scaling | None = None
     """Who scales the replicas. Required where `replicas` has `min` and `max`, and refused beside a number."""
+    paused: bool = False
+    """Whether nothing of the deployment changes, whatever documents say meanwhile: its replicas stay as many
+    as they are and where they are, with their pods, picker and routes. One that does not run yet is not made.
+    """
     priority: int = Field(default=0, ge=-1_000_000, le=1_000_000)
     """Who is served first where not all replicas have room: those of the highest number. New replicas of a
     higher priority neither move nor end running ones of a lower one.

@@ -33,11 +33,17 @@ def placement_problems(
     """Yield errors (replicas that cannot run on their pool) and warnings (replicas that should leave it)."""
     documents, suitability = task.documents, task.suitability
     for pool in ledger.overfull():
-        yield _overfull(documents, ledger, pool, shrunk=pool in task.shrunk)
+        overfull = _overfull(documents, ledger, pool, shrunk=pool in task.shrunk)
+        paused = any(documents.deployments[spot.deployment].spec.paused for spot in ledger.on_pool(pool))
+        # What documents of a paused one ask for is not there yet, and more is not asked of the pool.
+        yield replace(overfull, severity="warning") if paused and pool not in task.shrunk else overfull
     for deployment in sorted(set(documents.deployments) - checked.invalid):
         for spot, replicas in ledger.replicas(deployment).items():
             obstacle = suitability.obstacle(spot)
             if obstacle is None or obstacle.consequence == Consequence.CORDON:
+                continue
+            if documents.deployments[deployment].spec.paused:
+                yield _stays_paused(spot, replicas, obstacle)
                 continue
             elsewhere = why.reasons_against(deployment)
             whole = len(spot.pools) == len(roles_of(documents.deployments[deployment]))
@@ -50,6 +56,18 @@ def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     """Return the reasons against other places than those of the spot."""
     pools = ("", *(pool for _, pool in spot.pools))
     return tuple(reason for reason in reasons if reason.cluster != spot.cluster or reason.pool not in pools)
+
+
+def _stays_paused(spot: Spot, replicas: int, obstacle: Obstacle) -> Problem:
+    number = f"{replicas} {'replica stays' if replicas == 1 else 'replicas stay'}"
+    return Problem(
+        f"{spot.deployment} is paused, so {number} on {spot.place} ({obstacle.why})",
+        "Remove paused to have them moved",
+        "spec.paused",
+        kind="ModelDeployment",
+        key=spot.deployment,
+        severity="warning",
+    )
 
 
 def _cannot_leave(spot: Spot, replicas: int, *, obstacle: Obstacle, elsewhere: tuple[Reason, ...]) -> Problem:

@@ -309,11 +309,11 @@ class Placing:
 
 
 def changeable(documents: Documents) -> list[str]:
-    """Return the clusters whose replicas are placed: all but those that are lost or abandoned."""
+    """Return the clusters whose replicas are placed: all but those that are paused, lost or abandoned."""
     return [
         name
         for name, cluster in documents.clusters.items()
-        if cluster.spec.state not in ("lost", "abandoned")
+        if not cluster.spec.held and cluster.spec.state != "abandoned"
     ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import UNTIL
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.lock.lock import Lock
@@ -19,11 +20,11 @@ class LockedReplicas:
     """The replicas of the lock, by what may happen to them."""
 
     movable: dict[Spot, int]
-    """Those that are planned with. A spot has no role that its document lacks, but may lack one that it
-    has: its replicas get a pool for that, or move.
+    """Those that are planned with; of deployments that are paused they only take space. A spot has no role
+    that its document lacks, but may lack one that it has: its replicas get a pool for that, or move.
     """
     fixed: dict[Spot, int]
-    """Those on lost clusters, which stay exactly as locked."""
+    """Those on clusters that are paused or lost, which stay exactly as locked."""
     orphaned: dict[Spot, int]
     """Those that stay in the lock and cannot be planned: each is an error."""
     left: dict[Spot, str]
@@ -60,17 +61,19 @@ def retain(documents: Documents, lock: Lock) -> LockedReplicas:
         if orphan := _orphan(documents, spot, replicas):
             problems.append(replace(orphan, where=lock.lines.get(f"placements/{spot}")))
             orphaned[spot] = replicas
-        elif state == "lost":
+        elif cluster and cluster.spec.held:
             fixed[spot] = replicas
         elif spot.deployment in documents.deployments:
-            kept = _as_documented(documents, spot)
+            paused = documents.deployments[spot.deployment].spec.paused
+            kept = spot if paused else _as_documented(documents, spot)
             movable[kept] = movable.get(kept, 0) + replicas
             ran[spot.deployment] += replicas
             if kept.revision != spot.revision:
                 left[spot] = _other_revision(spot, kept)
                 revised[spot] = kept
     problems += _sharing(documents, lock, movable)
-    problems += _kept_by_lost(documents, fixed)
+    problems += _surplus(documents, fixed)
+    problems += _paused(documents, lock)
     problems += _orphaned_services(documents, lock)
     return LockedReplicas(movable, fixed, orphaned, left, revised, ran, tuple(problems))
 
@@ -84,27 +87,32 @@ def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
             f"{has} on cluster {spot.cluster}, but that cluster has no document",
             "Restore the document with state: drained (or abandoned), run pulumi up, then remove it",
         )
+    document = documents.deployments.get(spot.deployment)
+    until, because = "", f"cluster {spot.cluster} is {cluster.spec.state}"
+    if cluster.spec.held:
+        until = UNTIL[cluster.spec.state]
+    elif document and document.spec.paused:
+        until, because = "until paused is removed", f"{spot.deployment} is paused"
     removed = [name for _, name in spot.pools if name not in {pool.name for pool in cluster.spec.node_pools}]
+    if removed and until:
+        what = f"{because} and {has} on pool {removed[0]} of cluster {spot.cluster}, which has no such pool"
+        return Problem(what, f"Restore the pool {until}")
     if removed:
         return Problem(
             f"{has} on pool {removed[0]} of cluster {spot.cluster}, but the cluster has no such pool",
             "Restore the pool with nodeCount: 0, run pulumi up so that the replicas move, then remove it",
         )
-    if spot.deployment not in documents.deployments:
-        if cluster.spec.state != "lost":
+    if document is None:
+        if not until:
             return None
-        return Problem(
-            f"cluster {spot.cluster} is lost and {has} there, but that deployment has no document",
-            "Restore the document until the cluster is reachable again, "
-            "or set the cluster to state: abandoned",
-        )
-    roles = roles_of(documents.deployments[spot.deployment])
+        what = f"{because} and {has} there, but that deployment has no document"
+        return Problem(what, f"Restore the document {until}")
+    roles = roles_of(document)
     unknown = [role for role, _ in spot.pools if role not in roles]
-    if unknown and cluster.spec.state == "lost":
+    if unknown and until:
+        only = f"but the deployment has {', '.join(roles)} only"
         return Problem(
-            f"cluster {spot.cluster} is lost and {has} with role {unknown[0]} there, but the deployment has "
-            f"{', '.join(roles)} only",
-            "Restore the role until the cluster is reachable again, or set the cluster to state: abandoned",
+            f"{because} and {has} with role {unknown[0]} there, {only}", f"Restore the role {until}"
         )
     if all(role in unknown for role, _ in spot.pools):
         what = f"{has} with role {', '.join(unknown)} alone, but the deployment has {', '.join(roles)} only"
@@ -130,23 +138,57 @@ def _sharing(documents: Documents, lock: Lock, movable: dict[Spot, int]) -> Iter
                 break
 
 
-def _kept_by_lost(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Problem]:
-    """Yield a warning for each deployment that has more replicas on lost clusters than it should have."""
+def _paused(documents: Documents, lock: Lock) -> Iterator[Problem]:
+    """Yield a notice for each cluster and deployment that is paused, and a warning for a deployment that
+    loses replicas with a cluster that is abandoned.
+    """
+    for name, cluster in sorted(documents.clusters.items()):
+        if cluster.spec.state == "paused":
+            does = "nothing changes on it" if name in lock.clusters else "it is new, so nothing of it is made"
+            what, step = f"cluster {name} is paused: {does}", "Write state: active to have it changed"
+            yield Problem(what, step, "spec.state", kind="InferenceCluster", key=name, severity="notice")
+    abandoned = {name for name, made in documents.clusters.items() if made.spec.state == "abandoned"}
+    had, gone = Counter[str](), Counter[str]()
+    for spot, replicas in lock.placements.items():
+        had[spot.deployment] += replicas
+        gone[spot.deployment] += replicas if spot.cluster in abandoned else 0
+    for key, document in sorted(documents.deployments.items()):
+        if not document.spec.paused:
+            continue
+        does = "nothing of it changes" if had[key] else "it does not run, so nothing of it is made"
+        if gone[key]:
+            number = f"{gone[key]} {'replica' if gone[key] == 1 else 'replicas'}"
+            does = f"the {number} on a cluster that is abandoned get no other place"
+        yield Problem(
+            f"{key} is paused: {does}",
+            "Remove paused to have it changed",
+            "spec.paused",
+            kind="ModelDeployment",
+            key=key,
+            severity="warning" if gone[key] else "notice",
+        )
+
+
+def _surplus(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Problem]:
+    """Yield a warning for each deployment that has more replicas on clusters where nothing changes than it
+    should have.
+    """
     clusters: dict[str, list[str]] = {}
     kept: Counter[str] = Counter()
     for spot, replicas in fixed.items():
         clusters.setdefault(spot.deployment, []).append(spot.cluster)
         kept[spot.deployment] += replicas
     for deployment, number in kept.items():
-        replicas = documents.deployments[deployment].spec.wanted
-        if number > replicas:
-            lost = list(dict.fromkeys(clusters[deployment]))
+        spec = documents.deployments[deployment].spec
+        if number > spec.wanted and not spec.paused:
+            names = list(dict.fromkeys(clusters[deployment]))
+            states = sorted({documents.clusters[name].spec.state for name in names})
             stay = "replica stays" if number == 1 else "replicas stay"
-            clusters_lost = f"{listing(lost)}, which {'is' if len(lost) == 1 else 'are'} lost"
+            which = f"{listing(names)}, which {'is' if len(names) == 1 else 'are'} {' or '.join(states)}"
+            given_up = "; write state: abandoned for one that will not come back" if "lost" in states else ""
             yield Problem(
-                f"replicas is {replicas}, but {number} {stay} on {clusters_lost}",
-                "Surplus replicas end once their cluster is active again; "
-                "write state: abandoned for one that will not come back",
+                f"replicas is {spec.wanted}, but {number} {stay} on {which}",
+                f"Surplus replicas end once their cluster is active again{given_up}",
                 "spec.replicas",
                 kind="ModelDeployment",
                 key=deployment,
@@ -171,14 +213,13 @@ def _other_revision(before: Spot, after: Spot) -> str:
 
 
 def _orphaned_services(documents: Documents, lock: Lock) -> Iterator[Problem]:
-    lost = {name for name, cluster in documents.clusters.items() if cluster.spec.state == "lost"}
+    held = {name: cluster.spec.state for name, cluster in documents.clusters.items() if cluster.spec.held}
     for service, clusters in sorted(lock.services.items()):
         for cluster in clusters:
-            if cluster in lost and service not in documents.services:
+            if cluster in held and service not in documents.services:
                 yield Problem(
-                    f"cluster {cluster} is lost and the lock has service {service} there, "
+                    f"cluster {cluster} is {held[cluster]} and the lock has service {service} there, "
                     "but that service has no document",
-                    "Restore the document until the cluster is reachable again, "
-                    "or set the cluster to state: abandoned",
+                    f"Restore the document {UNTIL[held[cluster]]}",
                     where=lock.lines.get(f"services/{service}"),
                 )

@@ -2,20 +2,6 @@
 
 The objects that a cluster needs for it are not the pod's: networks of nodes and their `Network` objects, and
 the DaemonSets that install Google's or the vendor's libraries.
-
-GPUDirect's images, paths and settings are those that Google publishes, all in
-GoogleCloudPlatform/container-engine-accelerators at commit 992db812 (2026-06-11):
-`gpudirect-tcpxo/nccl-test-latest.yaml` (pods with TCPXO), `gpudirect-tcpxo/best-practice.md` (the daemon as a
-sidecar, its startup probe), `gpudirect-tcpxo/README.md` (release of 2026-01-09: versions, settings of NCCL),
-`gpudirect-rdma/nccl-test.yaml` (pods with RDMA), `gpudirect-rdma/nccl-test-a4x-max.yaml` (IPC_LOCK, without
-which memory cannot be registered where memlock is limited). Where GKE offers the cards to claims, pods have
-them already and name no networks: cluster-toolkit, examples/gke-a4x/nccl-jobset-example.yaml at commit
-10470803 (2026-06-25).
-
-InfiniBand: https://docs.coreweave.com/products/networking/hpc-interconnect/use-gpudirect-rdma (`rdma/ib: 1`,
-no number of devices), Mellanox/k8s-rdma-shared-dev-plugin, example/test-hca-pod.yaml, commit 2a8045c9 (1 of a
-resource of another name; IPC_LOCK), https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
-(NCCL_IB_HCA), and openucx/ucx, docs/source/faq.md (UCX_NET_DEVICES).
 """
 
 import json
@@ -45,6 +31,21 @@ from inferfleet.plugins.api import (
     put_resource,
     put_volume,
 )
+
+# GPUDirect's images, paths and settings are those that Google publishes, all in
+# GoogleCloudPlatform/container-engine-accelerators at commit 992db812 (2026-06-11):
+# `gpudirect-tcpxo/nccl-test-latest.yaml` (pods with TCPXO), `gpudirect-tcpxo/best-practice.md` (the daemon
+# as a sidecar, its startup probe), `gpudirect-tcpxo/README.md` (release of 2026-01-09: versions, settings
+# of NCCL), `gpudirect-rdma/nccl-test.yaml` (pods with RDMA), `gpudirect-rdma/nccl-test-a4x-max.yaml`
+# (IPC_LOCK, without which memory cannot be registered where memlock is limited). Where GKE offers the cards
+# to claims, pods have them already and name no networks: cluster-toolkit,
+# examples/gke-a4x/nccl-jobset-example.yaml at commit 10470803 (2026-06-25).
+#
+# InfiniBand: https://docs.coreweave.com/products/networking/hpc-interconnect/use-gpudirect-rdma (`rdma/ib:
+# 1`, no number of devices), Mellanox/k8s-rdma-shared-dev-plugin, example/test-hca-pod.yaml, commit 2a8045c9
+# (1 of a resource of another name; IPC_LOCK),
+# https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html (NCCL_IB_HCA), and openucx/ucx,
+# docs/source/faq.md (UCX_NET_DEVICES).
 
 # That of the cluster's own network, which every pod has.
 _FIRST_INTERFACE = "eth0"

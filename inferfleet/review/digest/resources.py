@@ -17,7 +17,7 @@ from inferfleet.serving.comparison import differing
 
 
 def resources(update: Update) -> tuple[ResourceChange, ...]:
-    """Return the resources, sorted by name; nothing is touched on clusters that are lost or abandoned."""
+    """Return the resources, sorted by name; nothing is touched on paused, lost and abandoned clusters."""
     return tuple(sorted((*_in_clouds(update), *_on_clusters(update)), key=lambda change: change.resource))
 
 
@@ -123,5 +123,7 @@ def title_of(kube_object: KubeObject) -> str:
 def _untouched(update: Update) -> set[str]:
     documents = update.head.documents
     return {
-        name for name, cluster in documents.clusters.items() if cluster.spec.state in ("lost", "abandoned")
+        name
+        for name, cluster in documents.clusters.items()
+        if cluster.spec.held or cluster.spec.state == "abandoned"
     }

@@ -21,6 +21,7 @@ from inferfleet.clusters.preflight.workloads import (
     scaled_otherwise,
 )
 from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.paused import as_it_was, holds_any
 from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
@@ -33,7 +34,7 @@ from inferfleet.review.policy.enforcement import FleetState, policy_problems
 from inferfleet.serving.workload import WORKER_SET, bounds
 
 # Nothing is touched on clusters in these states.
-_UNTOUCHED = ("lost", "abandoned")
+_UNTOUCHED = ("paused", "lost", "abandoned")
 _EDITED = "placement.lock says so"
 # Who writes the fields of objects, by its name in them.
 _MANAGER = "pulumi-kubernetes"
@@ -99,6 +100,8 @@ def update_of(base: Side, head: Side) -> Update:
     in_cloud, cloud_problems = cloud_changes(documents, lock, clouds(head.desired))
     replaced = {change.cluster for change in in_cloud if not change.pool and change.kind != "removed"}
     desired = replace(head.desired, plan=_plan_since(lock, head), cloud_changes=in_cloud)
+    if holds_any(desired):
+        desired = as_it_was(desired, base.desired)
     workloads = {
         name: of_cluster
         for name, of_cluster in _healthy_workloads(base.desired).items()

@@ -1,0 +1,280 @@
+"""What is paused stays as it stands: its components have what Pulumi's state has of them, unchanged.
+
+Documents, classes, plugins and inferfleet itself may say something else meanwhile, and under other names. So
+what stands is not worked out, but asked of the state. The engine ignores all that differs of objects that are
+there. One that the state does not have is not made, and one that documents no longer have is registered by
+its type and name alone. What is on a cluster that does not answer (`lost`) is kept like this too.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from inferfleet.cloud.values import CloudCluster, CloudComponent
+from inferfleet.desired.values import (
+    COMPONENTS,
+    KINDS,
+    Component,
+    Desired,
+    DesiredCluster,
+    KubeObject,
+    Resource,
+    Standing,
+)
+from inferfleet.fleet import names
+from inferfleet.serving.picker import POOL
+from inferfleet.serving.routes import KIND as ROUTE
+
+_EVERYTHING = ("*",)
+_MODELS = ("ModelEndpoint", "ModelReplicas")
+_SECRET, _STASH = "kubernetes:core/v1:Secret", "pulumi:index:Stash"
+
+
+def held_cloud(cloud: CloudCluster) -> CloudCluster:
+    """Return a GKE cluster of which an update changes nothing that is there."""
+    components = (
+        replace(part, resources=tuple(replace(made, ignore=_EVERYTHING) for made in part.resources))
+        for part in cloud.components
+    )
+    return replace(cloud, components=tuple(components))
+
+
+def holds_any(desired: Desired) -> bool:
+    """Return whether anything is held, so that the state has to be asked what stands."""
+    return any(component.held for cluster in desired.clusters for component in cluster.components)
+
+
+def kept(desired: Desired, standing: Standing) -> Desired:
+    """Return what is desired, with exactly what stands of all that is held.
+
+    Whether that serves is not asked at the end of an update: where it does not, no update did it.
+    """
+    clusters = [_kept(cluster, standing, desired.plan.paused) for cluster in desired.clusters]
+    known = {made.key for cluster in clusters for made in cluster.objects}
+    for cluster in clusters:
+        cloud = cluster.connection.cloud
+        known |= {made.key for part in cloud.components for made in part.resources} if cloud else set()
+    return replace(desired, clusters=tuple(_after(cluster, known) for cluster in clusters))
+
+
+def as_it_was(desired: Desired, before: Desired) -> Desired:
+    """Return what is desired, with what another version made in place of all that is held."""
+    objects: dict[Resource, KubeObject] = {}
+    standing: dict[Resource, Mapping[str, Any]] = {}
+    for cluster in before.clusters:
+        for component in cluster.components:
+            standing[Resource("", f"{COMPONENTS}{component.kind}", component.name)] = {}
+            for item in component.objects:
+                objects[Resource(component.kind, item.token, item.name)] = item
+    standing |= {place: item.manifest for place, item in objects.items()}
+
+    def was(component: Component) -> Component:
+        if not component.held:
+            return component
+        places = {Resource(component.kind, item.token, item.name) for item in component.objects}
+        held = tuple(item for place, item in objects.items() if place in places | {*component.standing})
+        return replace(component, objects=held, standing=())
+
+    clusters = (
+        replace(cluster, components=tuple(map(was, cluster.components)))
+        for cluster in kept(desired, standing).clusters
+    )
+    return replace(desired, clusters=tuple(clusters))
+
+
+def _kept(cluster: DesiredCluster, standing: Standing, paused: tuple[str, ...]) -> DesiredCluster:
+    """Return the cluster with what stands there, which is nothing where it was never made."""
+    if not any(component.held for component in cluster.components):
+        return cluster
+    name, state, cloud = cluster.connection.cluster, cluster.connection.state, cluster.connection.cloud
+    here = {
+        place: outputs
+        for place, outputs in standing.items()
+        if place.name == name or place.name.startswith(f"{name}/")
+    }
+    if cloud and state == "paused":
+        if cloud.key not in {place.key for place in here}:
+            nowhere = replace(cluster.connection, cloud=replace(cloud, components=()))
+            return replace(cluster, connection=nowhere, components=(), gateway=None, workloads={}, served={})
+        cloud = replace(cloud, components=tuple(_cloud_that_stands(cloud.components, here)))
+    whole = state in ("paused", "lost")
+    components = tuple(_that_stand(cluster.components, here, name, None if whole else paused))
+    if not whole:
+        pools = dict(_renamed_pools(cluster, here, paused))
+        components = tuple(_leading_to(component, pools) for component in components)
+    made = {item.key for component in components for item in component.objects}
+    return replace(
+        cluster,
+        connection=replace(cluster.connection, cloud=cloud),
+        components=components,
+        gateway=cluster.gateway if cluster.gateway and cluster.gateway.key in made else None,
+        workloads=cluster.changing.workloads,
+        served=cluster.changing.served,
+    )
+
+
+def _that_stand(
+    components: tuple[Component, ...], here: Standing, cluster: str, paused: tuple[str, ...] | None
+) -> Iterator[Component]:
+    """Yield the components with those objects and hooks of held ones that stand, and all else that stands.
+
+    Of `paused` deployments only, where other things on the cluster change (None: of all).
+    """
+    stay: dict[Resource, Component] = {}
+    left = {place: outputs for place, outputs in here.items() if _is_held(place, here, cluster, paused)}
+    for component in components:
+        place = Resource("", f"{COMPONENTS}{component.kind}", component.name)
+        if component.held and place not in here:
+            continue
+        objects = [Resource(component.kind, item.token, item.name) for item in component.objects]
+        hooks = [Resource(component.kind, _STASH, hook.name) for hook in component.hooks]
+        for known in (place, *objects, *hooks):
+            left.pop(known, None)
+        if component.held:
+            component = replace(
+                component,
+                objects=tuple(
+                    item for item, at in zip(component.objects, objects, strict=True) if at in here
+                ),
+                hooks=tuple(hook for hook, at in zip(component.hooks, hooks, strict=True) if at in here),
+            )
+        stay[place] = component
+    for place in [place for place in left if not place.parent and place.token.startswith(COMPONENTS)]:
+        kind = place.token.removeprefix(COMPONENTS)
+        if kind in KINDS:
+            stay[place] = Component(kind, place.name, (), held=True)
+        del left[place]
+    for place in left:
+        of_kind = [at for at in stay if at.token == f"{COMPONENTS}{place.parent}"]
+        if of_kind:
+            home = max(of_kind, key=lambda at: _alike(at.name, place.name))
+            stay[home] = replace(stay[home], standing=(*stay[home].standing, place))
+    yield from stay.values()
+
+
+def _is_held(place: Resource, here: Standing, cluster: str, paused: tuple[str, ...] | None) -> bool:
+    """Return whether something that stands is of a paused deployment; Secrets are of all in a namespace."""
+    if paused is None:
+        return True
+    if place.token == _STASH:
+        workload = place.name.rpartition("/")[0]
+        return any(
+            other.name == workload
+            and other.parent == place.parent
+            and other.token != _STASH
+            and _is_held(other, here, cluster, paused)
+            for other in here
+        )
+    if not place.parent:
+        ends = [names.endpoint_component(cluster, key) for key in paused]
+        return place.name in {*ends, *map(names.route_component, ends)}
+    metadata = here[place].get("metadata") or {}
+    namespace, labels = metadata.get("namespace"), metadata.get("labels") or {}
+    if place.parent == "ServingStack":
+        return place.token == _SECRET and namespace in {key.partition("/")[0] for key in paused}
+    return place.parent in _MODELS and any(
+        labels.get(names.DEPLOYMENT) == own and (namespace == of if namespace else f":{of}:" in place.name)
+        for of, _, own in (key.partition("/") for key in paused)
+    )
+
+
+def _alike(name: str, other: str) -> int:
+    """Return how many characters two names have in common at their beginning."""
+    pairs = enumerate(zip(name, other, strict=False))
+    return next((at for at, pair in pairs if pair[0] != pair[1]), min(len(name), len(other)))
+
+
+def _cloud_that_stands(components: tuple[CloudComponent, ...], here: Standing) -> Iterator[CloudComponent]:
+    """Yield the parts of a GKE cluster with the resources that stand, and those that no document has."""
+    stay = {
+        Resource("", f"{COMPONENTS}{part.kind}", part.name): part
+        for part in components
+        if Resource("", f"{COMPONENTS}{part.kind}", part.name) in here
+    }
+    for place in here:
+        kind = place.token.removeprefix(COMPONENTS)
+        if not place.parent and kind not in KINDS and place not in stay:
+            stay[place] = CloudComponent(kind, place.name, ())
+    every = {Resource(part.kind, made.token, made.name) for part in stay.values() for made in part.resources}
+    for at, part in stay.items():
+        resources = (made for made in part.resources if Resource(part.kind, made.token, made.name) in here)
+        stay[at] = replace(part, resources=tuple(resources))
+    for place in here:
+        of_kind = [at for at, part in stay.items() if part.kind == place.parent]
+        if place not in every and of_kind:
+            home = max(of_kind, key=lambda at: _alike(at.name, place.name))
+            stay[home] = replace(stay[home], standing=(*stay[home].standing, (place.token, place.name)))
+    yield from stay.values()
+
+
+def _renamed_pools(
+    cluster: DesiredCluster, here: Standing, paused: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield InferencePools of paused deployments that would have another name now, with the one they have."""
+    objects = {item.key: item for item in cluster.objects}
+    for key in paused:
+        pools = (
+            [objects[at] for at in cluster.served[key].members if objects[at].kind == POOL]
+            if (key in cluster.served)
+            else []
+        )
+        stand = [
+            str(here[place]["metadata"]["name"])
+            for place in here
+            if place.parent == "ModelEndpoint"
+            and place.token.endswith(f":{POOL}")
+            and _is_held(place, here, cluster.connection.cluster, (key,))
+        ]
+        for pool in pools:
+            if stand and pool.kubernetes_name not in stand:
+                yield (key.partition("/")[0], pool.kubernetes_name), stand[0]
+
+
+def _leading_to(component: Component, pools: Mapping[tuple[str, str], str]) -> Component:
+    """Return the component with routes of services that lead to pools by the names that these have."""
+    if component.kind != "ModelService" or not pools:
+        return component
+    return replace(component, objects=tuple(_renamed(item, pools) for item in component.objects))
+
+
+def _renamed(item: KubeObject, pools: Mapping[tuple[str, str], str]) -> KubeObject:
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        changed = {key: named(each) for key, each in value.items()}
+        if value.get("kind") == POOL:
+            name = value.get("name")
+            changed["name"] = pools.get((item.namespace or "", str(name)), name)
+        return changed
+
+    return replace(item, manifest=named(item.manifest)) if item.kind == ROUTE else item
+
+
+def _after(cluster: DesiredCluster, known: set[str]) -> DesiredCluster:
+    """Return the cluster with objects that come after what is registered, and nothing else."""
+    components = (
+        replace(
+            component,
+            objects=tuple(
+                replace(item, after=tuple(key for key in item.after if key in known))
+                for item in component.objects
+            ),
+        )
+        for component in cluster.components
+    )
+    cloud = cluster.connection.cloud
+    if cloud:
+        parts = (
+            replace(
+                part,
+                resources=tuple(
+                    replace(made, after=tuple(key for key in made.after if key in known))
+                    for made in part.resources
+                ),
+            )
+            for part in cloud.components
+        )
+        cloud = replace(cloud, components=tuple(parts))
+    return replace(cluster, components=tuple(components), connection=replace(cluster.connection, cloud=cloud))

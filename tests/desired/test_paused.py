@@ -1,0 +1,241 @@
+"""What is paused: its replicas keep their places, and its components what stands, whatever documents say."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from small_stack import NOTHING, Document, cluster, components, deployment, find, lock, made, service, spot
+from test_on_cloud import on_gke
+
+from inferfleet.desired import desired
+from inferfleet.desired.paused import as_it_was, holds_any, kept
+from inferfleet.desired.values import COMPONENTS, Component, Desired, DesiredCluster, Resource
+from inferfleet.documents import InvalidDocuments
+from inferfleet.fleet.decisions import Placement
+
+PAUSED, STEP = "nothing of it changes", "Remove paused to have it changed"
+STANDS = lock({"a east/l4": 2})
+PICKERS = {"endpointPicker": {"replicas": 2}}
+
+
+def standing(before: Desired) -> dict[Resource, Mapping[str, Any]]:
+    """What the state has once it was deployed."""
+    found: dict[Resource, Mapping[str, Any]] = {}
+    for one in before.clusters:
+        for part in one.components:
+            found[Resource("", f"{COMPONENTS}{part.kind}", part.name)] = {}
+            for made_ in part.objects:
+                found[Resource(part.kind, made_.token, made_.name)] = made_.manifest
+        found |= {place: {} for place in in_cloud(one)}
+    return found
+
+
+def in_cloud(one: DesiredCluster) -> set[Resource]:
+    cloud = one.connection.cloud
+    parts = cloud.components if cloud else ()
+    found = {Resource(part.kind, made_.token, made_.name) for part in parts for made_ in part.resources}
+    found |= {Resource(part.kind, *place) for part in parts for place in part.standing}
+    return found | {Resource("", f"{COMPONENTS}{part.kind}", part.name) for part in parts}
+
+
+def of_a(found: Desired) -> list[Component]:
+    return [part for one in found.clusters for part in one.components if part.name.startswith("east/ml/a")]
+
+
+def registered(found: Desired) -> set[Resource]:
+    """Everything that would be registered on the clusters, as the state has it."""
+    extra = {place for one in found.clusters for part in one.components for place in part.standing}
+    return {*standing(found), *extra}
+
+
+def told(found: Desired) -> list[tuple[str, str, str]]:
+    return [(problem.severity, problem.what, problem.next_step) for problem in found.warnings]
+
+
+EDITS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "image": ({"engine": {"image": "engine:2"}}, {}),
+    "replicas": ({"replicas": 7}, {}),
+    "none": ({"replicas": 0}, {}),
+    "pods that fill the pool": ({"gpus": 4}, {}),
+    "no route": ({"route": {"enabled": False}}, {}),
+    "another picker": ({"endpointPicker": {"replicas": 3, "flags": {"v": 5}}}, {}),
+    "one picker": ({"endpointPicker": {}}, {}),
+    "scaled": (
+        {"replicas": {"min": 1, "max": 3}, "scaling": {"by": "External"}},
+        {},
+    ),
+    "image of pickers": ({}, {"images": {"epp": "picker:2"}}),
+    "policies": ({}, {"networkPolicy": {"gatewayNamespace": "gateways"}}),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_of_a_paused_deployment_exactly_what_stands_is_registered(edit: str) -> None:
+    before = made(cluster("east"), deployment("a", 2, **PICKERS), deployment("b"), service("s"), lock=STANDS)
+    spec, serving = EDITS[edit]
+    gateway = {"gateway": {"className": "any"}}
+    after = made(
+        cluster("east", serving=gateway | serving),
+        deployment("a", **{"replicas": 2, **PICKERS, **spec, "paused": True}),
+        deployment("b"),
+        service("s"),
+        lock=before.plan.lock,
+    )
+    assert [one for one in after.plan.placements if one.spot == spot("a east/l4")] == [
+        Placement(spot("a east/l4"), 2, *([after.plan.placements[0].least] if edit == "scaled" else []))
+    ]
+    stands = standing(before)
+    own = {place for place in stands if place.name.startswith("east/ml/a") and place.parent != "ModelService"}
+    kept_now = {place for place in registered(kept(after, stands)) if place.name.startswith("east/ml/a")}
+    assert kept_now == own
+    assert of_a(as_it_was(after, before)) == [replace(part, held=True) for part in of_a(before)]
+    [backend, _] = find(kept(after, stands), "HTTPRoute", "east/ml/s-svc").manifest["spec"]["rules"][0][
+        "backendRefs"
+    ]
+    assert f"InferencePool east/ml/{backend['name']}" in {
+        f"{place.token.rpartition(':')[2]} {place.name}" for place in own
+    }
+
+
+def test_others_are_placed_around_a_paused_deployment() -> None:
+    found = made(
+        cluster("east"),
+        deployment("a", 1, paused=True),
+        deployment("b", 7),
+        lock=lock({"a east/l4": 2}),
+        unplaced="warn",
+    )
+    assert found.plan.placements == (Placement(spot("a east/l4"), 2), Placement(spot("b east/l4"), 6))
+    assert [(missing.deployment, missing.replicas) for missing in found.plan.unplaced] == [("ml/b", 1)]
+    assert told(found)[0] == ("notice", f"ml/a is paused: {PAUSED}", STEP)
+
+
+def test_a_paused_deployment_stays_on_a_cluster_that_is_drained() -> None:
+    found = made(
+        cluster("east", state="drained"), cluster("west"), deployment("a", 2, paused=True), lock=STANDS
+    )
+    assert found.plan.changes == ()
+    stays = "ml/a is paused, so 2 replicas stay on east/l4 (drained)"
+    assert ("warning", stays, "Remove paused to have them moved") in told(found)
+
+
+def test_a_paused_deployment_gets_no_other_place_for_what_an_abandoned_cluster_had() -> None:
+    found = made(cluster("east"), deployment("a", 2, paused=True), service("s"))
+    assert (components(found, "east"), found.plan.unplaced) == ([("ServingStack", "east")], ())
+    assert ("notice", "ml/a is paused: it does not run, so nothing of it is made", STEP) in told(found)
+
+
+def test_a_deployment_without_a_document_ends_though_it_was_paused() -> None:
+    found = made(cluster("east"), lock=STANDS)
+    assert [(change.before, change.after) for change in found.plan.changes] == [(2, 0)]
+
+
+def test_a_role_of_what_is_paused_cannot_be_renamed() -> None:
+    half = lock({})
+    placements = {spot("a east/l4")._replace(pools=(("decode", "l4"), ("vision", "l4"))): 1}
+    with pytest.raises(InvalidDocuments) as refused:
+        made(cluster("east"), deployment("a", paused=True), lock=replace(half, placements=placements))
+    assert [problem.what for problem in refused.value.problems] == [
+        "ml/a is paused and the lock has 1 replica of ml/a with role vision there, but the deployment has "
+        "decode only"
+    ]
+
+
+BOTH = lock({"a east/l4": 1, "a west/l4": 1}, {"s": ("east", "west")}, uids={"east": "e", "west": "w"})
+
+
+def test_a_paused_cluster_keeps_exactly_what_stands() -> None:
+    def on(*more: Document, state: str, replicas: int = 2, serving: Any = None) -> Desired:
+        gateway = {"gateway": {"className": "any"}, **(serving or {})}
+        return made(
+            cluster("east"),
+            cluster("west", state=state, serving=gateway),
+            deployment("a", replicas, labels={"app": "a"}, **PICKERS),
+            service("s", app="a"),
+            *more,
+            lock=BOTH,
+        )
+
+    before = on(state="active")
+    later = on(
+        deployment("b", 3, labels={"app": "a"}),
+        service("t"),
+        state="paused",
+        replicas=5,
+        serving={"images": {"epp": "picker:2"}},
+    )
+    stands = standing(before)
+    [west] = [one for one in kept(later, stands).clusters if one.connection.cluster == "west"]
+    assert registered(replace(later, clusters=(west,))) == {
+        place for place in stands if place.name == "west" or place.name.startswith("west/")
+    }
+    assert (dict(west.workloads), dict(west.served)) == ({}, {})
+    assert {str(spot_): number for spot_, number in later.plan.lock.placements.items()} == {
+        "ml/a east decode=l4": 4,
+        "ml/a west decode=l4": 1,
+        "ml/b east decode=l4": 3,
+    }
+    said = "cluster west is paused: nothing changes on it"
+    assert ("notice", said, "Write state: active to have it changed") in told(later)
+
+
+def test_a_new_cluster_that_is_paused_is_not_made() -> None:
+    found = made(cluster("east"), cluster("west", state="paused"), deployment("a", 2))
+    assert (components(found, "west"), sorted(found.plan.lock.clusters)) == ([], ["east"])
+    assert told(found)[0][1] == "cluster west is paused: it is new, so nothing of it is made"
+
+
+def test_what_a_paused_cluster_has_keeps_its_documents() -> None:
+    with pytest.raises(InvalidDocuments) as refused:
+        made(cluster("east"), cluster("west", state="paused"), lock=BOTH)
+    assert [(problem.what, problem.next_step) for problem in refused.value.problems] == [
+        (
+            "cluster west is paused and the lock has 1 replica of ml/a there, but that deployment has no "
+            "document",
+            "Restore the document until the cluster is active again",
+        ),
+        (
+            "cluster west is paused and the lock has service ml/s there, but that service has no document",
+            "Restore the document until the cluster is active again",
+        ),
+    ]
+
+
+def test_without_anything_paused_the_state_is_not_asked() -> None:
+    found = made(cluster("east"), deployment("a"), lock=NOTHING)
+    assert (holds_any(found), kept(found, {}), as_it_was(found, found)) == (False, found, found)
+
+
+def test_of_a_paused_cluster_in_a_cloud_exactly_what_stands_is_registered() -> None:
+    before = desired(on_gke(), NOTHING)
+    edited = on_gke(pool={"maxNodeCount": 5, "labels": {"a": "b"}}, releaseChannel="RAPID")
+    spec = edited.clusters["east"].spec
+    other = spec.node_pools[0].model_copy(update={"name": "other"})
+    for pools in ((*spec.node_pools, other), (other,)):
+        changed = spec.model_copy(update={"state": "paused", "node_pools": pools})
+        document = edited.clusters["east"].model_copy(update={"spec": changed})
+        without = {} if len(pools) == 1 else edited.deployments
+        lock_ = before.plan.lock if without else replace(before.plan.lock, placements={}, services={})
+        later = desired(
+            replace(edited, clusters={"east": document}, deployments=without, services={}),
+            replace(lock_, services={}),
+        )
+        assert (later.cloud_changes, later.plan.lock.pools) == ((), before.plan.lock.pools)
+        [east] = kept(later, standing(before)).clusters
+        cloud = east.connection.cloud
+        assert cloud is not None
+        assert {made_.ignore for made_ in cloud.resources} == {("*",)}
+        assert registered(replace(later, clusters=(east,))) == standing(before).keys()
+
+
+def test_a_paused_cluster_in_a_cloud_cannot_become_another() -> None:
+    before = desired(on_gke(), NOTHING)
+    edited = on_gke(region="europe-west4")
+    spec = edited.clusters["east"].spec.model_copy(update={"state": "paused"})
+    document = edited.clusters["east"].model_copy(update={"spec": spec})
+    with pytest.raises(InvalidDocuments) as refused:
+        desired(replace(edited, clusters={"east": document}), before.plan.lock)
+    assert [problem.next_step for problem in refused.value.problems] == [
+        "Change it back until the cluster is active again"
+    ]
