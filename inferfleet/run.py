@@ -124,7 +124,9 @@ def load_fleet(
 
 def _made_with(locked: LockedCluster | None, path: str) -> str | None:
     """Return what a field was when its cluster was created; None for one that the lock does not know."""
-    return PROVIDERS["GKE"].made_with(locked.settings, path) if locked else None
+    if locked is None or locked.source not in PROVIDERS:
+        return None
+    return PROVIDERS[locked.source].made_with(locked.settings, path)
 
 
 def _pointless(documents: Documents, cluster: str) -> Iterator[tuple[str, str]]:

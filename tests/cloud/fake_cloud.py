@@ -83,6 +83,9 @@ class FakeCloud:
     def kubeconfig(self, cluster: str, *, host: str, ca: str | None) -> str:
         return f"{cluster} at {host}"
 
+    def made_with(self, settings: Mapping[str, Any], path: str) -> str | None:
+        return str(settings[path]) if path in settings else None
+
     def capacity_models(self, _: Any) -> None:
         return None
 

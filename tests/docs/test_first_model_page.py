@@ -8,7 +8,7 @@ import pytest
 from test_pages import CATALOGUE, ROOT, pages, written
 
 from inferfleet.cli.verbs.new import project_files
-from inferfleet.cloud.gke.quotas import needs
+from inferfleet.cloud.gke.quotas import quota_uses
 from inferfleet.clusters.preflight.projects import project_needs
 from inferfleet.desired import desired
 from inferfleet.documents import load
@@ -88,7 +88,7 @@ def test_the_disks_of_the_page_are_within_the_quota_that_it_asks_for(documents: 
     """The system pool's one node and that of the model."""
     found = desired(documents, Lock(stack="prod"))
     clouds = [cluster.connection.cloud for cluster in found.clusters if cluster.connection.cloud]
-    taken = {need.metric: need.amount for need in needs(documents, clouds, Lock(), found.plan, {})}
+    taken = {need.metric: need.amount for need in quota_uses(documents, clouds, Lock(), found.plan, {})}
     assert taken["SSD_TOTAL_GB"] == 250
     assert "`SSD_TOTAL_GB` of the region, which must be 250: 50 for the system node, 200 for" in TEXT
 

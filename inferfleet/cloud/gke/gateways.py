@@ -138,7 +138,7 @@ PURPOSE = "REGIONAL_MANAGED_PROXY"
 
 
 @dataclass(frozen=True)
-class Proxied:
+class ProxyNeed:
     """A cluster whose gateway needs a proxy-only subnetwork in `network` of `project`, in its region."""
 
     cluster: str
@@ -147,7 +147,7 @@ class Proxied:
     network: str
 
 
-def proxied(documents: Documents, clusters: Collection[CloudCluster]) -> tuple[Proxied, ...]:
+def proxy_needs(documents: Documents, clusters: Collection[CloudCluster]) -> tuple[ProxyNeed, ...]:
     """Return the clusters in existing networks whose gateway is of a regional class of Google's.
 
     In a network that the stack creates it makes the subnetwork too.
@@ -158,11 +158,11 @@ def proxied(documents: Documents, clusters: Collection[CloudCluster]) -> tuple[P
         existing = cluster.cluster.gke.network.existing if cluster.cluster.gke else None
         if existing and TAKES_POOLS.get(cluster.serving.gateway.class_name or "") == "yes":
             project = existing.project or cloud.project
-            found.append(Proxied(cloud.cluster, project, cloud.region, existing.name))
+            found.append(ProxyNeed(cloud.cluster, project, cloud.region, existing.name))
     return tuple(found)
 
 
-def proxy_problems(need: Proxied, answer: Mapping[str, Any]) -> Iterator[Problem]:
+def proxy_problems(need: ProxyNeed, answer: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a warning where Google's answer lists no active subnetwork of the network for proxies."""
     subnetworks = answer.get("items") or ()
     if any(

@@ -87,7 +87,7 @@ def cloud_labels(stack: str, *, cluster: str) -> dict[str, str]:
     }
 
 
-def cloud_id(token: str, inputs: Mapping[str, Any]) -> str | None:
+def import_id(token: str, inputs: Mapping[str, Any]) -> str | None:
     """Return the ID of a resource with these inputs.
 
     None for a type that this program does not create, and where an input that the ID needs is no text.

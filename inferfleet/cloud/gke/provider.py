@@ -18,14 +18,20 @@ from inferfleet.cloud.gke.facts.machines import machine_of
 from inferfleet.cloud.gke.facts.schema import CLUSTER
 from inferfleet.cloud.gke.gpu_direct import attached, objects, traffic_problems
 from inferfleet.cloud.gke.kubeconfig import kubeconfig
-from inferfleet.cloud.gke.names import cloud_id as import_id
-from inferfleet.cloud.gke.quotas import needs as quota_uses
+from inferfleet.cloud.gke.names import import_id
+from inferfleet.cloud.gke.quotas import quota_uses
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.cloud.gke.settings.addresses import BLOCK, Ranges, blocks, range_problems, space_problems
 from inferfleet.cloud.gke.settings.cluster import accounts, control_plane
 from inferfleet.cloud.gke.settings.network import made_with, network
 from inferfleet.cloud.gke.settings.pools import gpu_pool
-from inferfleet.cloud.gke.settings.system_pool import Need, most_nodes, pickers, system_pool, system_problems
+from inferfleet.cloud.gke.settings.system_pool import (
+    PickerNeed,
+    most_nodes,
+    pickers,
+    system_pool,
+    system_problems,
+)
 from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudPool, CloudResource, Verdict
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
@@ -161,7 +167,7 @@ def _is_made(lock: Lock, cluster: DescribedCluster) -> bool:
 
 
 def _cloud_cluster(
-    cluster: DescribedCluster, block: str | None, made: bool, needs: tuple[Need, ...]
+    cluster: DescribedCluster, block: str | None, made: bool, needs: tuple[PickerNeed, ...]
 ) -> CloudCluster:
     gke = cluster.gke
     extras = shared(extra for pool in cluster.pools for extra in pool.networks)

@@ -111,7 +111,7 @@ class _Taken:
     in_use: int
 
 
-def needs(
+def quota_uses(
     documents: Documents,
     clusters: Collection[CloudCluster],
     lock: Lock,

@@ -19,7 +19,7 @@ _STEP = "Look with `gcloud compute reservations list --project {project}`; name 
 
 
 @dataclass(frozen=True)
-class Reserved:
+class ReservationUse:
     """A pool that needs machines of the reservation `name` of `project`, in one or more of its own zones.
 
     `nodes` of it exist.
@@ -47,19 +47,19 @@ class Reserved:
         return own.count if own else sum(built_in.counts) if built_in.attached else 0
 
 
-def reserved(
+def reservation_uses(
     documents: Documents,
     clusters: Collection[CloudCluster],
     existing: Mapping[str, Collection[str]],
     sizes: Mapping[str, int] = MappingProxyType({}),
-) -> tuple[Reserved, ...]:
+) -> tuple[ReservationUse, ...]:
     """Return the named reservations of pools that are new, or may grow; `existing` is as for `needs`.
 
     `sizes` has the nodes of pools that exist, by `cluster/pool`; one that is not in it is taken to be whole.
     """
     described = described_clusters(documents)
     needs = (
-        Reserved(
+        ReservationUse(
             pool,
             *named,
             sizes.get(pool.key, pool.document.size)
@@ -74,7 +74,7 @@ def reserved(
 
 
 def reservation_problems(
-    need: Reserved, answers: Mapping[str, Mapping[str, Any] | None]
+    need: ReservationUse, answers: Mapping[str, Mapping[str, Any] | None]
 ) -> Iterator[Problem]:
     """Yield a warning for what does not fit, from Google's answer by zone (None: no such reservation there).
 
@@ -96,7 +96,7 @@ def reservation_problems(
         yield _problem(need, what)
 
 
-def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
+def _mismatches(need: ReservationUse, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
     """Yield each field in which the reservation is not as the pool needs it; other machines differ in all."""
     held, wanted = _properties(answer).get("machineType"), need.pool.machine
     if held and held != wanted.type:
@@ -129,7 +129,7 @@ def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterato
         )
 
 
-def _other_gpus(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
+def _other_gpus(need: ReservationUse, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
     held = {
         str(gpu.get("acceleratorType")).rpartition("/")[2]: int(gpu.get("acceleratorCount") or 0)
         for gpu in _properties(answer).get("guestAccelerators") or ()
@@ -161,7 +161,7 @@ def _properties(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     return properties if isinstance(properties, Mapping) else {}
 
 
-def _problem(need: Reserved, what: str) -> Problem:
+def _problem(need: ReservationUse, what: str) -> Problem:
     return Problem(
         what,
         _STEP.format(project=need.project),

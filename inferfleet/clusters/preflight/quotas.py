@@ -9,9 +9,22 @@ from functools import partial
 from typing import TypeVar
 
 from inferfleet.cloud.gke.described import described_clusters
-from inferfleet.cloud.gke.gateways import Proxied, proxied, proxy_problems
-from inferfleet.cloud.gke.quotas import FAMILY, Quota, family_quotas, gpu_metric, needs, quotas, shortages
-from inferfleet.cloud.gke.reservations import Reserved, free_machines, reservation_problems, reserved
+from inferfleet.cloud.gke.gateways import ProxyNeed, proxy_needs, proxy_problems
+from inferfleet.cloud.gke.quotas import (
+    FAMILY,
+    Quota,
+    family_quotas,
+    gpu_metric,
+    quota_uses,
+    quotas,
+    shortages,
+)
+from inferfleet.cloud.gke.reservations import (
+    ReservationUse,
+    free_machines,
+    reservation_problems,
+    reservation_uses,
+)
 from inferfleet.cloud.values import CloudCluster, QuotaUse
 from inferfleet.clusters.connections.google import (
     Addresses,
@@ -56,10 +69,10 @@ def capacity_warnings(
     login = GoogleLogin()
     existing = _existing_pools(clusters, ContainerApi(google.container, login), until)
     known = [cluster for cluster in clusters if cluster.cluster in existing]
-    of_quotas = needs(documents, known, lock, desired.plan, existing)
+    of_quotas = quota_uses(documents, known, lock, desired.plan, existing)
     compute = ComputeApi(google, login, seconds=max(until - time.monotonic(), 0.1))
     sizes, sizeless = _sizes(known, existing, compute, until)
-    of_reservations = reserved(documents, known, existing, sizes)
+    of_reservations = reservation_uses(documents, known, existing, sizes)
     questions: dict[str, Callable[[], Answer | None]] = {
         _quota_key(need): partial(_quota_question, compute, need) for need in of_quotas
     }
@@ -68,7 +81,7 @@ def capacity_warnings(
         for need in of_reservations
         for zone in need.pool.zones
     }
-    of_proxies = proxied(documents, clusters)
+    of_proxies = proxy_needs(documents, clusters)
     questions |= {
         _proxy_key(need): partial(compute.proxy_subnetworks, need.project, need.region) for need in of_proxies
     }
@@ -106,12 +119,12 @@ def allowed(
     preload()
     compute = ComputeApi(google, GoogleLogin(), seconds=max(until - time.monotonic(), 0.1))
     by_quota: dict[PoolKey, QuotaUse] = {}
-    by_name: dict[PoolKey, Reserved] = {}
+    by_name: dict[PoolKey, ReservationUse] = {}
     questions: dict[str, Callable[[], Answer | None]] = {}
     for pool, cluster in pools:
         key, gpus = (pool.cluster, pool.name), pool.recipe.accelerator
         if reservation := cluster.pools[pool.name].reservation:
-            need = Reserved(pool, *reservation)
+            need = ReservationUse(pool, *reservation)
             by_name[key] = need
             questions |= {
                 _zone_key(need, zone): partial(compute.reservation, need.project, zone, need.name)
@@ -202,11 +215,11 @@ def _quota_key(need: QuotaUse) -> str:
     return f"{need.project}/{'families' if need.metric.startswith(FAMILY) else need.region}"
 
 
-def _zone_key(need: Reserved, zone: str) -> str:
+def _zone_key(need: ReservationUse, zone: str) -> str:
     return f"{need.project}/{zone}/{need.name}"
 
 
-def _proxy_key(need: Proxied) -> str:
+def _proxy_key(need: ProxyNeed) -> str:
     return f"{need.project}/proxies/{need.region}"
 
 
@@ -233,9 +246,9 @@ def _quotas(wanted: Iterable[QuotaUse], answers: Mapping[str, Answer | None]) ->
     return {need: quota(need) for need in wanted}
 
 
-def _reservations(wanted: Iterable[Reserved], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
+def _reservations(uses: Iterable[ReservationUse], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
     """Yield the problems of those reservations about which Google answered in every zone."""
-    for need in wanted:
+    for need in uses:
         by_zone = {
             zone: answers[key] for zone in need.pool.zones if (key := _zone_key(need, zone)) in answers
         }
@@ -243,7 +256,7 @@ def _reservations(wanted: Iterable[Reserved], answers: Mapping[str, Answer | Non
             yield from reservation_problems(need, by_zone)
 
 
-def _proxies(wanted: Iterable[Proxied], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
+def _proxies(wanted: Iterable[ProxyNeed], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
     for need in wanted:
         if answer := answers.get(_proxy_key(need)):
             yield from proxy_problems(need, answer)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from small_clouds import clouds, cluster, made, pool, resources
 
-from inferfleet.cloud.gke.names import cloud_id
+from inferfleet.cloud.gke.names import import_id
 
 PLACE = {"project": "acme", "region": "us-east5", "name": "n"}
 
@@ -52,11 +52,11 @@ PLACE = {"project": "acme", "region": "us-east5", "name": "n"}
 def test_the_id_is_the_one_the_provider_reads(
     token: str, inputs: dict[str, Any], expected: str | None
 ) -> None:
-    assert cloud_id(token, inputs) == expected
+    assert import_id(token, inputs) == expected
 
 
 def test_whatever_the_program_makes_in_the_cloud_has_an_id() -> None:
     found = resources(made(clouds(cluster("east", pool("h100", "h100"), pool("gb200", "gb200")))))
     kinds = {one.token for one in found.values()}
-    without = [one.key for one in found.values() if cloud_id(one.token, one.inputs) is None]
+    without = [one.key for one in found.values() if import_id(one.token, one.inputs) is None]
     assert (without, len(kinds)) == ([], 10)

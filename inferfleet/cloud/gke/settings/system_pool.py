@@ -25,11 +25,11 @@ _RESERVED_CPUS = Decimal(1)
 _USABLE_MEMORY = Decimal("0.85")
 _GIB = 2**30
 
-Need = tuple[Decimal, Decimal]  # cores, bytes
+PickerNeed = tuple[Decimal, Decimal]  # cores, bytes
 
 
 def system_pool(
-    cluster: DescribedCluster, *, needs: tuple[Need, ...], after: tuple[str, ...]
+    cluster: DescribedCluster, *, needs: tuple[PickerNeed, ...], after: tuple[str, ...]
 ) -> CloudResource:
     """Return the system pool, whose nodes have no taints. Only its maximum size follows from `needs`.
 
@@ -63,7 +63,7 @@ def system_pool(
     )
 
 
-def most_nodes(gke: Gke, needs: tuple[Need, ...]) -> int:
+def most_nodes(gke: Gke, needs: tuple[PickerNeed, ...]) -> int:
     """Return the maximum of the system pool of a cluster whose pickers request `needs`."""
     return _WITHOUT_PICKERS + nodes_for(needs, machine(system_machine_type(gke)))
 
@@ -73,12 +73,12 @@ def system_machine_type(gke: Gke) -> str:
     return gke.system_pool.machine_type or SYSTEM_MACHINE_TYPE
 
 
-def nodes_for(needs: tuple[Need, ...], kind: Machine | None) -> int:
+def nodes_for(needs: tuple[PickerNeed, ...], kind: Machine | None) -> int:
     """Return how many nodes hold pickers with these requests; one for each if the machine is not known."""
     if kind is None:
         return len(needs)
     usable = _usable(kind)
-    nodes: list[Need] = []
+    nodes: list[PickerNeed] = []
     for cpus, memory in sorted(needs, reverse=True):
         for place, (free_cpus, free_memory) in enumerate(nodes):
             if cpus <= free_cpus and memory <= free_memory:
@@ -89,7 +89,7 @@ def nodes_for(needs: tuple[Need, ...], kind: Machine | None) -> int:
     return len(nodes)
 
 
-def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tuple[Need, ...]]:
+def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tuple[PickerNeed, ...]]:
     """Return what the endpoint pickers on a cluster request, an entry for each pod, by deployment."""
     return {
         endpoint.deployment: (_need(documents, endpoint),)
@@ -120,11 +120,11 @@ def system_problems(
             yield Problem(what, next_step, path, kind="InferenceCluster", key=name)
 
 
-def _usable(kind: Machine) -> Need:
+def _usable(kind: Machine) -> PickerNeed:
     return kind.vcpus - _RESERVED_CPUS, Decimal(kind.memory_gib) * _GIB * _USABLE_MEMORY
 
 
-def _need(documents: Documents, endpoint: Endpoint) -> Need:
+def _need(documents: Documents, endpoint: Endpoint) -> PickerNeed:
     """Return what a picker requests. A limit counts where no request is given."""
     serving = documents.clusters[endpoint.cluster].spec.serving
     asked = picker_resources(documents.deployments[endpoint.deployment], serving, endpoint.replicas)
@@ -132,5 +132,5 @@ def _need(documents: Documents, endpoint: Endpoint) -> Need:
     return parse_quantity(amounts.get("cpu", "0")), parse_quantity(amounts.get("memory", "0"))
 
 
-def _shown(need: Need) -> str:
+def _shown(need: PickerNeed) -> str:
     return f"{need[0].normalize():f} cores and {need[1] / _GIB:.1f} GiB"

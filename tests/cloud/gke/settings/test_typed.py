@@ -21,7 +21,7 @@ from inferfleet.components import cloud
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.tables.gke import PROVIDER_VERSION
 
-CATALOGUE = Path(__file__).parents[3] / "classes"
+CATALOGUE = Path(__file__).parents[4] / "classes"
 CAPACITIES: tuple[dict[str, Any], ...] = (
     {"model": "OnDemand"},
     {"model": "Spot"},

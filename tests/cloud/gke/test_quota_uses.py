@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from small_clouds import L4, clouds, clouds_of, cluster, pool, recipe, with_pickers
 
-from inferfleet.cloud.gke.quotas import SSD_GB, needs
+from inferfleet.cloud.gke.quotas import SSD_GB, quota_uses
 from inferfleet.cloud.provider import locked
 from inferfleet.cloud.values import QuotaUse
 from inferfleet.documents.documents import Documents
@@ -69,7 +69,7 @@ def all_taken(
         there = {"east": ["system-0", *names_in(old).values()]}
     placements = (Placement(SPOT, replicas),) if replicas else ()
     planned = Plan(placements=placements, demands=declared_demands(documents))
-    return list(needs(documents, clouds_of(documents, lock, planned), lock, planned, there))
+    return list(quota_uses(documents, clouds_of(documents, lock, planned), lock, planned, there))
 
 
 def gpus(metric: str, amount: int, standing: int = 0) -> list[QuotaUse]:
@@ -146,7 +146,7 @@ def test_a_pool_that_is_replaced_counts_twice_unless_its_old_nodes_end_first(
     clusters = clouds_of(documents, lock, Plan())
     (now,) = locked(documents, lock, clusters).pools.values()
     old = replace(lock, pools={"east/l4": LockedPool("l4-000000", now.settings)})
-    found = list(needs(documents, clusters, old, Plan(), {"east": ["l4-000000"]}))
+    found = list(quota_uses(documents, clusters, old, Plan(), {"east": ["l4-000000"]}))
     both = [QuotaUse(P, R, SSD_GB, 400, 200, ("east/l4",), "spec.nodePools[0]")]
     assert found == ([*added, *both] if added else [])
 
@@ -163,7 +163,7 @@ def test_a_pool_that_becomes_spot_takes_of_another_quota() -> None:
 def test_pools_of_several_clusters_add_up() -> None:
     documents = clouds(cluster("east", pool(nodeCount=1)), cluster("west", pool(nodeCount=2)), classes=(L4,))
     lock = Lock(stack="prod")
-    found = needs(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
+    found = quota_uses(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
     assert QuotaUse(P, R, "NVIDIA_L4_GPUS", 12, 0, ("east/l4", "west/l4"), "spec.nodePools[0]") in found
     assert QuotaUse(P, R, "CPUS", 96, 0, ("east/system", "west/system"), SYSTEM_POOL) in found
 
@@ -192,7 +192,7 @@ def test_standard_disks_and_those_of_unknown_kinds_do_not_count_as_ssds(
     g = recipe("g", "g2-standard-48", "nvidia-l4", 4, **disk)
     documents = replace(made, classes={**made.classes, "g": g})
     lock = Lock(stack="prod")
-    found = needs(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
+    found = quota_uses(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
     assert [need.amount for need in found if need.metric == SSD_GB] == [300 + counted]
 
 

@@ -6,7 +6,7 @@ import pytest
 from small_clouds import clouds, cluster, made, pool
 
 from inferfleet.cloud.gke.described import described_clusters
-from inferfleet.cloud.gke.reservations import Reserved, reservation_problems, reserved
+from inferfleet.cloud.gke.reservations import ReservationUse, reservation_problems, reservation_uses
 from inferfleet.documents.problems import Problem
 
 PATH = "spec.nodePools[0].capacity.reservation"
@@ -19,7 +19,7 @@ def on_mega(**reservation: str) -> dict[str, Any]:
 
 
 # What two nodes of pool east/mega need of a reservation.
-NEED = Reserved(described_clusters(clouds(cluster("east", on_mega())))["east"].pools[0], "acme", "big")
+NEED = ReservationUse(described_clusters(clouds(cluster("east", on_mega())))["east"].pools[0], "acme", "big")
 
 
 def answer(count: str = "4", *, machine: str = "a3-megagpu-8g", ssds: int = 0, used: str = "0") -> Any:
@@ -43,19 +43,19 @@ def whats(**answers: Any) -> list[str]:
 def test_a_pool_that_does_not_stand_yet_asks_for_its_reservation() -> None:
     documents = clouds(cluster("east", on_mega()), classes=())
     cloud = made(documents)
-    (need,) = reserved(documents, (cloud,), {})
+    (need,) = reservation_uses(documents, (cloud,), {})
     pool = need.pool
     assert (pool.key, pool.zones, need.project, need.name) == ("east/mega", ("us-east5-a",), "acme-ml", "big")
     assert (pool.machine.type, need.ssds, pool.document.size) == ("a3-megagpu-8g", 16, 2)
-    assert reserved(documents, (cloud,), {"east": [cloud.pools["mega"].name]}) == ()
+    assert reservation_uses(documents, (cloud,), {"east": [cloud.pools["mega"].name]}) == ()
 
 
 def test_a_pool_that_grows_asks_for_what_it_lacks() -> None:
     documents = clouds(cluster("east", on_mega()))
     cloud = made(documents)
     there = {"east": [cloud.pools["mega"].name]}
-    (need,) = reserved(documents, (cloud,), there, {"east/mega": 1})
-    assert (need.machines, reserved(documents, (cloud,), there, {"east/mega": 2})) == (1, ())
+    (need,) = reservation_uses(documents, (cloud,), there, {"east/mega": 1})
+    assert (need.machines, reservation_uses(documents, (cloud,), there, {"east/mega": 2})) == (1, ())
     assert list(reservation_problems(need, {"us-east5-a": answer("4", used="3")})) == []
     assert [one.what for one in reservation_problems(need, {"us-east5-a": answer("4", used="4")})] == [
         "reservation 'big' of project acme-ml has 0 of the 1 machines left that pool east/mega may need"
@@ -64,12 +64,12 @@ def test_a_pool_that_grows_asks_for_what_it_lacks() -> None:
 
 def test_a_shared_reservation_is_in_its_own_project() -> None:
     documents = clouds(cluster("east", on_mega(project="acme-core")))
-    assert [one.project for one in reserved(documents, (made(documents),), {})] == ["acme-core"]
+    assert [one.project for one in reservation_uses(documents, (made(documents),), {})] == ["acme-core"]
 
 
 def test_pools_without_a_named_reservation_ask_for_none() -> None:
     documents = clouds(cluster("east", pool(nodeCount=1, capacity={"model": "Reservation"}), on_mega()))
-    assert [one.pool.key for one in reserved(documents, (made(documents),), {})] == ["east/mega"]
+    assert [one.pool.key for one in reservation_uses(documents, (made(documents),), {})] == ["east/mega"]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_maintenance_of_hosts_has_to_be_that_of_the_reservation(
     documents = clouds(
         cluster("east", pool("mega", "mega", nodeCount=2, zones=["us-east5-a"], capacity=capacity))
     )
-    need = Reserved(described_clusters(documents)["east"].pools[0], "acme", "big")
+    need = ReservationUse(described_clusters(documents)["east"].pools[0], "acme", "big")
     there = told(**({"maintenanceInterval": held} if held else {}))
     found = [problem.what for problem in reservation_problems(need, {"us-east5-a": there})]
     assert found == (
