@@ -134,26 +134,26 @@ def load(
     problem; links of plugin chains that cannot be read are told by `desired`, unless there is another.
     """
     base = (base or Path.cwd()).absolute()
-    packaged = catalogue == CATALOGUE and os.path.realpath((root or base) / "classes") != str(CATALOGUE)
-    collection = Collection()
-    folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
     # The catalogue that comes with inferfleet is outside of every other project.
-    classes, problems = files_of(folders, root=None if catalogue == CATALOGUE else root, base=base)
-    own, of_paths = files_of(paths, root=root, base=base)
-    shared, of_policies = files_of([policies] if policies and policies.is_dir() else [], root=root, base=base)
-    problems += [problem for problem in (*of_paths, *of_policies) if problem not in problems]
+    shipped = catalogue == CATALOGUE
+    packaged = shipped and os.path.realpath((root or base) / "classes") != str(CATALOGUE)
+    folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
+    classes, problems = files_of(folders, root=None if shipped else root, base=base)
+    own, own_problems = files_of(paths, root=root, base=base)
+    folders = [policies] if policies is not None and policies.is_dir() else []
+    shared, shared_problems = files_of(folders, root=root, base=base)
+    problems += [problem for problem in (*own_problems, *shared_problems) if problem not in problems]
     own = _but_for(own, classes)
     # A stack may have its own documents in that folder.
     shared_alone = _but_for(shared, classes | own)
-    budget, steps = Budget(), 0
+    collection, budget, steps = Collection(), Budget(), 0
     for file, border in (classes | own | shared_alone).items():
         sources, unread = read(file, base, border, budget)
         problems += unread
-        if file in classes and packaged:
-            sources = [source.as_packaged() for source in sources]
         collection.complete &= not unread
+        limits = _Limits(file in classes, file in shared_alone, file in shared)
         for source in sources:
-            limits = _Limits(file in classes, file in shared_alone, file in shared)
+            source = source.as_packaged() if limits.catalogued and packaged else source
             problems += _take(source, collection, edits, limits)
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))

@@ -63,20 +63,20 @@ def load_files(
     in_file = given = Config() if settings is not None else read_config(files.config_file, base, files.root)
     if settings is not None or config is not None:
         given = Config((config if settings is None else settings) or {}, given.lines)
-    checked, of_settings, links = checked_settings_and_links(given, stack=files.stack)
+    checked, setting_problems, links = checked_settings_and_links(given, stack=files.stack)
     problems = list(given.problems)
     # Where there is no project, no command reads its settings.
     if settings is None and (not of_fleet or (files.root / PROJECT_FILE).is_file()):
         for problem in settings_elsewhere(files, base):
-            (problems if problem.where else of_settings).append(problem)
-        if config is not None and not of_settings:
-            of_settings += hidden_settings(in_file, given)
+            (problems if problem.where else setting_problems).append(problem)
+        if config is not None and not setting_problems:
+            setting_problems += hidden_settings(in_file, given)
     if not of_fleet:
         folder = given.values.get("documents")
         files = replace(files, folder=folder if isinstance(folder, str) else None)
     documents = None
     if written is None and (no_folder := _no_folder(files)) is not None:
-        of_settings.append(no_folder)
+        setting_problems.append(no_folder)
     else:
         try:
             documents = load(
@@ -92,31 +92,37 @@ def load_files(
         except InvalidDocuments as error:
             problems += error.problems
     if documents is not None:
-        if config is not None or settings is not None or not names_environment(files):
-            problems += documents.located(_unset(documents, given, files.stack))
-        if not of_fleet:
-            problems += documents.located(_without_kubeconfig(documents))
+        configured = config is not None or settings is not None or not names_environment(files)
+        problems += documents.located(_kubeconfig_problems(documents, files, given, configured=configured))
     # The configuration of a stack may be that of several Fleets.
     sure = documents is not None and not of_fleet
-    of_settings += unknown_keys(given, _config_keys(documents), sure=sure)
-    problems += given.located(of_settings, files.stack)
-    broken = {
-        ("Settings", files.stack, path): tuple(given.located(of, files.stack)) for path, of in links.items()
+    setting_problems += unknown_keys(given, _config_keys(documents), sure=sure)
+    problems += given.located(setting_problems, files.stack)
+    broken_links = {
+        ("Settings", files.stack, path): tuple(given.located(link_problems, files.stack))
+        for path, link_problems in links.items()
     }
+    if documents is not None:
+        broken_links |= documents.broken_links
     if problems or documents is None:
-        of_documents = documents.broken_links if documents else {}
-        raise InvalidDocuments([*problems, *chain.from_iterable([*broken.values(), *of_documents.values()])])
+        raise InvalidDocuments([*problems, *chain.from_iterable(broken_links.values())])
+    notices = (*_setting_notices(files, in_file), *documents.notices)
     positions = {**documents.positions, ("Settings", files.stack): given.lines}
-    of_others = (replace(warning, key=files.stack) for warning in in_file.readable)
-    warnings = [*in_file.located(readable_secrets(in_file), files.stack), *of_others]
-    notices = (*warnings, *(() if of_fleet else _misplaced(files)), *documents.notices)
     return replace(
         documents,
         fleet=files.fleet_options,
         positions=positions,
         notices=notices,
-        broken_links={**broken, **documents.broken_links},
+        broken_links=broken_links,
     ), files
+
+
+def _setting_notices(files: StackFiles, in_file: Config) -> Iterator[Problem]:
+    """Yield warnings about readable secrets in the file of settings, and settings that nobody reads."""
+    yield from in_file.located(readable_secrets(in_file), files.stack)
+    yield from (replace(warning, key=files.stack) for warning in in_file.readable)
+    if files.settings is None:
+        yield from _misplaced(files)
 
 
 def _misplaced(files: StackFiles) -> Iterator[Problem]:
@@ -161,23 +167,21 @@ def _config_key(cluster: InferenceCluster) -> str | None:
     return existing.kubeconfig.config_key if existing else None
 
 
-def _without_kubeconfig(documents: Documents) -> Iterator[Problem]:
-    """Yield a problem for each cluster whose kubeconfig only the program of a Fleet could hand over."""
+def _kubeconfig_problems(
+    documents: Documents, files: StackFiles, given: Config, *, configured: bool
+) -> Iterator[Problem]:
+    """Yield a problem for each existing cluster without a kubeconfig: where its key is not in what is
+    `configured`, and where only the program of a Fleet could hand it over.
+    """
     for name, cluster in documents.clusters.items():
         existing = cluster.spec.cluster.existing
-        if existing and not (existing.kubeconfig.path or existing.kubeconfig.config_key):
+        key = _config_key(cluster)
+        if configured and key is not None and key not in given.values:
+            path = "spec.cluster.existing.kubeconfig.configKey"
+            what = f"the kubeconfig of cluster {name} is not in the configuration of stack {files.stack}"
+            next_step = f"Set it: pulumi config set --secret inferfleet:{shown(key)} < FILE"
+            yield Problem(what, next_step, path, kind="InferenceCluster", key=name)
+        if files.settings is None and existing and not (existing.kubeconfig.path or key):
             what = f"cluster {name} has no kubeconfig"
             step = "Add kubeconfig: {configKey: KEY} or {path: FILE}; only a Fleet hands one over"
             yield Problem(what, step, "spec.cluster.existing", kind="InferenceCluster", key=name)
-
-
-def _unset(documents: Documents, given: Config, stack: str) -> Iterator[Problem]:
-    """Yield a problem for each kubeconfig that should be in the configuration of the stack and is not."""
-    for name, cluster in documents.clusters.items():
-        key = _config_key(cluster)
-        if key is None or key in given.values:
-            continue
-        path = "spec.cluster.existing.kubeconfig.configKey"
-        what = f"the kubeconfig of cluster {name} is not in the configuration of stack {stack}"
-        next_step = f"Set it: pulumi config set --secret inferfleet:{shown(key)} < FILE"
-        yield Problem(what, next_step, path, kind="InferenceCluster", key=name)
