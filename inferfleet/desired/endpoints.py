@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.desired.clusters import Site
-from inferfleet.desired.pods import Pods, drain_seconds
+from inferfleet.desired.pods import Pods
 from inferfleet.desired.replicas import Replicas
 from inferfleet.desired.serving_stack import ROUTE_SECONDS, ServingStack
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
@@ -132,7 +132,9 @@ def endpoint_picker(documents: Documents, endpoint: Endpoint, pods: Iterable[Pod
         profile=picker_of(deployment, serving),
         stack=documents.settings.stack,
         replicas=endpoint.replicas,
-        drain=drain_seconds(pods),
+        drain=max(
+            (each.outcome.template["spec"]["terminationGracePeriodSeconds"] for each in pods), default=0
+        ),
         revision=endpoint.revision,
     )
 

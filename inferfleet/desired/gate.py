@@ -109,7 +109,9 @@ def queues(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:
 
 
 def _round(workloads: int) -> int:
-    """Return a power of two with room for pickers beside the workloads, so that it stays true for a while."""
+    """Return a power of two that leaves some for pickers beside the workloads, so that it stays true for a
+    while.
+    """
     return 1 << (workloads * 3 // 2).bit_length()
 
 

@@ -236,11 +236,6 @@ def by_role(every: Iterable[Pods]) -> Iterator[Role]:
         yield Role(positions["Entry"], positions.get("Follower"))
 
 
-def drain_seconds(every: Iterable[Pods]) -> int:
-    """Return how long engines of these pods have for the requests in hand once they end, 0 without pods."""
-    return max((pods.outcome.template["spec"]["terminationGracePeriodSeconds"] for pods in every), default=0)
-
-
 @dataclass(frozen=True)
 class _Place:
     """The pool of a role, its class and what that has of accelerators, what pods claim there, and, where the

@@ -71,8 +71,8 @@ def _after(made: KubeObject, *, keys: tuple[str, ...]) -> KubeObject:
 
 
 def _rolls(plan: Plan, leaves: tuple[Leaving, ...], waits: frozenset[Spot]) -> tuple[Roll, ...]:
-    """Return the rolls of the plan and those that clusters tell of. What they hold says whether there is room
-    for both sets.
+    """Return the rolls of the plan and those that clusters tell of. What they hold says whether both sets
+    fit.
     """
     known = {roll.spot for roll in plan.rolls}
     running = (

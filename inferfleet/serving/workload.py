@@ -214,7 +214,7 @@ def bounds(workload: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def most_of(workload: Mapping[str, Any]) -> int:
-    """Return how many pods, or groups of pods, a workload has room for."""
+    """Return how many pods, or groups of pods, a workload may have."""
     scaled = bounds(workload)
     return scaled[1] if scaled else int(workload["spec"].get("replicas", 1))
 

@@ -66,9 +66,17 @@ REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnored
 
 
 def document_problems(pod: PlacedPod) -> Iterator[Problem]:
-    """Yield every contradiction in what the team wrote, with both values."""
+    """Yield what is wrong with what the team wrote where the pod was placed, with both values."""
     written = pod.written.manifest
-    yield from _no_image(pod)
+    if not pod.image and "image" not in pod.written.engine:
+        cluster, kind = pod.spot.cluster, pod.worker.engine.type
+        yield _problem(
+            pod,
+            path_of_image(pod.deployment, pod.role),
+            f"the engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
+            f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in the cluster, or "
+            "leave it out by clusterSelector",
+        )
     yield from proxy_problems(pod)
     for mistake in (*_group_mistakes(written, pod), *_hardware_mistakes(written["spec"], pod)):
         yield _problem(pod, pod.field(mistake.at), mistake.what, mistake.next_step)
@@ -91,20 +99,6 @@ def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistak
             yield replace(mistake, at=(field_path(template, mistake.at),))
 
     return check
-
-
-def _no_image(pod: PlacedPod) -> Iterator[Problem]:
-    """Yield an engine for which neither its template nor its cluster names an image."""
-    if pod.image or "image" in pod.written.engine:
-        return
-    cluster, kind = pod.spot.cluster, pod.worker.engine.type
-    yield _problem(
-        pod,
-        path_of_image(pod.deployment, pod.role),
-        f"the engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
-        f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in the cluster, or "
-        "leave it out by clusterSelector",
-    )
 
 
 def _hardware_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:

@@ -185,8 +185,8 @@ def _start(container: dict[str, Any], pod: PlacedPod) -> None:
         if line.command:
             container["command"] = list(line.command)
         container["args"] = list(line.args)
-    there = {variable["name"] for variable in container.get("env", [])}
-    if added := [variable for variable in variables(pod.worker) if variable["name"] not in there]:
+    own = {variable["name"] for variable in container.get("env", [])}
+    if added := [variable for variable in variables(pod.worker) if variable["name"] not in own]:
         # Before the team's own, which may refer to them.
         container["env"] = [*added, *container.get("env", [])]
 
@@ -379,8 +379,8 @@ def hand_over(container: dict[str, Any], pod: PlacedPod) -> None:
     """Tell an engine what it needs to hand KV caches on, where its template does not say it."""
     if not hands_over(pod.deployment, pod.role):
         return
-    there = {variable["name"] for variable in container.get("env", [])}
-    wanted = [variable for variable in _transfer_variables(container, pod) if variable["name"] not in there]
+    own = {variable["name"] for variable in container.get("env", [])}
+    wanted = [variable for variable in _transfer_variables(container, pod) if variable["name"] not in own]
     if wanted:
         container.setdefault("env", []).extend(wanted)
     for name, number in _transfer_ports(pod):
