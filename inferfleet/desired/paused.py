@@ -6,7 +6,7 @@ there. One that the state does not have is not made, and one that documents no l
 its type and name alone. What is on a cluster that does not answer (`lost`) is kept like this too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -145,9 +145,7 @@ def _that_stand(
             stay[place] = Component(kind, place.name, (), held=True)
         del left[place]
     for place in left:
-        of_kind = [at for at in stay if at.token == f"{COMPONENTS}{place.parent}"]
-        if of_kind:
-            home = max(of_kind, key=lambda at: _alike(at.name, place.name))
+        if home := _home(place.parent, place, stay):
             stay[home] = replace(stay[home], standing=(*stay[home].standing, place))
     yield from stay.values()
 
@@ -178,10 +176,13 @@ def _is_held(place: Resource, here: Standing, cluster: str, paused: tuple[str, .
     )
 
 
-def _alike(name: str, other: str) -> int:
-    """Return how many characters two names have in common at their beginning."""
-    pairs = enumerate(zip(name, other, strict=False))
-    return next((at for at, pair in pairs if pair[0] != pair[1]), min(len(name), len(other)))
+def _home(kind: str, place: Resource, components: Iterable[Resource]) -> Resource | None:
+    """Return the component of a kind under which something stands: that whose name its own begins with.
+
+    Which one it is shows in the state alone.
+    """
+    of_kind = [at for at in components if at.token == f"{COMPONENTS}{kind}"]
+    return max(of_kind, key=lambda at: len(at.name) * place.name.startswith(at.name), default=None)
 
 
 def _cloud_that_stands(components: tuple[CloudComponent, ...], here: Standing) -> Iterator[CloudComponent]:
@@ -200,9 +201,7 @@ def _cloud_that_stands(components: tuple[CloudComponent, ...], here: Standing) -
         resources = (made for made in part.resources if Resource(part.kind, made.token, made.name) in here)
         stay[at] = replace(part, resources=tuple(resources))
     for place in here:
-        of_kind = [at for at, part in stay.items() if part.kind == place.parent]
-        if place not in every and of_kind:
-            home = max(of_kind, key=lambda at: _alike(at.name, place.name))
+        if place not in every and (home := _home(place.parent, place, stay)):
             stay[home] = replace(stay[home], standing=(*stay[home].standing, (place.token, place.name)))
     yield from stay.values()
 

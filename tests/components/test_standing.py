@@ -1,0 +1,37 @@
+"""What the engine says that stands, by the URNs of its state."""
+
+import asyncio
+from typing import Any
+
+import pulumi
+import pytest
+
+from inferfleet.components.standing import standing
+from inferfleet.desired.values import Resource
+
+FLEET = "urn:pulumi:prod::acme::inferfleet:components:Fleet"
+STATE = {
+    "urn:pulumi:prod::acme::pulumi:pulumi:Stack::acme-prod": {},
+    f"{FLEET}::two": {},
+    f"{FLEET}$pulumi:providers:kubernetes::two/east": {},
+    f"{FLEET}$inferfleet:components:ModelEndpoint::two/east/ml/a": {},
+    f"{FLEET}$inferfleet:components:ModelEndpoint$kubernetes:core/v1:Service::two/east/ml/a-epp": {"kind": 1},
+    f"{FLEET}$inferfleet:components:ModelEndpoint$kubernetes:core/v1:Service::east/ml/a-epp": {},
+    "urn:pulumi:prod::acme::aws:s3/bucket:Bucket::two/east": {},
+}
+
+
+def test_parts_of_a_fleet_stand_by_their_names_without_that_of_the_fleet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def read(token: str, arguments: dict[str, str]) -> Any:
+        assert arguments == {"stackName": "org/acme/prod"}
+        return {"outputs": {urn: {"type": "any", "outputs": outputs} for urn, outputs in STATE.items()}}
+
+    for name, value in {"organization": "org", "project": "acme", "stack": "prod"}.items():
+        monkeypatch.setattr(pulumi, f"get_{name}", lambda value=value: value)
+    monkeypatch.setattr(pulumi.runtime, "invoke_async", read)
+    assert asyncio.run(standing("two/")) == {
+        Resource("", "inferfleet:components:ModelEndpoint", "east/ml/a"): {},
+        Resource("ModelEndpoint", "kubernetes:core/v1:Service", "east/ml/a-epp"): {"kind": 1},
+    }
