@@ -131,9 +131,9 @@ def test_what_other_threads_write_is_not_the_hooks(
 @pytest.mark.parametrize(
     ("does", "said"),
     [
-        (_raises, "KeyError: 'model' (at test_ready_hooks.py:"),
+        (_raises, "KeyError: 'model' (at test_hook_caller.py:"),
         (_refuses, "the registry is closed; open it"),
-        (_exits, "ended the program with sys.exit(3) (at test_ready_hooks.py:"),
+        (_exits, "ended the program with sys.exit(3) (at test_hook_caller.py:"),
         (_interrupts, "raised KeyboardInterrupt"),
         (_counts, "returned 3, but ready returns a sentence or nothing"),
     ],
