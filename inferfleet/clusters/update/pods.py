@@ -45,15 +45,15 @@ from inferfleet.serving.workload import WORKER_SET
 
 # Seconds that one request follows the pods: so late it may be known that another workload is waited for.
 _EVERY = 2
-# Seconds between two times at which what was seen is told.
-_SAID_EVERY = 1.0
-# Seconds after which it is told for the first time: until then the newest pods may be those of an update that
+# Seconds between two reports of what was seen.
+_REPORT_EVERY = 1.0
+# Seconds before the first report: until then the newest pods may be those of an update that
 # failed before this one.
 _FIRST = 5.0
 # Seconds after which a client is made again: tokens end, and a cluster that did not answer may be back.
 _SPELL = 300.0
 _PAUSE = 10.0
-# Seconds before an update gives up at which it is told what it waited for; later the program has ended.
+# Seconds before an update gives up at which it is reported what it waited for; later the program has ended.
 _BEFORE = 2.0
 # More names than that, of 47 characters each, make an address that is too long for some proxies.
 _MOST_NAMES = 40
@@ -72,8 +72,8 @@ def pod_listener(desired: Desired, kubeconfigs: Mapping[str, str], *, container_
     the others are.
     """
 
-    def put(asked: Desired, question: Question) -> Problem | None:
-        answers = ask(asked, kubeconfigs, question, container_api=container_api, seconds=_SPELL)
+    def put(only: Desired, question: Question) -> Problem | None:
+        answers = ask(only, kubeconfigs, question, container_api=container_api, seconds=_SPELL)
         return next((answer for answer in answers.values() if isinstance(answer, Problem)), None)
 
     listeners: dict[str, _Listener] = {}
@@ -82,15 +82,14 @@ def pod_listener(desired: Desired, kubeconfigs: Mapping[str, str], *, container_
         for pods in (ENGINES, PICKERS):
             one_cluster = replace(desired, clusters=(cluster,))
             listener = _Listener(partial(put, one_cluster), cluster.connection.cluster, reported)
-            workloads = (obj for obj in cluster.objects if obj.watched and pods_of(obj) == pods)
-            listeners |= {made.key: listener for made in workloads}
+            listeners |= {obj.key: listener for obj in cluster.objects if obj.watched and pods_of(obj) == pods}
 
     async def listen(workload: KubeObject, warn: Say, fail: Say) -> None:
         watch = PodWatch(workload)
         listener = listeners[workload.key]
         listener.begin(watch)
         try:
-            await _tell(watch, listener.deaf, warn, fail)
+            await _tell(watch, listener.unfollowed, warn, fail)
         finally:
             listener.end(watch)
 
@@ -256,8 +255,9 @@ def _same(end: str, said: str) -> bool:
 
 
 class _Listener:
-    """Looks at pods of a cluster in a thread of its own, while any workload of some kind is waited for. Those
-    of a stack share `reported`, the clusters of which it was said that nothing is heard.
+    """Looks at pods of a cluster in a thread of its own, while any workload of some kind is waited for.
+
+    Listeners of a stack share `reported`, the clusters whose pods could not be followed and which were named.
     """
 
     def __init__(self, put: Callable[[Question], Problem | None], cluster: str, reported: set[str]) -> None:
@@ -280,7 +280,7 @@ class _Listener:
         with self._lock:
             self._watches = tuple(other for other in self._watches if other is not watch)
 
-    def deaf(self) -> Problem | None:
+    def unfollowed(self) -> Problem | None:
         """Return why the pods could not be followed, once for all workloads of the cluster."""
         with self._lock:
             problem = self._problem
@@ -303,17 +303,17 @@ class _Listener:
     def _follow_pods(self, _: Connection, api: Api) -> None:
         """Follow the pods until it is over, or until a new client is due."""
         until = time.monotonic() + _SPELL - _PAUSE
-        while (waited := self._watches) and time.monotonic() < until:
+        while (watches := self._watches) and time.monotonic() < until:
             try:
-                self._follow_pods_of(waited, api, until)
+                self._follow_pods_of(watches, api, until)
             except RefusedError as refused:
                 if refused.status != 403 or self._by_namespace:
                     raise
                 self._by_namespace = True
 
-    def _follow_pods_of(self, waited: tuple[PodWatch, ...], api: Api, until: float) -> None:
+    def _follow_pods_of(self, watches: tuple[PodWatch, ...], api: Api, until: float) -> None:
         """Follow the pods until others are waited for."""
-        paths, query = self._paths(waited), _query(waited)
+        paths, query = self._paths(watches), _query(watches)
         pods: dict[tuple[str, str], dict[str, Any]] = {}
         # Of each path what became of its pods, one after another.
         for seen in zip(*(api.follow(path, query=query, seconds=_EVERY) for path in paths), strict=False):
@@ -324,47 +324,47 @@ class _Listener:
                     pods.pop(key, None)
                 else:
                     pods[key] = pod
-            known, waited = waited, self._watches
-            for watch in waited:
+            before, watches = watches, self._watches
+            for watch in watches:
                 # One that is new here has not seen the events before.
-                watch.take_events(events if watch in known else (("ADDED", pod) for pod in pods.values()))
+                watch.take_events(events if watch in before else (("ADDED", pod) for pod in pods.values()))
                 watch.take_pods(pods.values())
-            if not waited or time.monotonic() >= until:
+            if not watches or time.monotonic() >= until:
                 break
-            if (self._paths(waited), _query(waited)) != (paths, query):
+            if (self._paths(watches), _query(watches)) != (paths, query):
                 break
 
-    def _paths(self, waited: Iterable[PodWatch]) -> list[str]:
+    def _paths(self, watches: Iterable[PodWatch]) -> list[str]:
         if not self._by_namespace:
             return ["/api/v1/pods"]
-        namespaces = {watch.workload.namespace for watch in waited}
+        namespaces = {watch.workload.namespace for watch in watches}
         return [f"/api/v1/namespaces/{namespace}/pods" for namespace in sorted(filter(None, namespaces))]
 
 
-def _query(waited: Iterable[PodWatch]) -> dict[str, str]:
+def _query(watches: Iterable[PodWatch]) -> dict[str, str]:
     """Return the query for the pods of workloads that are asked for together."""
-    [(label, every, _)] = {watch.selection for watch in waited}
-    named = sorted({watch.value for watch in waited})
+    [(label, every, _)] = {watch.selection for watch in watches}
+    named = sorted({watch.value for watch in watches})
     return {"labelSelector": every if len(named) > _MOST_NAMES else f"{label} in ({','.join(named)})"}
 
 
-async def _tell(watch: PodWatch, deaf: Callable[[], Problem | None], warn: Say, fail: Say) -> None:
-    """Tell what pods say, each thing once, and before the update gives up what it waited for. `deaf` says why
-    nothing is heard of them.
+async def _tell(watch: PodWatch, unfollowed: Callable[[], Problem | None], warn: Say, fail: Say) -> None:
+    """Tell what pods say, each thing once, and before the update gives up what it waited for. `unfollowed` says
+    why pods could not be followed.
     """
     thing = f"{watch.workload.kind} {watch.workload.name}"
     until = time.monotonic() + (watch.workload.timeout or float("inf")) - _BEFORE
-    told: set[str] = set()
+    said: set[str] = set()
     await asyncio.sleep(_FIRST)
     while (left := until - time.monotonic()) > 0:
-        if problem := deaf():
+        if problem := unfollowed():
             warn(str(problem))
         for key, sentence in watch.sentences():
-            if key not in told:
-                more = "" if told else f". {_meanwhile(left + _BEFORE, watch.serving())}"
+            if key not in said:
+                more = "" if said else f". {_meanwhile(left + _BEFORE, watch.serving())}"
                 warn(f"{thing}: {sentence.removesuffix('.') if more else sentence}{more}")
-                told.add(key)
-        await asyncio.sleep(_SAID_EVERY)
+                said.add(key)
+        await asyncio.sleep(_REPORT_EVERY)
     if sentences := list(watch.waits(datetime.now(UTC))):
         fail(f"{thing} is not available after {watch.workload.timeout} s: {'; '.join(sentences)}")
 

@@ -87,7 +87,7 @@ def _heard(api: _Api, monkeypatch: pytest.MonkeyPatch, *sets: str | KubeObject) 
 
     monkeypatch.setattr(module, "ask", ask)
     monkeypatch.setattr(module, "_EVERY", 0.01)
-    monkeypatch.setattr(module, "_SAID_EVERY", 0.01)
+    monkeypatch.setattr(module, "_REPORT_EVERY", 0.01)
     monkeypatch.setattr(module, "_FIRST", 0.05)
     monkeypatch.setattr(module, "_PAUSE", 0.01)
     monkeypatch.setattr(module, "_BEFORE", 2.8)
