@@ -61,8 +61,8 @@ def lock_of_what_runs(
 ) -> Lock:
     """Return the lock that what runs on the clusters follows from, each asked within `seconds`.
 
-    `desired` is that of the documents and of no lock. What GKE clusters and their pools were made with is not
-    in it: that follows from documents too, as `differences` compares. Raises InvalidDocuments with every
+    `desired` is that of the documents and of no lock. What clusters and pools were made with is not in it:
+    `with_created` adds that. Raises InvalidDocuments with every
     reason why it is not clear what runs.
     """
 
@@ -114,35 +114,57 @@ def rebuilt(
     return lock, tuple(problems)
 
 
-def differences(desired: Desired, *, google: Addresses, seconds: float) -> Iterator[Problem]:
-    """Yield a warning for each GKE cluster or pool that is not as the plan has it.
+def with_created(
+    lock: Lock, desired: Desired, *, google: Addresses, seconds: float
+) -> tuple[Lock, tuple[Problem, ...]]:
+    """Return the lock with what pools and GKE clusters were made with, and a warning for all that differs.
 
-    `desired` is planned by the new lock. An update would change or replace what differs, so documents must
-    say first what was created: names of pools end in a digest of what cannot change in place.
+    `desired` is planned by the lock. Names of node pools end in a digest of what cannot change in place, so
+    one that Google has by the name of the plan was created as documents say. An update would change or
+    replace what differs, so documents must say first what was created.
     """
     in_cloud = read_cloud(desired, google=google, seconds=seconds)
+    planned = desired.plan.lock
+    missing: set[str] = set()
+    problems: list[Problem] = []
     for cluster in desired.clusters:
         cloud = cluster.connection.cloud
-        if cloud is None or cloud.cluster not in in_cloud:
+        if cloud is None:
             continue
-        existing = {pool["name"] for pool in in_cloud[cloud.cluster].cluster.get("nodePools") or ()}
-        if missing := sorted({pool.name for pool in cloud.pools.values()} - existing):
-            yield cluster_problem(
-                cloud.cluster,
-                f"Google Cloud has no node pool {listing(missing)} of cluster {cloud.cluster!r} (it has: "
-                f"{listing(sorted(existing)) or 'none'}), so an update would create it, and delete what the "
-                "stack had",
-                "Let the document say what the pool was created with, before any update",
-                "spec.nodePools",
-                severity="warning",
+        created = in_cloud[cloud.cluster].cluster if cloud.cluster in in_cloud else {}
+        existing = {pool["name"] for pool in created.get("nodePools") or ()}
+        lacking = [pool for pool in cloud.pools.values() if pool.name not in existing]
+        missing |= {pool.key for pool in lacking}
+        if lacking and created:
+            problems.append(
+                cluster_problem(
+                    cloud.cluster,
+                    f"Google Cloud has no node pool {listing(pool.name for pool in lacking)} of cluster "
+                    f"{cloud.cluster!r} (it has: {listing(sorted(existing)) or 'none'}), so an update would "
+                    "create it, and delete what the stack had",
+                    "Let the document say what the pool was created with, before any update",
+                    "spec.nodePools",
+                    severity="warning",
+                )
             )
-    for found in drift(desired, {}, in_cloud):
-        yield cluster_problem(
+    problems += (
+        cluster_problem(
             found.cluster,
             f"{found.thing} has {found.field} {found.found}, and documents say {found.wanted}",
             "Let the document say what is there, before any update",
             severity="warning",
         )
+        for found in drift(desired, {}, in_cloud)
+    )
+    made = replace(
+        lock,
+        clusters={
+            name: replace(planned.clusters[name], uid=cluster.uid) for name, cluster in lock.clusters.items()
+        },
+        pools={key: pool for key, pool in planned.pools.items() if key not in missing},
+        nodes={key: nodes for key, nodes in planned.nodes.items() if key not in missing},
+    )
+    return made, tuple(problems)
 
 
 def _content(api: Api, stack: str) -> Content:

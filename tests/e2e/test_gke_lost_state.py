@@ -36,6 +36,8 @@ def _cloud(fleet: Fleet) -> list[str]:
 
 def test_a_cluster_of_a_lost_state_is_taken_over_and_then_what_is_on_it(lost: Fleet) -> None:
     lost.up()
+    # The lock gets the UID of a cluster that an update made with the one after it.
+    lost.up()
     project = lost.project
     state, lock = project.state(), project.lock_file.read_text()
     pods, cloud = _pods(lost), _cloud(lost)

@@ -160,8 +160,6 @@ def plan(
         report.documents = documents
         report.problems += source.notices
         desired = source.desired()
-        if from_clusters:
-            report.problems += _differences(desired)
         alone = exposures(documents, desired.plan.placements)
         picker = one_picker(documents, desired.plan.placements)
         if as_json:
@@ -211,7 +209,7 @@ def _from_clusters(source: Source, report: Report) -> Source:
     """Return the stack with the lock that follows from what runs. Raises InvalidDocuments."""
     # They import a client for clusters, which a plan from a file does without.
     from inferfleet.clusters.connections.pulumi_command import Pulumi
-    from inferfleet.recovery.placement_lock import lock_of_what_runs
+    from inferfleet.recovery.placement_lock import lock_of_what_runs, with_created
     from inferfleet.recovery.survey import SECONDS, kubeconfigs_of
 
     report.documents = documents = source.documents
@@ -222,14 +220,11 @@ def _from_clusters(source: Source, report: Report) -> Source:
     trusted = documents.settings.trust_repository_kubeconfigs
     kubeconfigs = kubeconfigs_of(Pulumi(root, stack), connections, trusted=trusted)
     lock = lock_of_what_runs(documents, desired, kubeconfigs, google=google(), seconds=SECONDS)
-    return replace(source, lock=replace(lock, seen=source.lock.seen), notices=documents.notices)
-
-
-def _differences(desired: Desired) -> list[Problem]:
-    from inferfleet.recovery.placement_lock import differences
-    from inferfleet.recovery.survey import SECONDS
-
-    return list(differences(desired, google=google(), seconds=SECONDS))
+    lock = replace(lock, seen=source.lock.seen)
+    by_lock = replace(source, lock=lock).desired()
+    lock, differences = with_created(lock, by_lock, google=google(), seconds=SECONDS)
+    report.problems += differences
+    return replace(source, lock=lock, notices=documents.notices)
 
 
 def _yielding(source: Source, named: Sequence[str]) -> Source:

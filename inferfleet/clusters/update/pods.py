@@ -349,8 +349,9 @@ def _query(watches: Iterable[PodWatch]) -> dict[str, str]:
 
 
 async def _tell(watch: PodWatch, unfollowed: Callable[[], Problem | None], warn: Say, fail: Say) -> None:
-    """Tell what pods say, each thing once, and before the update gives up what it waited for. `unfollowed` says
-    why pods could not be followed.
+    """Tell what pods say, each thing once, and before the update gives up what it waited for.
+
+    `unfollowed` says why pods could not be followed.
     """
     thing = f"{watch.workload.kind} {watch.workload.name}"
     until = time.monotonic() + (watch.workload.timeout or float("inf")) - _BEFORE
