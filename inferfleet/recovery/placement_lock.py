@@ -135,7 +135,17 @@ def with_created(
         existing = {pool["name"] for pool in created.get("nodePools") or ()}
         lacking = [pool for pool in cloud.pools.values() if pool.name not in existing]
         missing |= {pool.key for pool in lacking}
-        if lacking and created:
+        if cloud.cluster in lock.clusters and not created:
+            problems.append(
+                cluster_problem(
+                    cloud.cluster,
+                    f"Google does not say which node pools cluster {cloud.cluster!r} has; the lock has none",
+                    "Run this again before any update",
+                    "spec.nodePools",
+                    severity="warning",
+                )
+            )
+        elif lacking and created:
             problems.append(
                 cluster_problem(
                     cloud.cluster,

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster
+from fake_google import FakeGoogle
+from small_gke import at, decided, path_of, written
 
 from inferfleet.clusters.connections.google import GOOGLE
 from inferfleet.clusters.connections.kubeconfig import Kubeconfigs
@@ -15,9 +17,9 @@ from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments
-from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.names import SERVICE
-from inferfleet.recovery.placement_lock import Content, lock_of_what_runs, rebuilt
+from inferfleet.recovery.placement_lock import Content, lock_of_what_runs, rebuilt, with_created
 from inferfleet.serving.workload import WORKER_SET
 
 ROOT = Path(__file__).parents[2]
@@ -112,6 +114,8 @@ def test_clusters_are_asked_for_workloads_and_routes_of_the_stack(cluster: Start
     lock = _asked(*((name, fake.kubeconfig) for name, fake in fakes.items()))
     uids = {name: replace(one, uid=f"uid-{name}") for name, one in made.plan.lock.clusters.items()}
     assert lock == replace(made.plan.lock, clusters=uids, nodes={}, pools={})
+    whole = replace(made.plan.lock, clusters=uids)
+    assert with_created(lock, made, google=GOOGLE, seconds=60) == (whole, ())
 
 
 def test_a_cluster_that_is_not_asked_is_an_error(cluster: Start) -> None:
@@ -122,3 +126,36 @@ def test_a_cluster_that_is_not_asked_is_an_error(cluster: Start) -> None:
     assert [problem.what for problem in refused.value.problems] == [
         f"cluster {first!r} was not asked, so it is not known what runs there"
     ]
+
+
+def _created(google: FakeGoogle, folder: Path, *pools: str) -> tuple[Lock, Lock, tuple[str, ...]]:
+    """The lock of a plan, that of a cluster of which Google has these pools, and what is said of them."""
+    planned, cloud = decided(written(folder))
+    if pools:
+        names = [{"name": cloud.pool_names.get(pool, pool)} for pool in pools]
+        google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": names}
+    lock = Lock(planned.stack, clusters={"east": LockedCluster("GKE", "uid-east")})
+    made, problems = with_created(lock, planned, google=at(google), seconds=300)
+    return planned.plan.lock, made, tuple(problem.what for problem in problems)
+
+
+def test_pools_that_google_has_by_the_names_of_the_plan_were_created_as_documents_say(
+    google: FakeGoogle, tmp_path: Path
+) -> None:
+    planned, made, _ = _created(google, tmp_path, "h100", "l4")
+    assert (made.pools, made.clusters["east"].uid) == (planned.pools, "uid-east")
+    assert made.clusters["east"].settings == planned.clusters["east"].settings
+
+
+def test_a_pool_of_another_name_was_created_otherwise(google: FakeGoogle, tmp_path: Path) -> None:
+    _, made, said = _created(google, tmp_path, "l4-old")
+    assert made.pools == {}
+    assert said[0].endswith("(it has: l4-old), so an update would create it, and delete what the stack had")
+
+
+def test_it_is_said_where_google_does_not_answer(google: FakeGoogle, tmp_path: Path) -> None:
+    _, made, said = _created(google, tmp_path)
+    assert (made.pools, said) == (
+        {},
+        ("Google does not say which node pools cluster 'east' has; the lock has none",),
+    )
