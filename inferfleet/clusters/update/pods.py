@@ -82,7 +82,9 @@ def pod_listener(desired: Desired, kubeconfigs: Mapping[str, str], *, container_
         for pods in (ENGINES, PICKERS):
             one_cluster = replace(desired, clusters=(cluster,))
             listener = _Listener(partial(put, one_cluster), cluster.connection.cluster, reported)
-            listeners |= {obj.key: listener for obj in cluster.objects if obj.watched and pods_of(obj) == pods}
+            listeners |= {
+                obj.key: listener for obj in cluster.objects if obj.watched and pods_of(obj) == pods
+            }
 
     async def listen(workload: KubeObject, warn: Say, fail: Say) -> None:
         watch = PodWatch(workload)
