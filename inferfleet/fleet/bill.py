@@ -32,7 +32,7 @@ class ClassCost:
 
 @dataclass
 class Bill:
-    """Nodes that are paid for on one side, by class."""
+    """What the nodes of a fleet cost in an hour, by class."""
 
     classes: dict[str, ClassCost] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ class Bill:
         return self.without(())
 
     def without(self, names: Collection[str]) -> dict[str, Decimal]:
-        """Return the cost of an hour by currency but for these classes."""
+        """Return the cost of an hour by currency, without these classes."""
         sums: dict[str, Decimal] = {}
         for name, paid in self.classes.items():
             if paid.currency and name not in names:
@@ -59,7 +59,7 @@ class Bill:
 
 
 def prices_gone(before: Bill, after: Bill) -> dict[str, tuple[ClassCost, ClassCost]]:
-    """Return what classes have on both sides whose nodes all had a price, and now some have none.
+    """Return the classes whose nodes all had a price before and of which some have none now, with both lines.
 
     What they cost afterwards is not known, so sums with them on one side say nothing about the other.
     """
@@ -71,7 +71,7 @@ def prices_gone(before: Bill, after: Bill) -> dict[str, tuple[ClassCost, ClassCo
 
 
 def bill(documents: Documents, placements: Mapping[Spot, int], demands: Demands) -> Bill:
-    """Return what nodes cost with these placements; those of abandoned clusters nothing."""
+    """Return what nodes cost with these placements. Nodes of abandoned clusters cost nothing."""
     placed = {
         spot: replicas
         for spot, replicas in placements.items()

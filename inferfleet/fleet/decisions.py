@@ -45,7 +45,10 @@ def shared(placements: Iterable[Placement], least: Mapping[str, int]) -> Iterato
 
 
 def _shares(sizes: Sequence[int], number: int) -> list[int]:
-    """Return one of each size, and the rest one by one to whose size is the largest for what it has."""
+    """Share `number` among sizes in their proportion, at least one for each.
+
+    Each further one goes where the size is largest for what it has already.
+    """
     shares = [1] * len(sizes)
     for _ in range(number - len(sizes)):
         shares[max(range(len(sizes)), key=lambda place: sizes[place] / (shares[place] + 1))] += 1
@@ -181,10 +184,10 @@ class Move:
 
 
 def moves(changes: Iterable[Change]) -> tuple[Move, ...]:
-    """Return which replicas of one deployment go from where to where.
+    """Return which replicas of a deployment go from which spot to which.
 
-    They are alike, so those that leave a spot are taken for those that come to the one that shares most of
-    their pools, on their cluster first.
+    Replicas are alike, so those that leave a spot are taken for those that come to the spot which shares most
+    of their pools, on their own cluster first.
     """
     changed = sorted(changes)
     leave = {change.spot: change.before - change.after for change in changed if change.before > change.after}

@@ -94,7 +94,7 @@ class Demand:
         return self.gpus if empty.gpus else self.cpu
 
     def of(self, position: Position) -> tuple[Pod, tuple[Share, ...]]:
-        """Return what a pod in a position of a worker requests, and the shares of plugins in it."""
+        """Return what an entry or a follower requests, and the shares of plugins in it."""
         if position == "Entry" or self.follower is None:
             return self.pod, self.shares
         return self.follower, self.follower_shares

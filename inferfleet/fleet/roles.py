@@ -41,7 +41,7 @@ def is_disaggregated(deployment: ModelDeployment) -> bool:
 
 
 def hands_over(deployment: ModelDeployment, role: str) -> bool:
-    """Return whether pods of the role are one side of two that hand KV caches on."""
+    """Return whether pods of the role hand KV caches on, or are handed them."""
     return is_disaggregated(deployment) and role in serving_roles(deployment)
 
 
@@ -68,7 +68,7 @@ def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:
 
 
 def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
-    """Return what the document says of a role other than DECODE. Raises KeyError for one it does not have."""
+    """Return the block of the document that a role other than DECODE has. Raises KeyError without one."""
     if role == DECODE:
         return None
     return deployment.spec.prefill if role == PREFILL else deployment.spec.roles[role]

@@ -38,7 +38,7 @@ class Scheduling:
 
 
 def scheduling_of(deployment: ModelDeployment, cluster: InferenceCluster) -> Scheduling | None:
-    """Return who schedules the deployment's pods there, or None where nothing is to be said of it."""
+    """Return who schedules the deployment's pods on a cluster, None where it is Kubernetes' own scheduler."""
     block = _together(deployment, cluster)
     kind = block.type or "None"
     name = block.scheduler_name or SCHEDULER_NAMES.get(kind)
@@ -54,7 +54,7 @@ def scheduling_of(deployment: ModelDeployment, cluster: InferenceCluster) -> Sch
 
 
 def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) -> Iterator[Problem]:
-    """Yield what the two blocks contradict together, and a queue that neither names."""
+    """Yield errors: what the blocks of both documents contradict together, and a queue that neither names."""
     key, name = deployment.metadata.key, cluster.metadata.name
     written = deployment.spec.scheduler
     block = _together(deployment, cluster)
@@ -79,7 +79,7 @@ def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) 
 
 
 def of_several_pods(documents: Documents, spot: Spot) -> Mapping[str, InferenceClass]:
-    """Return the roles of the spot whose workers have several pods, with the class that each is on."""
+    """Return the roles of a spot whose workers have several pods, with the class of their nodes."""
     deployment = documents.deployments[spot.deployment]
     pools = {pool.name: pool for pool in documents.clusters[spot.cluster].spec.node_pools}
     roles = {}
@@ -110,7 +110,9 @@ def _path(at: Steps) -> str:
 
 
 def gang_problems(deployment: ModelDeployment) -> Iterator[Problem]:
-    """Yield roles of a gang that the deployment does not have, or not so many workers of in a replica."""
+    """Yield errors: a gang waits for a role that the deployment lacks, or for more workers than a replica
+    has.
+    """
     gang = deployment.spec.scheduler.gang
     key = deployment.metadata.key
     for role, count in gang.min_role_replicas.items() if gang else ():

@@ -75,7 +75,7 @@ def _labels(documents: Documents, deployment: str, cluster: str) -> dict[str, st
 
 
 class EndpointIndex:
-    """The endpoints that selectors of services match, by an index of their labels, and each selector once."""
+    """Finds the endpoints that selectors of services match, by an index of labels; each selector once."""
 
     def __init__(self, documents: Documents, endpoints: tuple[Endpoint, ...]) -> None:
         self._documents = documents
@@ -102,10 +102,10 @@ class EndpointIndex:
         return self._found[query]
 
     def could_match(self, possible: list[str], selector: LabelSelector) -> bool:
-        """Return whether a selector matches one of these deployments on whichever cluster it ran.
+        """Return whether a selector could match one of these deployments if it ran on any of the clusters.
 
-        Of labels those alone count that the selector names, so deployments and clusters that have the same of
-        these are tried once.
+        Only labels count that the selector names, so deployments and clusters that are alike in these are
+        tried once.
         """
         keys = {*selector.match_labels, *(condition.key for condition in selector.match_expressions)}
         clusters, deployments = self._documents.clusters, self._documents.deployments
@@ -136,7 +136,7 @@ def _named(keys: set[str], labels: Mapping[str, str]) -> tuple[tuple[str, str], 
 
 
 def routes(documents: Documents, selected: EndpointIndex, lock: Lock) -> tuple[ServiceRoute, ...]:
-    """Return the route of every service on every cluster with an endpoint of it, by service and cluster.
+    """Return the route of each service on each cluster with an endpoint of it, by service and cluster.
 
     A cluster that is paused or lost has exactly the services that the lock has there.
     """
@@ -425,7 +425,7 @@ def _clashes(
 
 
 def _each(requests: Requests) -> Iterator[tuple[object, ...]]:
-    """Yield what a gateway tells requests apart by: path, host and headers."""
+    """Yield each request that a route takes, as a gateway tells them apart: path, host and headers."""
     headers = frozenset((name.lower(), value) for name, value in requests.headers)
     for host in {host.lower() for host in requests.hostnames or ("",)}:
         for path in set(requests.paths):

@@ -45,8 +45,10 @@ class Loss:
 
 
 def losses(documents: Documents) -> tuple[Loss, ...]:
-    """Return all that can be lost by itself: clusters, pools beside which their cluster has others, and
-    reservations that pools name. What is abandoned is lost already.
+    """Return all that can be lost by itself.
+
+    That is clusters, pools beside which their cluster has others, and reservations that pools name. What is
+    abandoned is lost already.
     """
     clusters = {
         name: cluster for name, cluster in documents.clusters.items() if cluster.spec.state != "abandoned"
@@ -64,7 +66,10 @@ def losses(documents: Documents) -> tuple[Loss, ...]:
 
 
 def without(documents: Documents, lock: Lock, lost: Iterable[Loss]) -> tuple[Documents, Lock]:
-    """Return the fleet without what is lost. Raises InvalidDocuments for what there is not."""
+    """Return documents and lock of the fleet without what is lost.
+
+    Raises InvalidDocuments for a loss of something that does not exist.
+    """
     all_losses = tuple(lost)
     if problems := list(_unknown(documents, all_losses)):
         raise InvalidDocuments(problems)
@@ -183,7 +188,7 @@ class Outcome:
 
 
 def n_minus_one(documents: Documents, lock: Lock, planned: Plan) -> Iterator[Outcome]:
-    """Yield what each loss does to the fleet that the plan made of the documents and the lock."""
+    """Yield the outcome of each single loss for the fleet as it is planned."""
     standing = replace(planned.lock, seen=lock.seen, gone=lock.gone)
     for loss in losses(documents):
         yield outcome(documents, standing, planned.demands, loss)

@@ -60,7 +60,10 @@ class OnePicker:
 
 
 def exposures(documents: Documents, placements: Iterable[Placement]) -> tuple[Exposure, ...]:
-    """Return them by deployment and cluster. Other clusters do not help: each has a gateway of its own."""
+    """Return, by deployment and cluster, what does not answer while one node is away.
+
+    Replicas on other clusters do not help: each cluster has a gateway of its own.
+    """
     together: dict[tuple[str, str], list[Placement]] = defaultdict(list)
     for placement in placements:
         if placement.spot.deployment in documents.deployments:

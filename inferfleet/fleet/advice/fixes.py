@@ -58,7 +58,10 @@ class Part:
 
 
 class Growing:
-    """Places replicas in a ledger, on more nodes where it must. `most` are the nodes that pools may have."""
+    """A ledger in which replicas are placed, on more nodes where there is no space for them.
+
+    `most` are the nodes that pools may have.
+    """
 
     def __init__(
         self, ledger: Ledger, candidates: Candidates, documents: Documents, most: Mapping[PoolKey, int]
@@ -75,8 +78,9 @@ class Growing:
         }
 
     def place(self, deployment: str, number: int, part: Part) -> bool:
-        """Place so many replicas and note in a part where. Return False, and change nothing, where some find
-        no place however large the pools are.
+        """Place so many replicas, and note in `part` where.
+
+        Return False, and change nothing, where some find no place however large the pools are.
         """
         placed = self._placed(deployment, number)
         grown: Counter[PoolKey] = Counter()
@@ -116,7 +120,7 @@ class Growing:
         self.ledger.add(spot, replicas)
 
     def _placed(self, deployment: str, number: int) -> list[Spot]:
-        """Place up to so many replicas as far as there is room. Return where."""
+        """Place replicas, at most so many, as far as there is space. Return where."""
         placed: list[Spot] = []
         while len(placed) < number:
             spot = self.candidates.spot_for(deployment)
@@ -147,7 +151,7 @@ class Growing:
         return known[1]
 
     def _option(self, terms: Terms, cluster: str, replicas: int) -> _Option | None:
-        """Return what nodes on a cluster would cost, with their number, and the most nodes by pool."""
+        """Return what nodes on a cluster would cost, how many they are, and the most nodes by pool."""
         spaces = self.ledger.spaces.on_cluster.get(cluster, ())
         spots = self.ledger.on_cluster(terms.deployment, cluster)
         cost, short, nodes = 0, 0, Counter[PoolKey]()
@@ -181,7 +185,7 @@ class Growing:
         return min(_MOST_NODES, self._most.get(space.key, _MOST_NODES)) - space.size
 
     def _nodes(self, terms: Terms, role: str, space: Space, replicas: int) -> tuple[int, int] | None:
-        """Return how many nodes more the replicas seem to need on a pool, and how many at most."""
+        """Return how many more nodes of a pool the replicas seem to need, and how many at most."""
         demand = self.ledger.demands.of(terms.deployment, role, space.key)
         workers = replicas * demand.workers * demand.sets
         pods = workers * demand.gang + demand.spare
@@ -263,8 +267,9 @@ class Fixes(Mapping[str, Fix | None]):
         return fixes
 
     def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]] | None:
-        """Return nodes with which the planner places a deployment, and the others that could take them; None
-        where it places it with none of those that are tried.
+        """Return nodes with which the planner places a deployment, and who else could take them.
+
+        Return None where it places it with none of those that are tried.
         """
         best: tuple[Counter[PoolKey], tuple[str, ...]] | None = None
         tries = self._tries(deployment)
@@ -300,8 +305,8 @@ class Fixes(Mapping[str, Fix | None]):
         return [*tries, *((nodes + Counter(dict.fromkeys(nodes, more)), first) for more in _MORE)]
 
     def _served(self, used: frozenset[PoolKey], last: tuple[int, int]) -> _Served:
-        """Return who could take nodes of these pools, or of those that one of them uses, up to a place in the
-        order, and the nodes of all of them.
+        """Return the deployments that could take nodes of these pools, or of pools that one of them uses,
+        up to a place in the order; and the nodes of all of them.
         """
         if (used, last) not in self._known:
             pools, kinds, names = [*used], set[_Kind](), set[str]()

@@ -28,8 +28,9 @@ _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails"}
 
 
 def named_and_counted(unplaced_deployments: Sequence[Unplaced]) -> tuple[list[Unplaced], list[Unplaced]]:
-    """Return the deployments without a place of which a report says why, and those that it counts: of many,
-    why is told of those whose replicas would end, and then of the first by name.
+    """Return the deployments without a place that a report explains, and those that it only counts.
+
+    Of many, it explains those whose replicas would end, and then the first by name.
     """
     chosen = {
         unplaced.deployment
@@ -52,7 +53,7 @@ def in_short(reasons: Iterable[Reason], most: int = 300) -> str:
 
 
 def by_cluster(reasons: Iterable[Reason], most: int = MOST) -> str:
-    """Return how many clusters have what against them, in at most so many characters."""
+    """Return in one line, of at most so many characters, how many clusters there are with each reason."""
     all_groups = groups(reasons)
     clusters = sum(group.clusters for group in all_groups)
     line = f"0 of {clusters:,} {'cluster has' if clusters == 1 else 'clusters have'} room: "
@@ -70,7 +71,9 @@ def by_cluster(reasons: Iterable[Reason], most: int = MOST) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """How many clusters the same is against, in the words for several; `example` is the first of them."""
+    """How many clusters have the same reason, in the words for several; `example` is the reason of the
+    first.
+    """
 
     clusters: int
     short: str
@@ -85,7 +88,7 @@ class Group:
 
 
 def groups(reasons: Iterable[Reason]) -> tuple[Group, ...]:
-    """Return the clusters by what is against them, the most first."""
+    """Return the clusters grouped by their reason, the largest group first."""
     by_short: dict[str, list[Reason]] = {}
     for _, of_cluster in groupby(sorted(reasons), key=lambda reason: reason.cluster):
         nearest = max(of_cluster, key=lambda reason: reason.near)
@@ -119,7 +122,7 @@ def fix_step(fix: Fix | None, reasons: Iterable[Reason]) -> str:
 
 
 def _free(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
-    """Yield what would place replicas and costs no nodes, what is nearest first."""
+    """Yield the steps that would place replicas and cost no nodes, the nearest first."""
     nearest = sorted(reasons, key=lambda reason: (-reason.near, reason))
     # With a fix, nothing that is refused or cordoned elsewhere has to change.
     steps = [reason.step for reason in nearest if reason.step and (fix is None or reason.near >= FULL)]
@@ -185,7 +188,9 @@ def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterato
 
 
 def _steps(move: Move) -> Iterator[str]:
-    """Yield what becomes of each role of replicas that move; pods of one that stays run on."""
+    """Yield in words where the pods of each role go with replicas that move; those of a role that stays
+    run on.
+    """
     before, after = dict(move.before.pools), dict(move.after.pools)
     for role in sorted({*before, *after}):
         source, target = (
@@ -203,7 +208,7 @@ def _steps(move: Move) -> Iterator[str]:
 
 
 def roll_line(roll: Roll) -> str:
-    """Return how a new set of pods takes the place of an old one, with what clients see of it."""
+    """Return in a line how a new set of pods takes the place of an old one, and what clients see of it."""
     what = f"{roll.spot.deployment} on {roll.spot.place}: a new set of pods"
     if roll.beside:
         return f"{what} beside the old one, which serves until the new one is ready and ends then"

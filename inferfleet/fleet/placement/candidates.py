@@ -32,7 +32,7 @@ _FEW_POOLS = 64
 
 
 class SearchOrder:
-    """The order of pools, by the replicas that a ledger has now."""
+    """In which order pools are tried for a replica, given the replicas that a ledger has now."""
 
     def __init__(self, ledger: Ledger, suitability: Suitability, spreading: Spreading) -> None:
         self._ledger = ledger
@@ -42,7 +42,9 @@ class SearchOrder:
         self._demands = ledger.demands
 
     def groups(self, terms: Terms, replicas: int, *, thorough: bool) -> Iterator[Iterator[Space]]:
-        """Yield pools for the first role, the best first, in groups."""
+        """Yield the pools that are tried for the first role, in groups, the best group and the best pool
+        first.
+        """
         if not terms.ordered:
             yield from self._by_objective(terms, thorough=thorough)
             return
@@ -56,7 +58,7 @@ class SearchOrder:
     ) -> Iterator[Iterator[Space]]:
         """Yield pools for the first role in the order of the stack's objective, in groups.
 
-        With pools by their offers, it is no others than `among` these that matter.
+        `among` are pools by offer: where it is given, only these count.
         """
         by_cluster = self._ledger.by_cluster(terms.deployment)
         used = {cluster: number for cluster, number in by_cluster.items() if cluster in terms.clusters}
@@ -140,11 +142,13 @@ class SearchOrder:
             yield from self._spaces.of_offer[offer]
 
     def _has_free(self, terms: Terms, role: str, space: Space) -> bool:
-        """Return whether a pod may have room on a node as they are filled, as far as a short look tells."""
+        """Return whether some node may have space for a pod. It is a quick look, which may say yes
+        wrongly.
+        """
         return fit(space.most, self._demands.of(terms.deployment, role, space.key).pod) > 0
 
     def near(self, terms: Terms, role: str, cluster: str, replicas: int = 1) -> list[Space]:
-        """Return the pools of a cluster that suit a role, the best first."""
+        """Return the pools of a cluster that suit a role and are open to it, the best first."""
         spaces = sorted(
             (
                 space
@@ -176,7 +180,7 @@ class SearchOrder:
 
 
 class Candidates:
-    """Best spots in a ledger."""
+    """The best spots for more replicas, given the replicas that a ledger has now."""
 
     def __init__(
         self,
@@ -200,7 +204,7 @@ class Candidates:
         self._kinds: dict[tuple[object, ...], int] = {}
 
     def terms(self, deployment: str) -> Terms:
-        """Return where replicas of a deployment may run."""
+        """Return the terms on which replicas of a deployment are placed."""
         return self._terms.of(deployment)
 
     def best(
@@ -211,10 +215,11 @@ class Candidates:
         leaving: Spot | None = None,
         thorough: bool = False,
     ) -> Spot | None:
-        """Return the best spot for more replicas together, other than the one they leave, or None.
+        """Return the best spot with space for so many replicas together, or None.
 
-        Only a `thorough` search finds room on nodes where pods would have to be put otherwise. The first of
-        replicas that are together chooses pools with room for the others, as far as there are such.
+        It is another one than they leave. Only a `thorough` search finds space on nodes whose pods would have
+        to be put otherwise. The first of replicas that stay together chooses pools with space for the others
+        too, as far as there are such.
         """
         terms = self.terms(deployment)
         most = max(replicas, terms.share) if terms.together else replicas
@@ -225,9 +230,10 @@ class Candidates:
             most = max(replicas, most - max(1, most // 8))
 
     def spot_for(self, deployment: str) -> Spot | None:
-        """Return the best spot for one more replica by a thorough search, or None.
+        """Return the best spot for one more replica, searched for thoroughly, or None.
 
-        Where one found none, only what left since, or grew, can have made room for any that asks the same.
+        Where a search found none, another one for a deployment of the same kind is made only once something
+        has left a pool or a pool has grown.
         """
         kind, state = self.kind(deployment), (self._ledger.removals, self._spaces.changes)
         if self._without_space.get(kind) == state:
@@ -238,8 +244,9 @@ class Candidates:
         return spot
 
     def kind(self, deployment: str) -> int:
-        """Return the number of what room for a deployment depends on: of one kind all have room, or none.
-        Where its own replicas count too, it is a kind of its own.
+        """Return a number that deployments share of which all have space for a replica or none has.
+
+        A deployment whose own replicas count for that has a number of its own.
         """
         if deployment not in self._kind_of:
             kind = self._depends_on(deployment)
@@ -295,7 +302,10 @@ class Candidates:
         return None if any(self.spreading.closes(terms, other, replicas) for other in pools) else whole
 
     def refused(self, deployment: str, role: str, space: Space) -> Obstacle | None:
-        """Return why no replica goes to a pool that suits its role, whether there is room or not; or None."""
+        """Return the policy that keeps one more replica from a pool which suits its role, or None.
+
+        Whether there is space is not looked at.
+        """
         terms = self.terms(deployment)
         why = self.spreading.why(terms, space) if role == terms.roles[0] else None
         if why or not self._ledger.quotas:
@@ -304,7 +314,7 @@ class Candidates:
         return self._ledger.quotas.why(deployment, role, space.key, max(0, terms.total - gpus))
 
     def affordable(self, deployment: str) -> bool:
-        """Return whether quotas leave enough for one more replica where it counts least."""
+        """Return whether quotas leave enough for one more replica on the spots where it counts least."""
         quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
         if quotas is None or namespace not in quotas.limits.alike:
             return True
@@ -329,7 +339,7 @@ class Candidates:
         *,
         leaving: Spot | None = None,
     ) -> Spot | None:
-        """Return a spot with room on the cluster, with the pools that some roles have already, or None.
+        """Return the best spot with space on a cluster where some roles have their pool already, or None.
 
         Two spots of a deployment on a cluster share no pool of a role: workloads are named by these two. If
         its replicas are together, they have one spot.
@@ -395,8 +405,9 @@ class Candidates:
         return self._revisions[key]
 
     def cost(self, spot: Spot) -> int:
-        """Return what a replica costs on a spot by its GPUs, or its cores where nodes have none, in a unit
-        that is the same for all.
+        """Return what a replica costs on a spot, in a unit that is the same for all spots.
+
+        It counts the price of its GPUs, or of its cores on nodes without any.
         """
         offers = {role: self._spaces.by_key[spot.cluster, pool].offer for role, pool in spot.pools}
         return sum(self.cost_on(spot.deployment, role, name) for role, name in offers.items())
@@ -408,7 +419,9 @@ class Candidates:
         return cost if empty.gpus else cost // 1000
 
     def least(self, deployment: str) -> int:
-        """Return what a replica costs where each role is on the cheapest nodes that suit it."""
+        """Return what a replica costs where each role is on the cheapest nodes that suit it, in the unit
+        of `cost`.
+        """
         return sum(
             min((self.cost_on(deployment, role, name) for name in of_role), default=0)
             for role, of_role in self.terms(deployment).offers.items()

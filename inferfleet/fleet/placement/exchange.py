@@ -55,7 +55,10 @@ class Alternatives(NamedTuple):
 
 
 class Moves:
-    """Moves of the `new` replicas, counted by their spots, and `on_pool` by the numbers of pools."""
+    """Moves of replicas that are new in the plan, with a way back.
+
+    `new` counts these replicas by spot, `on_pool` by the number of the pool.
+    """
 
     def __init__(self, ledger: Ledger, candidates: Candidates) -> None:
         self._ledger = ledger
@@ -67,24 +70,24 @@ class Moves:
         self._places: dict[tuple[object, ...], list[tuple[int, int]]] = {}
 
     def note(self, spots: list[Spot]) -> None:
-        """Let the replicas that were added to these spots move from now on."""
+        """Count replicas that were just added to these spots as new: they may move from now on."""
         for spot in spots:
             self._note(spot, 1)
         self.weigh_anew()
 
     def mark(self) -> int:
-        """Return the place in the trail of moves to which `back_to` goes back."""
+        """Return a mark of all moves so far, for `back_to`."""
         return len(self._trail)
 
     def back_to(self, mark: int) -> None:
-        """Take the moves since then back."""
+        """Undo all moves since a mark."""
         for spot, replicas, before in reversed(self._trail[mark:]):
             self._ledger.add(spot, -replicas, before)
             self._note(spot, -replicas)
         del self._trail[mark:]
 
     def settle(self) -> None:
-        """Keep the moves, and let alternatives on the pools that they changed be worked out anew."""
+        """Keep the moves. Alternatives on the pools that they changed are worked out anew."""
         for spot, _, _ in self._trail:
             for _, pool in spot.pools:
                 self._alternatives.pop(self._ledger.spaces.by_key[spot.cluster, pool].number, None)
@@ -95,7 +98,7 @@ class Moves:
         self._alternatives.clear()
 
     def leave(self, spot: Spot) -> Worth:
-        """Take a replica from a spot. Return the worth of the spot for it."""
+        """Take a replica from a spot. Return what the spot was worth to it."""
         self.add(spot, -1)
         return self._worth(spot)
 
@@ -118,8 +121,10 @@ class Moves:
         return self._candidates.spreading.worth(terms, first_pool(terms, spot))
 
     def by_cost(self, terms: Terms) -> list[tuple[int, int]]:
-        """Return the pools that suit the first role as far as class and cluster go: what it costs there, and
-        their numbers, the cheapest first. They are the same for all deployments that ask for the same.
+        """Return the cost of the first role and the number of each pool that suits it, the cheapest first.
+
+        Only class and cluster are looked at, so the answer is the same for all deployments that ask for the
+        same.
         """
         role = terms.roles[0]
         offers = {name: self._candidates.cost_on(terms.deployment, role, name) for name in terms.offers[role]}
@@ -173,7 +178,7 @@ class Moves:
 
 
 def work(space: Space) -> int:
-    """Return how many tries one on this pool counts: more where packing it takes longer."""
+    """Return for how many tries one try on this pool counts: more where packing it takes longer."""
     return 1 + space.kinds // _KINDS
 
 
@@ -190,7 +195,7 @@ def free_on(space: Space) -> int:
 
 
 class _Link(NamedTuple):
-    """A replica that would make room on a pool for the deployment that asks before it."""
+    """A replica that would leave a pool for the deployment which seeks a place before it in the chain."""
 
     space: Space
     spot: Spot
@@ -207,7 +212,7 @@ def _back(last: _Link | None) -> list[_Link]:
 
 
 class Chains:
-    """Chains of moves in a ledger; `left` are the steps that all searches without success may take."""
+    """Long chains of moves. `left` are the steps that searches without success may take in a plan."""
 
     def __init__(self, ledger: Ledger, candidates: Candidates, moves: Moves, left: int) -> None:
         self._ledger = ledger
@@ -294,7 +299,7 @@ class Chains:
 
 
 class Exchange:
-    """Moves among new replicas: those that were noted."""
+    """Short chains of moves among the replicas that were noted as new, then long ones."""
 
     def __init__(self, ledger: Ledger, candidates: Candidates) -> None:
         self._ledger = ledger
@@ -309,7 +314,7 @@ class Exchange:
         self.ended = False
 
     def note(self, spots: list[Spot]) -> None:
-        """Let the replicas that were added to these spots move from now on."""
+        """Count replicas that were just added to these spots as new: they may move from now on."""
         self._moves.note(spots)
         self._free_gpus = None
 
@@ -319,7 +324,9 @@ class Exchange:
         return bool(self._moves.new)
 
     def place(self, deployment: str) -> bool:
-        """Place one more replica of a deployment, by moves of others if it must. Return False if none do."""
+        """Place one more replica of a deployment, by moves of others if need be. Return False where none
+        help.
+        """
         if self._free_gpus is None:  # no move changes it
             self._free_gpus = sum(free_on(space) for space in self._ledger.spaces.all if space.node.gpus)
         if self._candidates.terms(deployment).total > self._free_gpus:
@@ -339,7 +346,7 @@ class Exchange:
         return placed
 
     def cheapen(self) -> None:
-        """Lower the cost of the new replicas by moves, as long as some chain does."""
+        """Lower the cost of the new replicas by moves, until no chain of moves does any more."""
         tries, allowance, improved = _TRIES_FOR_COST, _TRIES_FOR_COST_OF_ONE, True
         while improved and tries > 0:
             improved = False

@@ -16,7 +16,7 @@ from inferfleet.fleet.spot import Spot
 class Ledger:
     """Replicas by spot, how their pods fill each pool, and what they use of `quotas`, if there are any.
 
-    Replicas may be counted on pools without a room too, such as those of a class with no known accelerator.
+    Replicas may be counted on pools of no known size too, such as those of a class with no known accelerator.
     """
 
     def __init__(
@@ -38,8 +38,10 @@ class Ledger:
         self._tallies: dict[str, list[tuple[Callable[[Spot], str | None], Counter[str]]]] = {}
 
     def deduct(self, left: Spot | None = None) -> None:
-        """Keep new replicas from what was seen to be missing or taken, now that others may have left it: on
-        all pools, or on those of the spot that they `left`.
+        """Take from pools what was seen to be missing or taken by others, beside the replicas that are there.
+
+        It is called when replicas have left: all pools are looked at, or only those of the spot that they
+        `left`.
         """
         if self._deductions:
             pools = [(left.cluster, pool) for _, pool in left.pools] if left else None
@@ -81,8 +83,10 @@ class Ledger:
                 table.pop(spot, None)
 
     def tally(self, deployment: str, kind: Callable[[Spot], str | None]) -> Counter[str]:
-        """Return the deployment's replicas by the kinds of their spots, for kinds that have any; those of no
-        kind are left out. It is kept up to date from now on.
+        """Return a count of the deployment's replicas by the kind of their spot, which is kept up to date
+        from now on.
+
+        Replicas on a spot of no kind are left out.
         """
         tally: Counter[str] = Counter()
         for spot, replicas in self._replicas.get(deployment, {}).items():
@@ -128,7 +132,7 @@ class Ledger:
         return sorted(key for key, spots in self._by_pool.items() if spots and self.is_overfull(key))
 
     def fits(self, spot: Spot, replicas: int = 1) -> bool:
-        """Return True when every pod has a node with more replicas on the spot."""
+        """Return whether every pod has a node if so many more replicas are on the spot."""
         added: dict[PoolKey, list[RoleReplicas]] = {}
         for role, pool in spot.pools:
             key = spot.cluster, pool
@@ -150,7 +154,7 @@ class Ledger:
         return holds
 
     def kept_free(self, pool: PoolKey) -> Counter[str]:
-        """Return for how many pods each deployment on the pool keeps room there for rollouts."""
+        """Return, by deployment on the pool, for how many pods space is kept there for rollouts."""
         # Spots may share the workload of a role, which has such room once.
         spare: dict[RoleKey, int] = {}
         pods: Counter[str] = Counter()
@@ -164,11 +168,11 @@ class Ledger:
         return pods
 
     def shortage(self, pool: PoolKey) -> Shortage | None:
-        """Return what was seen to keep new replicas from a pool, or None."""
+        """Return what new replicas find less of on a pool than its document says, or None."""
         return self._deductions.shortage(pool, self.spaces.by_key[pool].node) if self._deductions else None
 
     def fits_without_deductions(self, pool: PoolKey, more: RoleReplicas) -> bool:
-        """Return whether more replicas would fit on a pool if nothing were held back from it."""
+        """Return whether replicas would fit on a pool if nothing of it were deducted."""
         pool_space = self.spaces.by_key[pool]
         space = Space(pool_space.key, pool_space.number, pool_space.offer, pool_space.node, pool_space.size)
         for replicas in self._role_replicas(pool):
@@ -176,7 +180,7 @@ class Ledger:
         return space.fits(more)
 
     def holds_without_kept_free(self, pool: PoolKey) -> bool:
-        """Return True when the pool would hold the replicas on it if none kept room free for rollouts."""
+        """Return whether the pool would hold its replicas if no space were kept for rollouts."""
         pool_space = self.spaces.by_key[pool]
         space = Space(pool_space.key, pool_space.number, pool_space.offer, pool_space.node, pool_space.size)
         for more in self._role_replicas(pool):
@@ -184,7 +188,7 @@ class Ledger:
         return space.holds
 
     def _role_replicas(self, pool: PoolKey) -> Iterator[RoleReplicas]:
-        """Yield what is counted on a pool with a room, by spot and role."""
+        """Yield what is counted on a pool, by spot and role."""
         for spot, replicas in self.on_pool(pool).items():
             for role, name in spot.pools:
                 if name == pool[1] and self.demands.has(spot.deployment, role):

@@ -37,7 +37,7 @@ class Gang(NamedTuple):
         return pods
 
     def within(self, node: Node) -> "Gang":
-        """Return the gang with pods that outgrew the nodes as whole nodes."""
+        """Return the gang with each pod cut to what a whole node has."""
         return self._replace(entry=at_most(self.entry, node), follower=at_most(self.follower, node))
 
     def limits(self, node: Node) -> bool:
@@ -204,7 +204,7 @@ def _in_proportion(node: Node, pod: Pod) -> bool:
 
 
 def no_more(pods: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
-    """Return whether one asks for no more of anything than the other."""
+    """Return whether so many of some pods ask for no more of anything than so many of others."""
     return pods[1] <= other[1] and all(map(le, pods[0], other[0]))
 
 
@@ -224,8 +224,8 @@ _MOST_NODES, _MOST_KINDS = 48, 12
 
 
 def searched(node: Node, size: int, items: list[Item]) -> dict[Node, int] | Literal["none", "unknown"]:
-    """Return what is left on the nodes of a way in which all items fit, in number of nodes by state; `none`
-    if there is no way, `unknown` if it was not found out.
+    """Return how many nodes have what free when all items are put; `none` if there is no way, `unknown` if
+    the search ended before it knew.
     """
     items = sorted((item for item in items if item.number), key=lambda item: item.pod, reverse=True)
     if size > _MOST_NODES or len(items) > _MOST_KINDS:
@@ -320,7 +320,9 @@ class _Search:
 
 
 class Snapshot(NamedTuple):
-    """How a pool is filled at a time, to go back to: what is packed, and what is known not to fit more."""
+    """How a pool is filled at one time, so that a change can be undone: what is packed, and what did not
+    fit more.
+    """
 
     free: Free | None
     left: int

@@ -63,7 +63,7 @@ class Placing:
         self._valid = sorted(valid, key=lambda deployment: candidates.terms(deployment).scarcity)
 
     def place(self) -> None:
-        """Bring the ledger to the targets as far as there is room."""
+        """Bring the replicas of each deployment to its target, as far as there is space."""
         for deployment in sorted(self._targets):
             self._shrink(deployment, self._targets[deployment])
         # Those that stay without a role may get it once others have left.
@@ -74,7 +74,9 @@ class Placing:
             self._ledger.spaces.pack_anew()
 
     def _settle(self) -> bool:
-        """Move replicas from where they must not be, or have no room. Return True when any left."""
+        """Move replicas away from where they must not be, and from overfull pools. Return whether any
+        left.
+        """
         moved = [self._evict(deployment) for deployment in self._valid]
         relieved = [self._relieve(pool) for pool in self._ledger.overfull()]
         return any(moved) or any(relieved)
@@ -106,7 +108,7 @@ class Placing:
         return relieved
 
     def _overfull(self, pool: PoolKey) -> str:
-        """Return in words that the pool does not hold its pods, and which of them are room for rollouts."""
+        """Return in words that the pool does not hold its pods, and how much of it is kept for rollouts."""
         why = f"pool {'/'.join(pool)} is too small for its pods"
         kept = kept_free(self._ledger, pool)
         return f"{why} and {kept}" if kept else why
@@ -304,7 +306,7 @@ class Placing:
         return self._candidates.terms(deployment).total
 
     def _place_for(self, deployment: str) -> Spot | None:
-        """Return where one more replica has room, or None."""
+        """Return the spot for one more replica, or None."""
         return self._candidates.spot_for(deployment) if self._candidates.affordable(deployment) else None
 
 
@@ -342,8 +344,8 @@ class Task:
         return Limits(self.documents, self.demands)
 
     def ledger(self, replicas: Mapping[Spot, int], more: Mapping[PoolKey, int] | None = None) -> Ledger:
-        """Return a ledger of the clusters that can be changed with these replicas, and with what was seen to
-        keep new ones away.
+        """Return a ledger with these replicas on the clusters that can be changed, and with what
+        capacity.lock takes.
 
         Quotas count the fixed replicas too. Pools in `more` have so many nodes more.
         """
@@ -364,11 +366,13 @@ class Task:
         return ledger
 
     def candidates(self, ledger: Ledger) -> Candidates:
-        """Return where replicas could go in a ledger."""
+        """Return what finds spots for replicas in a ledger."""
         return Candidates(self.documents, self.suitability, ledger, self.targets)
 
     def placing(self, ledger: Ledger, candidates: Candidates, *, ran: Mapping[str, int]) -> Placing:
-        """Return the planner's steps on a ledger."""
+        """Return the planner's steps on a ledger. `ran` counts the replicas that ran before, by
+        deployment.
+        """
         return Placing(
             ledger,
             self.suitability,
@@ -381,7 +385,7 @@ class Task:
         )
 
     def placed(self, ledger: Ledger) -> dict[Spot, int]:
-        """Return the replicas of all deployments in a ledger."""
+        """Return by spot the replicas of all deployments that have a document."""
         return {
             spot: number
             for name in self.documents.deployments

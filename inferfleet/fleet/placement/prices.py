@@ -24,7 +24,7 @@ _SPOT = "/Spot"
 
 
 def offer(pool: NodePool, inference_class: InferenceClass) -> str:
-    """Return the offer that nodes of a pool are of."""
+    """Return the offer that nodes of a pool are: a class, or `<class>/Spot`."""
     price = inference_class.spec.price
     spot = pool.capacity.model == "Spot" and price is not None and price.spot is not None
     return f"{pool.class_name}{_SPOT}" if spot else pool.class_name
@@ -73,7 +73,7 @@ def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
 
 
 def unpriced(documents: Documents) -> Iterator[Problem]:
-    """Yield that some classes in use have no price that can be compared with those of the others."""
+    """Yield a notice where some classes in use have no price that can be compared with those of others."""
     used = _used(documents)
     by_rank = ranks(documents)
     lacking = sorted(name for name in used if by_rank[name][0])

@@ -42,7 +42,7 @@ class Limit:
     where: Where | None = None
 
     def amount(self, bought: str, demand: Demand) -> Fraction:
-        """Return how much a role of a replica on nodes of an offer counts."""
+        """Return how much a role of a replica counts on nodes of an offer."""
         if self.prices is None:
             return Fraction(demand.gpus if self.class_name in ("", class_of(bought)) else 0)
         units = Fraction(demand.gpus) if demand.gpus else Fraction(demand.cpu, 1000)
@@ -98,7 +98,7 @@ class Limits:
         self._currency_of = priced.currency_of
 
     def counting(self, namespace: str, bought: str) -> list[Limit]:
-        """Return the lowest limits of a namespace for what counts on nodes of an offer."""
+        """Return the limits of a namespace for nodes of an offer, the lowest of each kind."""
         alike = self.alike.get(namespace, {})
         name = class_of(bought)
         counted = (("", ""), (name, ""), ("", self._currency_of.get(name, "")))
@@ -126,7 +126,7 @@ class Limits:
 
 
 class Quotas:
-    """What replicas use of the limits."""
+    """How much replicas use of the limits, and what these allow."""
 
     def __init__(self, limits: Limits, demands: Demands) -> None:
         self.limits = limits
@@ -134,7 +134,7 @@ class Quotas:
         self._used: dict[Limit, Fraction] = {}
 
     def used(self, limit: Limit) -> Fraction:
-        """Return how much is used of what a limit counts, one of the lowest ones."""
+        """Return how much is used of what a limit counts. The limit is one of the lowest of its namespace."""
         return self._used.get(limit, Fraction(0))
 
     def add(self, spot: Spot, replicas: int) -> None:
@@ -143,8 +143,9 @@ class Quotas:
             self._used[limit] = self.used(limit) + replicas * amount
 
     def allow(self, spot: Spot, replicas: int, leaving: Spot | None = None) -> bool:
-        """Return whether more replicas may be on a spot. Those that leave another one may use as much as
-        there.
+        """Return whether more replicas may be on a spot.
+
+        Those that leave another spot may use as much as they did there.
         """
         before = dict(self.limits.amounts(leaving)) if leaving else {}
         return not any(
@@ -153,8 +154,9 @@ class Quotas:
         )
 
     def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> Obstacle | None:
-        """Return which limit keeps a role of one more replica from a pool, or None. Its other roles have so
-        many GPUs.
+        """Return the limit that keeps a role of one more replica from a pool, or None.
+
+        `other_gpus` are those of the replica's other roles.
         """
         namespace = deployment.partition("/")[0]
         demand, bought = self._demands.of(deployment, role, pool), self.limits.bought(pool)
@@ -177,7 +179,10 @@ class Quotas:
         return None
 
     def affordable(self, namespace: str, roles: Iterable[Mapping[str, Demand]]) -> bool:
-        """Return whether enough is left for one more replica, with roles where they count least."""
+        """Return whether enough is left for one more replica.
+
+        `roles` have for each role of a replica what it needs by offer; the one counts that uses least.
+        """
         roles = [of_role for of_role in roles if of_role]
         # What a role counts wherever it comes, it counts on any of its offers.
         limits = {

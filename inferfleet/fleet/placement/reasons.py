@@ -36,7 +36,7 @@ _HAS_SPACE = Obstacle("has room", "have room", near=FULL)
 
 
 class Reasoning:
-    """Reasons against clusters and pools in a finished ledger."""
+    """Finds, in a finished ledger, why replicas do not go to clusters and pools."""
 
     def __init__(
         self, documents: Documents, ledger: Ledger, suitability: Suitability, candidates: Candidates
@@ -47,7 +47,9 @@ class Reasoning:
         self._candidates = candidates
 
     def reasons_against(self, deployment: str) -> tuple[Reason, ...]:
-        """Return one reason for each cluster that objects as a whole, and one for each pool of the others."""
+        """Return one reason for each cluster that takes no replicas as a whole, and for each pool of the
+        others.
+        """
         roles = roles_of(self._documents.deployments[deployment])
         reasons: list[Reason] = []
         for cluster, document in sorted(self._documents.clusters.items()):
@@ -73,7 +75,9 @@ class Reasoning:
         return tuple(sorted(reasons))
 
     def _of_cluster(self, deployment: str, cluster: str, obstacles: list[Obstacle]) -> Reason:
-        """Return why a whole cluster takes no replicas, and where that is its state alone, what it has."""
+        """Return why a whole cluster takes no replicas; where that is its state alone, with the nodes it
+        has.
+        """
         document, obstacle = self._documents.clusters[cluster], strongest(obstacles) or obstacles[0]
         state = obstacle.why
         if len(obstacles) > 1 or state not in ("cordoned", "drained"):
@@ -140,7 +144,7 @@ class Reasoning:
         return all(self._candidates.on_pool(terms, space) is None for space in spaces)
 
     def _no_space(self, deployment: str, role: str, pool: PoolKey) -> Obstacle | None:
-        """Return why one more replica's role does not fit on the pool, or None when it does."""
+        """Return why a role of one more replica does not fit on the pool, or None when it does."""
         space = self._ledger.spaces.by_key[pool]
         demand = self._ledger.demands.of(deployment, role, pool)
         more = RoleReplicas((deployment, role), demand, 1)
@@ -224,7 +228,9 @@ def listed(reasons: Iterable[Reason]) -> str:
 
 
 def kept_free(ledger: Ledger, pool: PoolKey) -> str:
-    """Return in words how much of the pool is kept for rollouts, and for whose; "" where nothing is."""
+    """Return in words how much of the pool is kept for rollouts, and for which deployments; "" for
+    nothing.
+    """
     kept = ledger.kept_free(pool)
     if not kept:
         return ""

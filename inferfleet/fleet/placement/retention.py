@@ -39,8 +39,9 @@ class LockedReplicas:
 
 
 def retain(documents: Documents, lock: Lock) -> LockedReplicas:
-    """Sort the replicas of the lock; those of removed deployments, of abandoned clusters and of pools that
-    are gone are in no group.
+    """Return the replicas of the lock by what may happen to them.
+
+    Those of removed deployments, of abandoned clusters and of pools that are gone are in no group.
     """
     movable: dict[Spot, int] = {}
     fixed: dict[Spot, int] = {}

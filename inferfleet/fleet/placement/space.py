@@ -55,7 +55,7 @@ class Space:
 
     @property
     def free(self) -> Free:
-        """Return how many nodes have what free."""
+        """Return the nodes by what they have free, as a number for each such state."""
         self._pack()
         return self._free or {}
 
@@ -67,13 +67,15 @@ class Space:
 
     @property
     def most(self) -> Node:
-        """Return the most of each that a node has free, which need not be one node for all."""
+        """Return the most of each resource that any node has free. It need not be one node for all
+        resources.
+        """
         self._pack()
         return self._most
 
     @property
     def kinds(self) -> int:
-        """Return the kinds of pods on the pool, to whose number the work of packing it is proportional."""
+        """Return how many kinds of pods are on the pool. The work of packing it is proportional to that."""
         return len(self._singles) + len(self._gangs)
 
     def _pack(self) -> None:
@@ -92,11 +94,14 @@ class Space:
         return packing.pack(self.node, self.size, self._singles, self._gangs.values())
 
     def forget(self) -> None:
-        """Let the pool be packed from the beginning when it is looked at next."""
+        """Forget how the pool is packed: when it is looked at next, it is packed from the beginning."""
         self._set(None)
 
     def grow(self, nodes: int) -> None:
-        """Give the pool more nodes, or take empty ones; without so many it is packed from the beginning."""
+        """Give the pool more nodes, or take empty ones with a negative number.
+
+        Where it has too few empty ones, it is packed from the beginning.
+        """
         self.size += nodes
         free = dict(self._free or {})
         empty = free.get(self.node, 0) + nodes
@@ -146,14 +151,16 @@ class Space:
         return self.with_more(added) is not None
 
     def _fits_as_it_is(self, more: RoleReplicas) -> bool:
-        """Return whether a single pod fits, with a quick answer; more of them are for a longer look."""
+        """Return whether a single pod fits as the nodes are filled. It is a quick look, and may say no
+        wrongly.
+        """
         role, demand, replicas = more
         if self._workers(role, demand, replicas) > 1 or demand.gang > 1 or not self.holds:
             return False
         return bool(fit(self._most, demand.pod)) and any(fit(state, demand.pod) for state in self.free)
 
     def with_more(self, added: tuple[RoleReplicas, ...]) -> Free | None:
-        """Return how the nodes are filled with more replicas; None if not every pod has a node then."""
+        """Return how the nodes are filled with more replicas, None if not every pod has a node then."""
         if not self.holds or not self.size:
             return None
         gpus = sum(
@@ -217,7 +224,7 @@ class Space:
         return dict(packed.free) if packed.holds else None
 
     def _workers(self, role: RoleKey, demand: Demand, replicas: int) -> int:
-        """Return how many workers come with more replicas: a new workload has one for rollouts."""
+        """Return how many workers come with more replicas: one more with a new workload, for rollouts."""
         return replicas * demand.workers * demand.sets + bool(demand.spare and role not in self._replicas)
 
     def _count(self, role: RoleKey, demand: Demand, before: int, after: int) -> None:
@@ -279,14 +286,14 @@ class Spaces:
         self.changes += 1
 
     def pack_anew(self) -> None:
-        """Let every pool be packed from the beginning, whatever was added in which order."""
+        """Pack every pool from the beginning when it is looked at next, whatever was added in which order."""
         for space in self.all:
             space.forget()
             self._stale.add(space.number)
         self.changes += 1
 
     def with_free(self, bought: str, least: int) -> Iterator[Space]:
-        """Yield pools of an offer with a node that has so much free, those with the least first."""
+        """Yield pools of an offer with a node that has at least so much free, those with the least first."""
         self._refresh()
         by_level = self._index.get(bought, {})
         for free in sorted(free for free in by_level if free >= least):
@@ -329,7 +336,9 @@ class Deductions:
         self._complete: set[PoolKey] = set()
 
     def put_onto(self, spaces: Spaces, pools: Iterable[PoolKey] | None = None) -> None:
-        """Put onto pools, without a choice onto all, as much as they have space for beside their replicas."""
+        """Put what is deducted onto pools, all without a choice, as far as there is space beside their
+        replicas.
+        """
         for key in self._pools if pools is None else pools:
             if key in self._pools and key in spaces.by_key and key not in self._complete:
                 self._put(spaces, key)
@@ -362,13 +371,13 @@ class _Deduction(NamedTuple):
     apart: bool = False
 
     def replicas(self, number: int) -> RoleReplicas:
-        """Return so many of the pods."""
+        """Return so many of its pods, as they are counted on a pool."""
         if self.apart:
             return RoleReplicas(self.role, Demand(self.pod, number, 0, gang=number, follower=self.pod), 1)
         return RoleReplicas(self.role, Demand(self.pod, 1, 0), number)
 
     def fitting(self, space: Space) -> int:
-        """Return how many of the pods have room."""
+        """Return how many of its pods fit on a pool."""
         low, high = 0, self.most
         while low < high:
             # All of them, nearly always.
@@ -398,7 +407,7 @@ def _deductions(pool: NodePool, observation: Observation, empty: Node, size: int
 
 
 def _absent(pool: NodePool, observation: Observation) -> int:
-    """Return how many nodes of the pool there cannot be."""
+    """Return how many of the pool's nodes cannot be there."""
     most = pool.size if observation.most is None else observation.most
     return max(_missing(pool, observation), pool.size - min(pool.size, most))
 
@@ -414,7 +423,9 @@ def _missing(pool: NodePool, observation: Observation) -> int:
 
 
 def _offered(observation: Observation, empty: Node) -> tuple[tuple[int, int | None], tuple[int, int | None]]:
-    """Return cores and memory of a node by its class, and the least that DaemonSets leave of observation."""
+    """Return cores and memory of a node, each by its class and as the least that DaemonSets leave of any
+    node.
+    """
     return (
         (empty.cpu, None if observation.cpu is None else observation.cpu - observation.daemons.cpu),
         (
@@ -465,7 +476,9 @@ class Shortage(NamedTuple):
 
     @property
     def step(self) -> str:
-        """Return what gives new replicas more room, "" where that is nothing that is not always there."""
+        """Return what gives new replicas more space, "" where only DaemonSets take it, which are always
+        there.
+        """
         steps = [
             f"uncordon or repair {counted(self.held, 'node')}" if self.held else "",
             f"bring back {counted(self.missing, 'node')}" if self.missing else "",

@@ -78,7 +78,7 @@ _NO_IMAGES = Images()
 
 
 class Suitability:
-    """Obstacles by what is asked of clusters, and by role and class, each worked out once per plan."""
+    """What keeps replicas from clusters and pools, each obstacle worked out once per plan."""
 
     def __init__(self, documents: Documents, selectors: Selectors, demands: Demands) -> None:
         self._documents = documents
@@ -96,7 +96,9 @@ class Suitability:
         self._by_cluster: dict[tuple[_Asked, str], tuple[Obstacle, ...]] = {}
 
     def clusters(self, deployment: str) -> frozenset[str]:
-        """Return the clusters that take replicas of the deployment, as far as they are asked as a whole."""
+        """Return the clusters that take new replicas of the deployment, as far as whole clusters are
+        asked.
+        """
         key = self._asked(deployment)
         if key not in self._by_selector:
             spec = self._documents.deployments[deployment].spec
@@ -128,7 +130,9 @@ class Suitability:
         return (deployment, role) in self._demands.edited or too_small(empty, demand) is None
 
     def obstacle(self, spot: Spot) -> Obstacle | None:
-        """Return the strongest obstacle, or None; of equal ones the cluster's, which holds for all pools."""
+        """Return the gravest obstacle to replicas on a spot, or None; of equal ones that of the whole
+        cluster.
+        """
         obstacles = self.cluster_obstacles(spot.deployment, spot.cluster)
         pools = dict(spot.pools)
         for role in roles_of(self._documents.deployments[spot.deployment]):
@@ -139,7 +143,7 @@ class Suitability:
         return strongest(obstacles)
 
     def cluster_obstacles(self, deployment: str, name: str) -> list[Obstacle]:
-        """Return all that a cluster as a whole has against a deployment, its state first."""
+        """Return all that keeps a deployment from a whole cluster, the state of the cluster first."""
         key = self._asked(deployment), name
         if key not in self._by_cluster:
             self._by_cluster[key] = tuple(self._against(deployment, name))
@@ -170,7 +174,7 @@ class Suitability:
         return obstacles
 
     def by_pool(self, deployment: str, role: str, pool: PoolKey) -> list[Obstacle]:
-        """Return what a pool has against a role, whatever its cluster has against the deployment."""
+        """Return all that keeps a role from a pool, whatever keeps the deployment from its cluster."""
         class_name = self._pools[pool].class_name
         obstacles = list(self._on_class(deployment, role, class_name))
         spec, document = self._documents.deployments[deployment].spec, self._pools[pool]
@@ -191,7 +195,10 @@ class Suitability:
         return obstacles
 
     def false_condition(self, deployment: str, role: str, pool: PoolKey) -> FalseCondition | None:
-        """Return which condition of the role's selector is false on the class of a pool, as far as one is."""
+        """Return the condition of the role's selector that is false on the class of a pool, or None.
+
+        It is None too where no condition is false by itself.
+        """
         selector = selector_of(self._documents.deployments[deployment], role)
         inference_class = self._documents.classes[self._pools[pool].class_name]
         return self._selectors.false_condition(selector.cel, inference_class) if selector else None
@@ -329,7 +336,7 @@ def needed(pod: Pod, shares: tuple[Share, ...], field: str) -> str:
 
 
 def too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | None:
-    """Return that fewer nodes have room for a pod of a worker than it has pods, or None where enough have."""
+    """Return in words that fewer nodes have space for a pod of a worker than it has pods, or None."""
     pods_of_worker = [demand.of(position) for position in POSITIONS]
     fitting = sum(count for state, count in free.items() if any(fit(state, pod) for pod, _ in pods_of_worker))
     if fitting >= demand.gang:

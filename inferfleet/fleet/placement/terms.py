@@ -139,7 +139,7 @@ class TermsByDeployment:
         self._eligible: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def of(self, deployment: str) -> Terms:
-        """Return where replicas of a deployment may run."""
+        """Return the terms of a deployment."""
         if deployment not in self._known:
             self._known[deployment] = self._worked_out(deployment)
         return self._known[deployment]
@@ -323,12 +323,14 @@ class _Crowd(NamedTuple):
     next: _Least | None
 
     def excess(self, pool: PoolKey, replicas: int) -> int:
-        """Return by how much more replicas on a pool make the skew larger than it may be."""
+        """Return by how much the skew exceeds its limit with more replicas on a pool."""
         domain = self.spread.of.get(pool)
         return _NOWHERE if domain is None else self._excess(domain, replicas)
 
     def excesses(self, replicas: int) -> set[int]:
-        """Return what more replicas on one of the pools may exceed the skew by, 0 where they do not."""
+        """Return by how much the skew can exceed its limit with more replicas on any of the pools; 0 is
+        within it.
+        """
         # The name of no domain stands for all those without replicas that are not the first.
         some = {*self.counts, self.least[1], self.next[1] if self.next else "", _NO_DOMAIN}
         return {max(0, self._excess(domain, replicas)) for domain in some} | {_NOWHERE}
@@ -349,7 +351,9 @@ def _two_least(counts: Counter[str], eligible: tuple[str, ...]) -> tuple[_Least,
 
 
 class Spreading:
-    """Spread, preferences and capacity models of deployments, over the replicas of a ledger."""
+    """What spread, preferences and capacity models say of more replicas, given those that a ledger has
+    now.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -372,7 +376,7 @@ class Spreading:
         return self.unsteady(terms) + replicas > most
 
     def why(self, terms: Terms, space: Space) -> Obstacle | None:
-        """Return why one more replica must not have its first role on a pool that suits it, or None."""
+        """Return why the first role of one more replica must not be on a pool that suits it, or None."""
         model = self._ledger.spaces.models[space.key]
         most = None if is_steady(model) else terms.unsteady
         if most is not None and self.unsteady(terms) >= most:
@@ -406,7 +410,7 @@ class Spreading:
         )
 
     def levels(self, terms: Terms, replicas: int) -> list[Level]:
-        """Return the levels on which pools may take more replicas, those that come first before others."""
+        """Return the levels of preference that pools can have for more replicas, the best first."""
         excesses = {0}
         if terms.domains and not terms.required:
             excesses = self._crowd(terms).excesses(replicas)
@@ -432,7 +436,7 @@ class Spreading:
         return (number, tier, on_cluster) if spread.required else (tier, number, on_cluster)
 
     def counts(self, terms: Terms) -> Counter[str]:
-        """Return the replicas in each domain, also of running ones in domains that take no more."""
+        """Return the replicas in each domain, those too that run in domains which take no more."""
         if terms.deployment not in self._counts:
             domain_of = terms.domains.of if terms.domains else {}
             self._counts[terms.deployment] = self._ledger.tally(
@@ -441,13 +445,15 @@ class Spreading:
         return self._counts[terms.deployment]
 
     def too_many_unsteady(self, terms: Terms, spot: Spot) -> bool:
-        """Return whether a spot has nodes that may be taken away, and more replicas have than should."""
+        """Return whether a spot has nodes that may be taken away, and more replicas are on such than may
+        be.
+        """
         return (
             terms.unsteady is not None and self._is_unsteady(spot) and self.unsteady(terms) > terms.unsteady
         )
 
     def unsteady(self, terms: Terms) -> int:
-        """Return the replicas with a pool whose nodes may be taken away."""
+        """Return the replicas of which a pool has nodes that may be taken away."""
         if terms.deployment not in self._unsteady:
             self._unsteady[terms.deployment] = self._ledger.tally(
                 terms.deployment, lambda spot: "unsteady" if self._is_unsteady(spot) else None

@@ -113,7 +113,9 @@ def _translated(text: str, part: tuple[Token, ...], inference_class: InferenceCl
 
 
 def _asked(behind: tuple[Token, ...]) -> str | None:
-    """Return the key that `device` is asked for by what follows: `.attributes["gpu.nvidia.com"].slot`."""
+    """Return the key that is looked up in `device`, by the tokens behind it:
+    `.attributes["gpu.nvidia.com"].slot`.
+    """
     texts = [token.text for token in behind]
     if texts[:1] + texts[2:3] + texts[4:6] != [".", "[", "]", "."] or texts[1] not in _MAPS:
         return None
@@ -174,7 +176,7 @@ def _can_be_published(key: str, owner: Device) -> None:
 
 
 def _owner(inference_class: InferenceClass, part: str, key: str, first: Device) -> Device:
-    """Return the device that a key is of, as in what a selector sees; the accelerator if none has it."""
+    """Return the device that has a key, as selectors see it; the accelerator if none has it."""
     for device in sorted(inference_class.spec.all_devices, key=lambda device: device is not first):
         facts = device.attributes if part == "attributes" else device.capacity
         if any("/".join(qualified(name, device.driver)) == key for name in facts):

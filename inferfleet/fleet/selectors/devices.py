@@ -73,7 +73,7 @@ class View:
         return found
 
     def missing(self, key: str) -> str:
-        """Return the words for a key that is not there, with the nearest one that is."""
+        """Return in words that a key is not there, with the nearest one that is."""
         names = {*self.keys, *(key.rpartition("/")[2] for key in self.keys)}
         names |= {key.rpartition("/")[0] for key in self.keys}
         for part in ("attributes", "capacity"):
@@ -114,7 +114,7 @@ class View:
 
 
 def view(inference_class: InferenceClass) -> View:
-    """Return the variables of the class: flat ones of all devices, and `device`, its accelerator."""
+    """Return what selectors see of a class: flat maps of all its devices, and `device`, its accelerator."""
     first = accelerator(inference_class)
     devices = sorted(inference_class.spec.all_devices, key=lambda device: device is not first)
     largest = max((len(device.attributes) + len(device.capacity) for device in devices), default=0)
@@ -195,7 +195,7 @@ class FalseCondition(NamedTuple):
 
 
 class Selectors:
-    """Which expressions match which classes, each evaluated once. A plan has one of these."""
+    """Compiles selectors and evaluates each once per class. A plan has one of these."""
 
     def __init__(self) -> None:
         self._programs: dict[str, Program | InvalidSelector] = {}
@@ -277,7 +277,10 @@ class Selectors:
 
 @lru_cache(maxsize=1024)
 def program(expression: str) -> Program | InvalidSelector:
-    """Return a selector compiled, or why it is none. Plans, demands and claims ask for the same ones."""
+    """Return the compiled selector, or the error that it is none.
+
+    Results are kept, because plans, demands and claims ask for the same ones.
+    """
     # The library takes some 30 ms to import; fleets without selectors do not pay them.
     from inferfleet.fleet.selectors.expressions import Program
 

@@ -91,12 +91,12 @@ class Source:
         self.tokens = tuple(self._tokens())
 
     def invalid(self, what: str, next_step: str, at: int) -> InvalidSelector:
-        """Return the error for the character at `at`."""
+        """Return the error for the character at this place in the text."""
         line = bisect_right(self._starts, at)
         return InvalidSelector(what, next_step, line, at - self._starts[line - 1] + 1, at)
 
     def offset(self, line: int, column: int) -> int:
-        """Return the number of characters before a place, which is counted from 1."""
+        """Return the number of characters before a line and column, which count from 1."""
         return self._starts[min(max(line, 1), len(self._starts)) - 1] + max(column, 1) - 1
 
     def conjuncts(self) -> list["Source"]:
@@ -251,7 +251,7 @@ class Tree:
         return str(reference.name) if reference is not None else ""
 
     def refer(self, part: Any, overload: str) -> None:
-        """Let a part that is a call mean this form of its function."""
+        """Let a call mean this overload of its function."""
         if part.id not in self._references:
             self._references[part.id] = self._checked.reference_map.add(key=part.id).value
         del self._references[part.id].overload_id[:]
@@ -460,12 +460,12 @@ _ONE = Size(1, 1)
 
 
 def compiling(text: str) -> int:
-    """Return the steps of a run's budget that compiling a text takes."""
+    """Return how many steps of a run's budget it takes to compile a text."""
     return 1_000 + 5 * len(text)
 
 
 def most_work(tree: Tree, variables: Mapping[str, Size] = MappingProxyType({})) -> int:
-    """Return the most work that an evaluation of the expression is, with variables of these sizes."""
+    """Return the most work that one evaluation can be, with variables of these sizes."""
     return _Estimate(tree).of(tree.root, variables)[0]
 
 

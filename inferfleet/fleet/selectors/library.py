@@ -232,7 +232,7 @@ def sub(left: Any, right: Any) -> Any:
 
 
 def sign(value: Any) -> int:
-    """Return 1, 0 or -1."""
+    """Return 1, 0 or -1, as a quantity is above, at or below zero."""
     amount = _amount(value)
     return (amount > 0) - (amount < 0)
 
