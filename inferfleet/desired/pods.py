@@ -131,12 +131,12 @@ def _idle(documents: Documents, links: Iterable[Link]) -> Iterator[Problem]:
             for role in roles_of(documents.deployments[key])
         ):
             continue
-        of = f"role {listing(link.spec.scope.roles)}" if link.spec.scope.roles else "any role"
+        whose_role = f"role {listing(link.spec.scope.roles)}" if link.spec.scope.roles else "any role"
         in_words = f"deployment {link.key}" if link.origin == "deployment" else "deployments of the stack"
         yield replace(
             link.problem(
                 f"scope of plugin {link.spec.name} is target Worker, the followers of workers of several "
-                f"pods, and workers of {of} of {in_words} have one pod: the plugin does nothing",
+                f"pods, and workers of {whose_role} of {in_words} have one pod: the plugin does nothing",
                 "Write target: All or Entry, or remove the plugin",
                 field="scope.target",
             ),

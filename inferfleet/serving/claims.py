@@ -42,10 +42,12 @@ DEVICES, CHANNEL = "devices", "channel"
 
 @dataclass(frozen=True)
 class Claims:
-    """What pods of a role claim: `pods` as they name it, `objects` that stand before the workload."""
+    """What pods of a role claim."""
 
     pods: tuple[PodClaim, ...] = ()
+    """The claims as pods name them."""
     objects: tuple[dict[str, Any], ...] = ()
+    """What stands before the workload."""
     problems: tuple[Problem, ...] = ()
 
 
@@ -69,13 +71,13 @@ def claims(
     counts = counted(inference_class, shape)
     if counts:
         selector = selector_of(deployment, role)
-        asked = (
+        conditions = (
             claim_conditions(selector.cel, inference_class, devices=counts.keys())
             if selector
             else ClaimConditions()
         )
         problems += _problems(deployment, role, inference_class, counts=counts)
-        template = _template(inference_class, counts, asked)
+        template = _template(inference_class, counts, conditions)
         name = names.by_contents(workload, names.digest(template))
         pods.append(PodClaim(DEVICES, name, counts.get(first.name, 0)))
         described = metadata(
@@ -84,7 +86,7 @@ def claims(
             namespace=spot.namespace,
             deployment=spot.deployment,
             labels=names.workload_selector(spot, role),
-            annotations=_left_out(asked),
+            annotations=_left_out(conditions),
         )
         objects.append(
             {
@@ -149,13 +151,13 @@ def _has_channels(inference_class: InferenceClass) -> bool:
 
 
 def _template(
-    inference_class: InferenceClass, counts: dict[str, int], asked: ClaimConditions
+    inference_class: InferenceClass, counts: dict[str, int], conditions: ClaimConditions
 ) -> dict[str, Any]:
     return {
         "spec": {
             "devices": {
                 "requests": [
-                    _request(device, counts[device.name], asked.expression(device.name))
+                    _request(device, counts[device.name], conditions.expression(device.name))
                     for device in inference_class.spec.all_devices
                     if device.name in counts
                 ]
@@ -175,11 +177,11 @@ def _request(device: Device, count: int, expression: str) -> dict[str, Any]:
     return {"name": device.name, "exactly": exactly}
 
 
-def _left_out(asked: ClaimConditions) -> dict[str, str] | None:
+def _left_out(conditions: ClaimConditions) -> dict[str, str] | None:
     """Return the annotation that says which conditions of the selector the claim does without."""
-    if not asked.left_out:
+    if not conditions.left_out:
         return None
-    return {names.NOT_CLAIMED: "; ".join(f"{text}: {why}" for text, why in asked.left_out)}
+    return {names.NOT_CLAIMED: "; ".join(f"{text}: {why}" for text, why in conditions.left_out)}
 
 
 def _problems(

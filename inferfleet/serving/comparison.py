@@ -24,7 +24,7 @@ _WRITTEN = frozenset(
 )
 
 
-def differing(wanted: Any, actual: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+def differences(wanted: Any, actual: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield path, wanted and actual value of each field of a manifest that the live object has differently.
 
     What the API server or a controller added is no difference.
@@ -32,14 +32,14 @@ def differing(wanted: Any, actual: Any, path: str = "") -> Iterator[tuple[str, A
     if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
         for key, value in wanted.items():
             if not key.startswith(_OF_ENGINE):
-                yield from differing(value, actual.get(key), f"{path}.{key}")
+                yield from differences(value, actual.get(key), f"{path}.{key}")
     elif isinstance(wanted, list) and isinstance(actual, list):
-        yield from _differing_items(wanted, actual, path)
+        yield from _item_differences(wanted, actual, path)
     elif not _same(wanted, actual, path):
         yield path, wanted, actual
 
 
-def _differing_items(wanted: list[Any], actual: list[Any], path: str) -> Iterator[tuple[str, Any, Any]]:
+def _item_differences(wanted: list[Any], actual: list[Any], path: str) -> Iterator[tuple[str, Any, Any]]:
     """Compare items by their names: between ours there may be items that a controller added."""
     wanted_items, actual_items = _by_name(wanted), _by_name(actual)
     if wanted_items is None or actual_items is None:
@@ -47,10 +47,10 @@ def _differing_items(wanted: list[Any], actual: list[Any], path: str) -> Iterato
             yield path, wanted, actual
             return
         for number, (wanted_item, actual_item) in enumerate(zip(wanted, actual, strict=True)):
-            yield from differing(wanted_item, actual_item, f"{path}[{number}]")
+            yield from differences(wanted_item, actual_item, f"{path}[{number}]")
         return
     for name, wanted_item in wanted_items.items():
-        yield from differing(wanted_item, actual_items.get(name), f"{path}[{name}]")
+        yield from differences(wanted_item, actual_items.get(name), f"{path}[{name}]")
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
@@ -67,24 +67,24 @@ def _same(wanted: Any, actual: Any, path: str) -> bool:
     return _same_quantity(wanted, actual)
 
 
-def is_applied(wanted: Any, there: Any) -> bool:
+def is_applied(wanted: Any, actual: Any) -> bool:
     """Return whether a part of a template is on the cluster as it is wanted.
 
     What is wanted must be there, and of what is there and not wanted only fields count to which no API server
     has a default.
     """
-    if isinstance(wanted, Mapping) and isinstance(there, Mapping):
-        return all(is_applied(value, there.get(key)) for key, value in wanted.items()) and not any(
-            there[key] for key in _WRITTEN & there.keys() - wanted.keys()
+    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
+        return all(is_applied(value, actual.get(key)) for key, value in wanted.items()) and not any(
+            actual[key] for key in _WRITTEN & actual.keys() - wanted.keys()
         )
-    if isinstance(wanted, list | tuple) and isinstance(there, list | tuple):
-        return len(wanted) == len(there) and all(map(is_applied, wanted, there))
-    return bool(wanted == there or (not wanted and not there) or _same_quantity(wanted, there))
+    if isinstance(wanted, list | tuple) and isinstance(actual, list | tuple):
+        return len(wanted) == len(actual) and all(map(is_applied, wanted, actual))
+    return bool(wanted == actual or (not wanted and not actual) or _same_quantity(wanted, actual))
 
 
-def _same_quantity(wanted: Any, there: Any) -> bool:
+def _same_quantity(wanted: Any, actual: Any) -> bool:
     """Return whether two texts are one quantity: `1000m` is written as `1`."""
     try:
-        return amount(wanted) == amount(there)
+        return amount(wanted) == amount(actual)
     except ValueError:
         return False

@@ -30,15 +30,15 @@ def policies(
     """
     deployment, serving = picker.deployment, picker.serving
     deployment, serving = picker.deployment, picker.serving
-    wanted = serving.network_policy
-    if wanted is None:
+    declared = serving.network_policy
+    if declared is None:
         return ()
-    gateway = _gateway(wanted, serving, proxies)
-    monitoring = _monitoring(wanted, serving)
+    gateway = _gateway(declared, serving, proxies)
+    monitoring = _monitoring(declared, serving)
     key = deployment.metadata.key
-    asked = [picker.grpc_port]
+    picker_ports = [picker.grpc_port]
     if serving.gateway.provider == "gke":
-        asked.append(picker.health_port)
+        picker_ports.append(picker.health_port)
     return (
         _policy(
             picker.pool,
@@ -63,18 +63,18 @@ def policies(
             picker,
             selector=picker.selector,
             ingress=[
-                _rule(gateway, *asked),
+                _rule(gateway, *picker_ports),
                 *([_rule(monitoring, picker.metrics_port)] if monitoring else []),
             ],
         ),
     )
 
 
-def _gateway(wanted: NetworkPolicy, serving: Serving, proxies: str | None) -> _Peers:
+def _gateway(declared: NetworkPolicy, serving: Serving, proxies: str | None) -> _Peers:
     """Return the pods and addresses of the gateway's proxies, and of what checks their backends."""
     gateway = serving.gateway
-    namespace = wanted.gateway_namespace
-    ranges = list(wanted.gateway_ranges)
+    namespace = declared.gateway_namespace
+    ranges = list(declared.gateway_ranges)
     if gateway.provider == "istio" and namespace is None:
         namespace = gateway.ref.namespace if gateway.ref else names.SYSTEM_NAMESPACE
     if gateway.provider == "envoy" and namespace is None:
@@ -85,11 +85,11 @@ def _gateway(wanted: NetworkPolicy, serving: Serving, proxies: str | None) -> _P
     return [*pods, *({"ipBlock": {"cidr": cidr}} for cidr in ranges)]
 
 
-def _monitoring(wanted: NetworkPolicy, serving: Serving) -> _Peers:
-    if wanted.monitoring is None:
+def _monitoring(declared: NetworkPolicy, serving: Serving) -> _Peers:
+    if declared.monitoring is None:
         scraper = serving.monitoring.scraped_by if serving.monitoring else None
         return [_namespace(scraper.namespace)] if scraper else []
-    selector = wanted.monitoring.model_dump(mode="json", by_alias=True)
+    selector = declared.monitoring.model_dump(mode="json", by_alias=True)
     conditions = [{key: part for key, part in one.items() if part} for one in selector["matchExpressions"]]
     written = {"matchLabels": selector["matchLabels"], "matchExpressions": conditions}
     return [{"namespaceSelector": {key: part for key, part in written.items() if part}}]

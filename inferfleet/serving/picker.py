@@ -163,9 +163,9 @@ class Picker:
 
     def metadata(self, name: str | None = None, **others: Any) -> dict[str, Any]:
         """Return the metadata of an object of the picker in its namespace, by default with its name."""
-        of = self.deployment.metadata
+        own = self.deployment.metadata
         return metadata(
-            name or self.name, stack=self.stack, namespace=of.namespace, deployment=of.key, **others
+            name or self.name, stack=self.stack, namespace=own.namespace, deployment=own.key, **others
         )
 
 

@@ -177,8 +177,8 @@ def pod_groups(
     for role, manifest in workloads.items():
         if name := pod_group_of(manifest, scheduling, spot, role):
             members.setdefault(name, []).append(_member(role, manifest, scheduling.gang.get(role, 1)))
-    for name, of in members.items():
-        yield _pod_group(name, of, scheduling, spot=spot, stack=stack)
+    for name, of_group in members.items():
+        yield _pod_group(name, of_group, scheduling, spot=spot, stack=stack)
 
 
 def _pod_group(

@@ -29,7 +29,7 @@ from inferfleet.documents.wording import listing
 from inferfleet.documents.wording import path_of as path_in_document
 from inferfleet.fleet.names import DEPLOYMENT, REPLICAS, ROLE, SERVICE
 from inferfleet.fleet.roles import path_of_role, template_path, workers_of
-from inferfleet.serving.comparison import differing
+from inferfleet.serving.comparison import differences
 from inferfleet.serving.picker import deployment_of
 from inferfleet.serving.pod.plain_secrets import in_container
 from inferfleet.serving.pod.template import containers
@@ -351,7 +351,7 @@ def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
     others = [fields for fields in others if fields not in ours]
     return any(_lacks(manifest, fields) for fields in ours) or any(
         any(_has(fields, path) for fields in ours) or not any(_has(fields, path) for fields in others)
-        for path, _, _ in differing(manifest, live)
+        for path, _, _ in differences(manifest, live)
     )
 
 
@@ -364,7 +364,7 @@ def _write(
         manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": STAND_IN}}
     ours = next(_managed(live, _PULUMI), None)
     annotations = (live.get("metadata") or {}).get("annotations") or {}
-    # As the engine decides it, and `desired.awaiting` for workloads whose replicas were somebody else's.
+    # As the engine decides it, and `desired.transition` for workloads whose replicas were somebody else's.
     force = elsewhere or (
         ours is not None
         and (bool({REPLICAS, PATCH_FORCE} & annotations.keys()) or any(_managed(live, *_TAKEN_OVER)))

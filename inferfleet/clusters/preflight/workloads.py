@@ -42,7 +42,7 @@ from inferfleet.fleet.names import (
 )
 from inferfleet.fleet.roles import path_of_role
 from inferfleet.fleet.shapes import pod_of
-from inferfleet.serving.comparison import differing, is_applied
+from inferfleet.serving.comparison import differences, is_applied
 from inferfleet.serving.picker import CONTAINER, deployment_of, is_secure
 from inferfleet.serving.picker import POOL as INFERENCE_POOL
 from inferfleet.serving.pod.template import PORT_NAME
@@ -328,12 +328,14 @@ def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
 
 def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
     was, will = _facts(before), _facts(after)
-    if differing := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
+    if changes := [
+        f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]
+    ]:
         how, next_step = meanwhile(before, after)
         yield _of_deployment(
             after,
             f"an update replaces all pods of {after['kind']} {_named(after)} on cluster {cluster!r} where "
-            f"they are ({'; '.join(differing)}): {how}",
+            f"they are ({'; '.join(changes)}): {how}",
             next_step,
         )
 
@@ -504,7 +506,7 @@ def _changes(before: Workload, after: Workload) -> tuple[str, ...]:
     changes = tuple(_told(_container(before), _container(after)))
     if before["metadata"]["name"] != after["metadata"]["name"]:
         return changes or (_PODS,)
-    return (*changes, _PODS) if any(differing(_rest(after), _rest(before))) else changes
+    return (*changes, _PODS) if any(differences(_rest(after), _rest(before))) else changes
 
 
 def _told(was: Mapping[str, Any], will: Mapping[str, Any]) -> Iterator[str]:
@@ -515,7 +517,7 @@ def _told(was: Mapping[str, Any], will: Mapping[str, Any]) -> Iterator[str]:
     if _CONFIGURATION in names:
         yield "configuration"
     yield from (f"flag {name}" for name in sorted(names - {_CONFIGURATION}))
-    if any(differing(will.get("resources"), was.get("resources"))):
+    if any(differences(will.get("resources"), was.get("resources"))):
         yield "resources"
 
 

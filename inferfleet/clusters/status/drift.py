@@ -10,7 +10,7 @@ from inferfleet.clusters.status.read import METADATA_ONLY, LiveCloudCluster, Liv
 from inferfleet.clusters.status.routing import titled
 from inferfleet.desired.values import Desired
 from inferfleet.documents.problems import Problem
-from inferfleet.serving.comparison import differing
+from inferfleet.serving.comparison import differences
 from inferfleet.serving.workload import PATCH_FORCE, bounds
 
 _AUTOSCALER = "kube-controller-manager"
@@ -49,7 +49,7 @@ def object_drift(
     `live` is not `whole`.
     """
     wanted = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
-    for path, value, actual in differing(wanted if whole else {"metadata": manifest["metadata"]}, live):
+    for path, value, actual in differences(wanted if whole else {"metadata": manifest["metadata"]}, live):
         if path == ".spec.replicas":
             if scaled := bounds(manifest):
                 yield from _outside(cluster, thing, actual, scaled)

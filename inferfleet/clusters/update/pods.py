@@ -39,7 +39,7 @@ from inferfleet.desired.values import Connection, Desired, KubeObject, Listen, S
 from inferfleet.documents.pods.template import ENGINE
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
-from inferfleet.serving.comparison import differing
+from inferfleet.serving.comparison import differences
 from inferfleet.serving.picker import CONTAINER as PICKER
 from inferfleet.serving.workload import WORKER_SET
 
@@ -236,7 +236,7 @@ def _created(pod: Mapping[str, Any]) -> str:
 def _is_of(template: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     """Return whether the labels, annotations and containers of a pod are those of a template."""
     wanted = {"metadata": template.get("metadata") or {}, "spec": _telling(template)}
-    return not any(differing(wanted, {"metadata": pod["metadata"], "spec": _telling(pod)}))
+    return not any(differences(wanted, {"metadata": pod["metadata"], "spec": _telling(pod)}))
 
 
 def _telling(made: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ A runtime class, nodes with a certain product, and environment variables of the 
 and tolerations are not here: they are generated for every pod, with or without plugins.
 
 The label that holds the product is GKE's own on clusters that the stack creates, and the vendor's elsewhere;
-`profiles.devices` has them with their sources. NVIDIA's label has a suffix where a GPU is shared (`-SHARED`)
+`tables.devices` has them with their sources. NVIDIA's label has a suffix where a GPU is shared (`-SHARED`)
 or split (`-MIG-1g.10gb`): README of NVIDIA/k8s-device-plugin, v0.17.
 """
 

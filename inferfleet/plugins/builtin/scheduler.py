@@ -12,7 +12,7 @@ pkg/controllers/podgroup/pg_controller_handler.go of volcano-sh/volcano, commit 
 count on pods.
 
 Where a cluster or deployment names its scheduler (`serving.scheduler`, `spec.scheduler`), a queue of this
-plugin is an error (manifests/scheduling/contradictions.py): queues of workloads, gangs and topologies are
+plugin is an error (serving/schedulers.py): queues of workloads, gangs and topologies are
 written there.
 """
 

@@ -13,7 +13,7 @@ from inferfleet.desired.values import KubeObject
 from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.update import Update, clouds
 from inferfleet.review.digest.values import ResourceChange, ResourceOperation
-from inferfleet.serving.comparison import differing
+from inferfleet.serving.comparison import differences
 
 
 def resources(update: Update) -> tuple[ResourceChange, ...]:
@@ -34,7 +34,7 @@ def differing_fields(before: Any, after: Any) -> tuple[str, ...]:
             {
                 change.path
                 for change in changes
-                if any(differing(change.after, change.before, f".{change.path}"))
+                if any(differences(change.after, change.before, f".{change.path}"))
             }
         )
     )

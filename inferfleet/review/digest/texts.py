@@ -7,7 +7,7 @@ from typing import Any
 
 from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.values import FieldChange, Presence
-from inferfleet.serving.comparison import differing
+from inferfleet.serving.comparison import differences
 from inferfleet.serving.engines.command_line import WorkerPod, command_line
 from inferfleet.serving.pod.plain_secrets import in_arguments
 
@@ -28,7 +28,7 @@ def field_changes(before: Any, after: Any, *, below: str = "") -> tuple[FieldCha
         field_change(_joined(below, change.path), change.before, change.after)
         for change in compared(before, after).changes
         # An amount in another form is no difference.
-        if any(differing(change.after, change.before, f".{change.path}"))
+        if any(differences(change.after, change.before, f".{change.path}"))
     ]
     return tuple(sorted(every, key=lambda field: field.path))
 

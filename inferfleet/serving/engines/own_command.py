@@ -89,15 +89,15 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
         words = [*_STARTS[kind][0].split(), *args]
     lacking: list[str] = []
     added: list[str] = []
-    for name, wanted in _values_by_field(pod).items():
+    for name, declared in _values_by_field(pod).items():
         if name not in known:
             continue
         flag = known[name][0]
         if given := _given(name, known[name], words):
-            yield from _compared(name, wanted, flag, given)
-        elif because := _lacks(name, wanted, pod):
+            yield from _compared(name, declared, flag, given)
+        elif because := _lacks(name, declared, pod):
             lacking.append(f"{flag} ({because})")
-            added.append(f"{flag}{'=' if len(wanted) == 1 else ' '}{' '.join(wanted)}")
+            added.append(f"{flag}{'=' if len(declared) == 1 else ' '}{' '.join(declared)}")
     if lacking:
         what = f"the words of the command lack {', '.join(lacking)}"
         next_step = (
@@ -135,25 +135,27 @@ def _given(name: str, spellings: tuple[str, ...], words: Sequence[str]) -> tuple
     return given[:1] if given and name != "served" else given
 
 
-def _lacks(name: str, wanted: tuple[str, ...], pod: WorkerPod) -> str | None:
+def _lacks(name: str, declared: tuple[str, ...], pod: WorkerPod) -> str | None:
     """Return why a flag that is not there should be, None where the engine does the same without it."""
     defaults = {"port": str(_default_port(pod)), "tensor": "1", "pipeline": "1", "data": "1"}
-    if defaults.get(name) == wanted[0]:
+    if defaults.get(name) == declared[0]:
         return None
     if name == "host":
         return f"{pod.engine.type} listens on {_LOOPBACK[0]} without it, where nothing reaches it"
-    return f"{_FIELDS[name]} is {shown(' '.join(wanted))}"
+    return f"{_FIELDS[name]} is {shown(' '.join(declared))}"
 
 
-def _compared(name: str, wanted: tuple[str, ...], flag: str, given: tuple[str, ...]) -> Iterator[Difference]:
+def _compared(
+    name: str, declared: tuple[str, ...], flag: str, given: tuple[str, ...]
+) -> Iterator[Difference]:
     if name == "host":
         if given[0] in _LOOPBACK:
             what = f"{flag} is {given[0]}, where nothing outside of the pod reaches the engine"
             yield Mistake(what, f"Write {_OPEN}"), "error"
-    elif _plain(given) and set(given) != set(wanted):
+    elif _plain(given) and set(given) != set(declared):
         what = (
             f"{flag} is {shown(' '.join(given))}, and {_FIELDS[name]} of the document is "
-            f"{shown(listing(wanted))}"
+            f"{shown(listing(declared))}"
         )
         yield Mistake(what, "Change one of the two"), "error"
 

@@ -93,7 +93,7 @@ def hardware(
     driver is the name of an extended resource, says that nodes have that. `gpu_direct` is the kind of
     GPUDirect that GKE gives to nodes of the class.
 
-    Raises KeyError for a driver whose device plugin is not in `profiles.devices`.
+    Raises KeyError for a driver whose device plugin is not in `tables.devices`.
     """
     described = tuple(devices)
     others = tuple(each.driver for each in described if each.claim == "Synthetic" and "/" in each.driver)
