@@ -328,9 +328,7 @@ def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
 
 def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
     was, will = _facts(before), _facts(after)
-    if changes := [
-        f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]
-    ]:
+    if changes := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
         how, next_step = meanwhile(before, after)
         yield _of_deployment(
             after,
