@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
-from inferfleet.cloud.gke.described import DescribedPool, described_clusters
+from inferfleet.cloud.gke.described import SOURCE, DescribedPool, described_clusters
 from inferfleet.cloud.gke.facts import schema
 from inferfleet.cloud.gke.facts.change_table import Effect, field_table, fields_of
 from inferfleet.cloud.gke.facts.create_only import (
@@ -48,9 +48,8 @@ _KIND = "InferenceCluster"
 _LOST = "Change it back until the cluster answers, or set state: abandoned"
 _WITH_CLUSTER = "with its cluster"
 _RESERVED = "nodeConfig.reservationAffinity.values"
-# Where a pool takes reservations before and after, another one is no other capacity model.
-# Zones of a pool that lose nodes are a change in the cloud, and told as one.
 _IN_PLACE = "changes in place"
+# Where a pool takes reservations before and after, another one is no other capacity model.
 _MODEL = "capacity.model"
 _CONSUMES = "nodeConfig.reservationAffinity.consumeReservationType"
 _RESERVING = {"ANY_RESERVATION_THEN_FAIL", "SPECIFIC_RESERVATION"}
@@ -78,8 +77,9 @@ def _outcomes(
     yield from allow_problems(documents)
     planned = {cluster.cluster: cluster for cluster in clusters}
     for name in sorted({*documents.clusters, *lock.clusters}):
-        document = documents.clusters.get(name)
-        if document and document.spec.state == "abandoned":
+        document, before = documents.clusters.get(name), lock.clusters.get(name)
+        sources = {document and document.spec.cluster.source, before and before.source}
+        if SOURCE not in sources or (document and document.spec.state == "abandoned"):
             continue
         whole = cluster_change(documents, lock, name, planned.get(name))
         if document and document.spec.state == "paused":
@@ -357,6 +357,7 @@ def compared(before: CloudResource, after: CloudResource) -> Comparison | None:
         False,
         fields,
         in_words(difference for difference in every if difference.path in changed),
+        # Zones of a pool that lose nodes are a change in the cloud, and told as one.
         _IN_PLACE
         if token != NODE_POOL or not any(map(recreates, set(fields) - {ZONES}))
         else f"{_IN_PLACE}, and GKE replaces its nodes, some at a time",

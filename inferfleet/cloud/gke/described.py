@@ -19,6 +19,8 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import CapacityModel, InferenceCluster, NodePool
 from inferfleet.tables.gke import LARGEST_MTU
 
+# Of clusters in documents and in the lock.
+SOURCE = "GKE"
 # Where subnetworks lie among the 128 of a block: fixed, so that a new pool moves none.
 _TCPX, _TCPXO, _GVNIC, _RDMA = 0, 4, 12, 16
 # Networks of RDMA belong to one zone each: eight subnetworks for zones a to n.

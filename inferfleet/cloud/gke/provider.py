@@ -11,7 +11,7 @@ from inferfleet.cloud.gke.capacity_requests import node_request, queued_problems
 from inferfleet.cloud.gke.changes import cloud_changes as changes
 from inferfleet.cloud.gke.changes import compared
 from inferfleet.cloud.gke.changes import pool_settings as settings
-from inferfleet.cloud.gke.described import DescribedCluster, described_clusters, shared
+from inferfleet.cloud.gke.described import SOURCE, DescribedCluster, described_clusters, shared
 from inferfleet.cloud.gke.drift import cloud_drift as drift
 from inferfleet.cloud.gke.facts.create_only import create_only
 from inferfleet.cloud.gke.facts.machines import machine_of
@@ -58,7 +58,6 @@ __all__ = [
     "settings",
 ]
 
-SOURCE = "GKE"
 # Google takes a handful of operations on one cluster at a time and refuses more
 # (https://github.com/hashicorp/terraform-provider-google/issues/15205), so of many pools each waits for the
 # fourth before it.

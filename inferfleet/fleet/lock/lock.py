@@ -7,10 +7,10 @@ hand that fits the documents is a move. Empty sections are left out.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import NodePool
+from inferfleet.documents.kinds.inference_cluster import ClusterSource, NodePool
 from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.wording import shown
 from inferfleet.fleet.lock.capacity import Observation
@@ -259,6 +259,9 @@ _COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
 _LIST = re.compile(r"^\[(.*)\]$")
 
 
+_SOURCES: tuple[str, ...] = get_args(ClusterSource.model_fields["source"].annotation)
+
+
 def _read_cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
     """Return source, UID, create-only settings and protection of a cluster; the entry's key is its name."""
     if not entry.value.startswith("{") or not _NAME_FORM.match(entry.key):
@@ -267,13 +270,13 @@ def _read_cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
         )
     name, settings = shown(entry.key), read_flow(entry.value)
     source, uid = settings.pop("source", None), settings.pop("uid", None)
-    if source not in ("Existing", "GKE"):
-        raise ValueError(f"cluster {name} has source {quoted(source)}; it must be Existing or GKE")
+    if source not in _SOURCES:
+        raise ValueError(f"cluster {name} has source {quoted(source)}; it must be {' or '.join(_SOURCES)}")
     if uid is not None and not isinstance(uid, str):
         raise ValueError(
             f'cluster {name} has uid {quoted(uid)}, which must be text: write it in quotes "..."'
         )
-    protected = settings.pop("protected", False) if source == "GKE" else False
+    protected = settings.pop("protected", False) if source != "Existing" else False
     if not isinstance(protected, bool):
         raise ValueError(f"cluster {name} has protected {quoted(protected)}; it must be true or false")
     if source == "Existing" and settings:
