@@ -1,6 +1,8 @@
-"""What a person may write: one model per kind, loading, and problems with file and line.
+"""What a person may write: one model per kind, YAML with lines, loading, shapes of pods, and problems.
 
-Add a module for a new kind. Defaults of other people's software belong in `profiles`, decisions above.
+A rule belongs here if documents can break it by themselves. Data about other people's programs belong into
+`tables`, decisions above. A new kind is a module of `kinds`, a row of `loading.load.KINDS` and a field of
+`Documents`.
 """
 
 from typing import TYPE_CHECKING, Any

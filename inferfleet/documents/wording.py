@@ -65,7 +65,7 @@ def named(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        # Numbers of documents know how they are written (`api.yaml.scalars`).
+        # Numbers of documents know how they are written (`yaml.Float`).
         return str(getattr(value, "written", value))
     if isinstance(value, str):
         return repr(shown(value))

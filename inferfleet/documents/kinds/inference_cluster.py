@@ -68,7 +68,7 @@ class Reservation(StrictModel):
 class Capacity(StrictModel):
     """How the nodes of a pool are bought."""
 
-    # Which fields go together is checked by gke/recipes/capacity.py, with all other rules of a pool at once.
+    # Which fields go together is checked by cloud/gke/recipes, with all other rules of a pool at once.
     model: CapacityModel = "OnDemand"
     """`OnDemand`, `Spot`, `FlexStart` (nodes come when there is room), `Queued` (nodes come all at once, for
     a ProvisioningRequest) or `Reservation`. Not every machine type is offered in all of them.
