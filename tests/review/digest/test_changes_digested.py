@@ -305,3 +305,20 @@ def test_equal_sides_have_nothing_to_tell_also_without_a_lock() -> None:
     here = side(documents, Lock(stack=STACK))
     made = stack_digest(STACK, here, side(documents, base=here))
     assert made == StackDigest(STACK, "unchanged", unpriced=(0, 0), problems=made.problems)
+
+
+def test_of_what_is_paused_only_its_documents_change() -> None:
+    base = standing(l4(), EAST, WEST, model(), service("chat", qwen=1))
+    later = model(paused=True, replicas=2, route={"enabled": False}, rollout="Surge")
+    later["spec"]["workers"]["template"]["spec"]["containers"][0]["image"] = NEXT
+    made = stack_digest(STACK, base, head(base, l4(), EAST, WEST, later, service("chat", qwen=1)))
+    assert replace(made, written=(), problems=()) == StackDigest(STACK, "changed", unpriced=made.unpriced)
+    assert [field.path for one in made.written for field in one.fields] == [
+        "spec.paused",
+        "spec.replicas",
+        "spec.rollout",
+        "spec.route.enabled",
+        "spec.workers.template.spec.containers[engine].image",
+    ]
+    told = [f"{problem.what}. {problem.step}" for problem in made.problems if problem.new]
+    assert told == ["ml/qwen is paused: nothing of it changes. Remove paused to have it changed"]
