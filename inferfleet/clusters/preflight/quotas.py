@@ -60,7 +60,7 @@ def capacity_warnings(
     clusters = [
         cluster.connection.cloud
         for cluster in desired.clusters
-        if cluster.connection.cloud and cluster.connection.state not in GIVEN_UP
+        if cluster.connection.cloud and cluster.connection.state not in (*GIVEN_UP, "paused")
     ]
     if not clusters:
         return ()

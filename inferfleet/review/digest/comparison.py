@@ -18,7 +18,7 @@ from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.files import PACKAGED
 from inferfleet.documents.problems import Problem, in_reading_order, joined
 from inferfleet.documents.wording import listing
-from inferfleet.fleet.bill import Bill, bill
+from inferfleet.fleet.bill import bill
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import tuned_under_one_revision
@@ -96,7 +96,9 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     update = update_of(base or _nothing(name, head.day), head)
     touched = resources(update)
     in_place = updates_in_place(update)
-    bill_before, bill_after = _bill(update.base, update.lock), _bill(update.head, update.desired.plan.lock)
+    plan = update.desired.plan
+    bill_before = bill(update.base.documents, update.lock.placements, update.base.desired.plan.demands)
+    bill_after = bill(update.documents, plan.lock.placements, plan.demands)
     own = (*unknown_now(bill_before, bill_after), *_tuned(update))
     problems = (*update.after, *head.documents.located(own))
     identities = {_identity(problem) for problem in problems}
@@ -124,10 +126,6 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     )
     digest = replace(digest, written=document_changes(update, digest, is_new=base is None))
     return replace(digest, state=_state(digest, base))
-
-
-def _bill(side: Side, lock: Lock) -> Bill:
-    return bill(side.documents, lock.placements, side.desired.plan.demands)
 
 
 def _tuned(update: Update) -> Iterator[Problem]:

@@ -71,7 +71,7 @@ def pool_changes(update: Update, updated: InPlace) -> tuple[PoolChange, ...]:
 
     Those of a cluster that comes or goes as a whole are not listed; those of one that is replaced are.
     """
-    old, new = _pools(update.base.documents), _pools(update.head.documents)
+    old, new = _pools(update.base.documents), _pools(update.documents)
     clouds = {(change.cluster, change.pool): change for change in update.desired.cloud_changes if change.pool}
     whole = {change.cluster for change in update.desired.cloud_changes if not change.pool}
     stay = update.base.documents.clusters.keys() & update.head.documents.clusters.keys() - whole
@@ -214,11 +214,14 @@ def quotas(update: Update) -> tuple[QuotaNeed, ...]:
     """Return the quotas of which more is needed than the base takes, while the update runs or afterwards."""
     if not clouds(update.head.desired):
         return ()
-    before, after = _quota_amounts(update.base), _quota_amounts(update.head)
+    paused = {
+        name for name, cluster in update.head.documents.clusters.items() if cluster.spec.state == "paused"
+    }
+    before, after = _quota_amounts(update.base, paused), _quota_amounts(update.head, paused)
     existing = _existing_pools(update)
     peaks = {
         (need.project, need.region, need.metric): need.added
-        for need in _needs(update.head, update.lock, existing)
+        for need in _needs(update.head, update.lock, existing, paused)
     }
     every = []
     for key in sorted({*before, *after}):
@@ -228,15 +231,16 @@ def quotas(update: Update) -> tuple[QuotaNeed, ...]:
     return tuple(every)
 
 
-def _quota_amounts(side: Side) -> Counter[tuple[str, str, str]]:
-    """Return what all nodes of a side take of each quota."""
+def _quota_amounts(side: Side, paused: set[str]) -> Counter[tuple[str, str, str]]:
+    """Return what all nodes of a side take of each quota, but for those of clusters where nothing changes."""
     return Counter(
-        {(need.project, need.region, need.metric): need.amount for need in _needs(side, Lock(), {})}
+        {(need.project, need.region, need.metric): need.amount for need in _needs(side, Lock(), {}, paused)}
     )
 
 
-def _needs(side: Side, lock: Lock, existing: dict[str, set[str]]) -> Iterator[QuotaUse]:
-    yield from quota_uses(side.documents, clouds(side.desired), lock, side.desired.plan, existing)
+def _needs(side: Side, lock: Lock, existing: dict[str, set[str]], paused: set[str]) -> Iterator[QuotaUse]:
+    changing = tuple(cluster for cluster in clouds(side.desired) if cluster.cluster not in paused)
+    yield from quota_uses(side.documents, changing, lock, side.desired.plan, existing)
 
 
 def _existing_pools(update: Update) -> dict[str, set[str]]:

@@ -83,6 +83,22 @@ class Update:
     after: tuple[Problem, ...]
 
     @property
+    def documents(self) -> Documents:
+        """Return the documents at hand, with the pools of clusters that are paused as the base has them."""
+        base, head = self.base.documents.clusters, self.head.documents
+        clusters = {
+            name: cluster.model_copy(
+                update={
+                    "spec": cluster.spec.model_copy(update={"node_pools": base[name].spec.node_pools}),
+                }
+            )
+            if cluster.spec.state == "paused" and name in base
+            else cluster
+            for name, cluster in head.clusters.items()
+        }
+        return replace(head, clusters=clusters)
+
+    @property
     def remaining(self) -> tuple[tuple[DesiredCluster, DesiredCluster], ...]:
         """Return the clusters of both sides on which objects may change, before and after."""
         old = {cluster.connection.cluster: cluster for cluster in self.base.desired.clusters}

@@ -322,3 +322,13 @@ def test_of_what_is_paused_only_its_documents_change() -> None:
     ]
     told = [f"{problem.what}. {problem.step}" for problem in made.problems if problem.new]
     assert told == ["ml/qwen is paused: nothing of it changes. Remove paused to have it changed"]
+
+
+def test_pools_of_a_paused_cluster_neither_change_nor_cost_more() -> None:
+    base = standing(l4(PRICE), EAST, WEST, model())
+    later = head(base, l4(PRICE), EAST, place("west", nodes=3, state="paused"), model())
+    made = stack_digest(STACK, base, later)
+    told = "cluster west is paused, and was active"
+    assert (made.pools, made.costs, made.uses, made.resources) == ((), (), (), ())
+    assert made.clusters == (ClusterChange("west", "changed", ("spec.state",), told),)
+    assert [field.path for one in made.written for field in one.fields] == ["spec.nodePools[l4].nodeCount"]
