@@ -10,8 +10,9 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.settings import PodSecurity
 from inferfleet.fleet import names
 from inferfleet.serving.gateway import own_gateway
-from inferfleet.serving.metadata import baseline_labels, namespace, secret
+from inferfleet.serving.metadata import namespace, secret
 from inferfleet.serving.monitors import metrics_reader
+from inferfleet.tables import pod_security as standards
 
 # Seconds that an update waits until a gateway has an address. Cloud controllers make a load balancer for it,
 # in one to three minutes as a rule; those of a proxy inside of the cluster need seconds. Google's is one of
@@ -146,4 +147,8 @@ def _security(name: str, pod_security: PodSecurity, unknown: Collection[str]) ->
     """
     if pod_security == "ignore" or name == "default" or name.startswith("kube-"):
         return {}
-    return baseline_labels(enforced=pod_security == "enforce" and name not in unknown)
+    enforced = pod_security == "enforce" and name not in unknown
+    # Where it is not enforced nothing is said of it, so that what the cluster enforces by default stays.
+    modes = ("enforce", "warn", "audit") if enforced else ("warn", "audit")
+    labels = {f"{standards.LABEL}/{mode}": standards.LEVEL for mode in modes}
+    return labels | {f"{standards.LABEL}/{mode}-version": standards.VERSION for mode in modes}

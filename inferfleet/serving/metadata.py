@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 from inferfleet.fleet import names
-from inferfleet.tables import pod_security
 
 # What Pulumi waits for before it goes on; see ReadyCondition in pulumi-kubernetes 4.25, pkg/metadata.
 WAIT_FOR = "pulumi.com/waitFor"
@@ -47,16 +46,6 @@ def namespace(name: str, *, stack: str, labels: Mapping[str, str] | None = None)
         "kind": "Namespace",
         "metadata": metadata(name, stack=stack, labels=labels),
     }
-
-
-def baseline_labels(*, enforced: bool) -> dict[str, str]:
-    """Return the labels by which Pod Security admission warns of pods below the baseline, or refuses them.
-
-    Without `enforced` nothing is said of it, so that what the cluster enforces by default stays.
-    """
-    modes = ("enforce", "warn", "audit") if enforced else ("warn", "audit")
-    labels = {f"{pod_security.LABEL}/{mode}": pod_security.LEVEL for mode in modes}
-    return labels | {f"{pod_security.LABEL}/{mode}-version": pod_security.VERSION for mode in modes}
 
 
 def secret(name: str, *, namespace: str, keys: Iterable[str], stack: str) -> dict[str, Any]:

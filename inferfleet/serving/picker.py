@@ -303,7 +303,15 @@ def _deployment(picker: Picker) -> dict[str, Any]:
 
 
 def _template(picker: Picker) -> dict[str, Any]:
-    scraped = _scrape_annotations(picker)
+    scraped: dict[str, str] = {}
+    if picker.serving.monitoring and picker.serving.monitoring.pickers == "Annotations":
+        # By them a Prometheus that looks at pods scrapes it.
+        scraped = {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": str(picker.metrics_port),
+            "prometheus.io/path": "/metrics",
+            **({"prometheus.io/scheme": "https"} if picker.metrics_are_secure else {}),
+        }
     # Nodes with GPUs are for others. Not required: a cluster may have no other nodes. Those of GKE have a
     # taint besides, which pickers do not tolerate.
     without_gpus = [{"key": label, "operator": "DoesNotExist"} for label in ACCELERATED_NODE_LABELS]
@@ -474,19 +482,6 @@ def args(picker: Picker) -> list[str]:
     return [f"--{name}={value}" for name, value in {**system, **picker.flags}.items()]
 
 
-def _scrape_annotations(picker: Picker) -> dict[str, str]:
-    """Return annotations by which a Prometheus that looks at pods scrapes a picker, where asked for."""
-    monitoring = picker.serving.monitoring
-    if monitoring is None or monitoring.pickers != "Annotations":
-        return {}
-    return {
-        "prometheus.io/scrape": "true",
-        "prometheus.io/port": str(picker.metrics_port),
-        "prometheus.io/path": "/metrics",
-        **({"prometheus.io/scheme": "https"} if picker.metrics_are_secure else {}),
-    }
-
-
 @dataclass(frozen=True)
 class Ending:
     """Seconds for which a picker that ends goes on as before, and then at least with its streams."""
@@ -552,17 +547,14 @@ def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str,
     if profile.metrics_stale_after:
         limit = {"metricsStalenessThreshold": profile.metrics_stale_after}
         body["plugins"].append({"type": _DETECTOR, "parameters": limit})
-    return head | body | _parsing(deployment, profile, body["plugins"])
-
-
-def _parsing(deployment: ModelDeployment, profile: Profile, plugins: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return by what requests are read, and add it to `plugins` where the picker does not so by itself."""
+    # By what requests are read, where the picker does not add it by itself.
+    parsing: dict[str, Any] = {}
     if profile.parsers:
-        return {"requestHandler": {"parsers": [{"pluginRef": name} for name in profile.parsers]}}
-    if engine(deployment.spec.engine.type).own_protocol and profile.parser_of_any:
-        plugins.append({"type": profile.parser_of_any})
-        return {"parser": {"pluginRef": profile.parser_of_any}}
-    return {}
+        parsing = {"requestHandler": {"parsers": [{"pluginRef": name} for name in profile.parsers]}}
+    elif engine(deployment.spec.engine.type).own_protocol and profile.parser_of_any:
+        body["plugins"].append({"type": profile.parser_of_any})
+        parsing = {"parser": {"pluginRef": profile.parser_of_any}}
+    return head | body | parsing
 
 
 def always(deployment: ModelDeployment) -> bool:
