@@ -280,7 +280,7 @@ class ControlPlane:
 
 
 @dataclass(frozen=True)
-class NodePool:
+class PoolStatus:
     """One node pool, in Google's words."""
 
     name: str
@@ -303,11 +303,11 @@ class ContainerApi:
         cluster = self.cluster(plan, seconds=seconds)
         return _control_plane(cluster, plan) if cluster is not None else None
 
-    def node_pools(self, plan: CloudCluster, *, seconds: float) -> tuple[NodePool, ...]:
+    def node_pools(self, plan: CloudCluster, *, seconds: float) -> tuple[PoolStatus, ...]:
         """Return the node pools of a cluster, none where there is no such cluster."""
         pools = (self.cluster(plan, seconds=seconds) or {}).get("nodePools")
         return tuple(
-            NodePool(pool["name"], _text(pool.get("status")) or "", _text(pool.get("statusMessage")) or "")
+            PoolStatus(pool["name"], _text(pool.get("status")) or "", _text(pool.get("statusMessage")) or "")
             for pool in (pools if isinstance(pools, list) else ())
             if isinstance(pool, dict) and _text(pool.get("name"))
         )

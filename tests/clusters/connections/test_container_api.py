@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fake_google import PATH, PLAN, FakeGoogle, error, running
 
-from inferfleet.clusters.connections.google import CloudError, ContainerApi, ControlPlane, NodePool
+from inferfleet.clusters.connections.google import CloudError, ContainerApi, ControlPlane, PoolStatus
 
 LOGIN = (
     "Run `gcloud auth application-default login`, or name a service account's file in "
@@ -207,7 +207,7 @@ def test_node_pools_come_with_googles_words(google: FakeGoogle) -> None:
     pools = [{"name": "l4", "status": "ERROR", "statusMessage": "stock-out"}, {"name": "system"}, {}, "?"]
     google.clusters[PATH] = 200, running("34.1.2.3", ca="Q0E=", nodePools=pools)
     pools = ContainerApi(google.address).node_pools(PLAN, seconds=300)
-    assert pools == (NodePool("l4", "ERROR", "stock-out"), NodePool("system", "", ""))
+    assert pools == (PoolStatus("l4", "ERROR", "stock-out"), PoolStatus("system", "", ""))
 
 
 def test_a_cluster_that_is_not_there_has_no_node_pools(google: FakeGoogle) -> None:
