@@ -111,22 +111,23 @@ def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def joined(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with one in place of all of a kind, where one of them was first.
+    """Return the problems, with those that say the same of several things told once.
 
-    Those are of a kind that say the same of other things. The first by file and line names the others. Errors
-    are joined at the same field alone, because each has to be mended at its own line, or if they are `alike`.
+    The first of them by file and line names the other things, and stands where the first given one stood.
+    Errors are told once only where they are `alike`, or about one field, because each has to be mended at its
+    own line.
     """
-    kinds: dict[tuple[str, ...], list[Problem]] = {}
+    groups: dict[tuple[str, ...], list[Problem]] = {}
     for problem in dict.fromkeys(problems):
-        kinds.setdefault(_kind(problem), []).append(problem)
-    return tuple(_as_one(alike) for alike in kinds.values())
+        groups.setdefault(_what_is_said(problem), []).append(problem)
+    return tuple(_as_one(group) for group in groups.values())
 
 
 # Stands for what a problem is about; no text that is shown has one.
 _THING = "\0"
 
 
-def _kind(problem: Problem) -> tuple[str, ...]:
+def _what_is_said(problem: Problem) -> tuple[str, ...]:
     """Return what a problem says without the names of what it is about, which is all of most errors."""
     mended_alone = problem.severity == "error" and not problem.alike
     own = (problem.key, problem.path, str(problem.where)) if mended_alone else ()
@@ -149,14 +150,14 @@ def _without(text: str, name: str) -> str:
     return shortened
 
 
-def _as_one(alike: list[Problem]) -> Problem:
-    first, *more = in_reading_order(alike)
+def _as_one(group: list[Problem]) -> Problem:
+    first, *more = in_reading_order(group)
     others = dict.fromkeys(_name(problem, first) for problem in more)
     return replace(first, what=f"{first.what} (also {listing(others, _NAMED)})") if others else first
 
 
 def _name(problem: Problem, first: Problem) -> str:
-    """Return what tells a problem from the first of its kind: its thing, else its line or its field."""
+    """Return what tells a problem from the first of its group: its thing, else its line or its field."""
     if problem.thing != first.thing:
         return problem.thing
     return str(problem.where) if problem.where != first.where else problem.path
