@@ -61,7 +61,7 @@ from inferfleet.documents.problems import Problem, in_reading_order
 from inferfleet.documents.work import take
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.warnings import placement_problems, uncounted_requests, unmet_wishes
-from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes, shared
+from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, ServiceRoute, Unplaced, changes, shared
 from inferfleet.fleet.demands import Demands, declared_demands
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.ledger import Ledger
@@ -119,17 +119,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     reachable = endpoints(documents, placements)
     index = EndpointIndex(documents, reachable)
     services = routes(documents, index, lock)
-    new = Lock(
-        stack=documents.settings.stack,
-        clusters=_clusters(documents, lock),
-        pools=lock.pools,
-        nodes=_nodes(documents, lock),
-        placements=dict(sorted({**replicas, **retained.orphaned}.items())),
-        services={
-            service: tuple(route.cluster for route in of_service)
-            for service, of_service in groupby(services, attrgetter("service"))
-        },
-    )
+    new = _next_lock(documents, lock, {**replicas, **retained.orphaned}, services)
     changed = changes(lock, new)
     reasoning = Reasoning(documents, ledger, task.suitability, candidates)
     problems = [
@@ -272,21 +262,27 @@ def _shrunk(documents: Documents, lock: Lock) -> frozenset[PoolKey]:
     )
 
 
-def _nodes(documents: Documents, lock: Lock) -> dict[str, int]:
-    """Return the nodes with which pools are planned; those of paused and lost clusters as they were."""
-    nodes: dict[str, int] = {}
-    for name, cluster in sorted(documents.clusters.items()):
-        if cluster.spec.held:
-            nodes |= {key: size for key, size in lock.nodes.items() if key.partition("/")[0] == name}
-        elif cluster.spec.state != "abandoned":
-            nodes |= {f"{name}/{pool.name}": pool.size for pool in cluster.spec.node_pools}
-    return nodes
-
-
 def _least(documents: Documents) -> dict[str, int]:
     """Return the fewest replicas of deployments that are scaled."""
     ranges = {key: document.spec.replicas for key, document in documents.deployments.items()}
     return {key: replicas.min for key, replicas in ranges.items() if isinstance(replicas, ReplicaRange)}
+
+
+def _next_lock(
+    documents: Documents, lock: Lock, placements: Mapping[Spot, int], services: Iterable[ServiceRoute]
+) -> Lock:
+    """Return the lock with this plan. What it knows of pools in the cloud is left as it is."""
+    return Lock(
+        stack=documents.settings.stack,
+        clusters=_clusters(documents, lock),
+        pools=lock.pools,
+        nodes=_nodes(documents, lock),
+        placements=dict(sorted(placements.items())),
+        services={
+            service: tuple(route.cluster for route in of_service)
+            for service, of_service in groupby(services, attrgetter("service"))
+        },
+    )
 
 
 def _clusters(documents: Documents, lock: Lock) -> dict[str, LockedCluster]:
@@ -302,3 +298,14 @@ def _clusters(documents: Documents, lock: Lock) -> dict[str, LockedCluster]:
             source = cluster.spec.cluster.source
             clusters[name] = before if before and before.source == source else LockedCluster(source)
     return clusters
+
+
+def _nodes(documents: Documents, lock: Lock) -> dict[str, int]:
+    """Return the nodes with which pools are planned; those of paused and lost clusters as they were."""
+    nodes: dict[str, int] = {}
+    for name, cluster in sorted(documents.clusters.items()):
+        if cluster.spec.held:
+            nodes |= {key: size for key, size in lock.nodes.items() if key.partition("/")[0] == name}
+        elif cluster.spec.state != "abandoned":
+            nodes |= {f"{name}/{pool.name}": pool.size for pool in cluster.spec.node_pools}
+    return nodes

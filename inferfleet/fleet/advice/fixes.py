@@ -40,8 +40,16 @@ from inferfleet.fleet.spot import Spot
 _TRIES = 24
 # Nodes that a pool may have at most: the limit of `nodeCount`.
 _MOST_NODES = 15_000
+# Nodes by which a fix that does not suffice grows, one after the other.
+_MORE = (1, 2, 4)
+_LARGEST = 10**9
+# What making sure may cost in a plan, from each of both: clusters and spots of ledgers, and so much for each
+# replica to be placed, more from the lock, where many want the same room. One is about 20 microseconds.
+_SURE, _PER_REPLICA = 20_000, (30, 80)
 # What nodes on a cluster would cost, with their number, and the most nodes by pool.
 _Option = tuple[tuple[int, int], dict[PoolKey, int]]
+# Deployments, and the nodes of all of them.
+_Served = tuple[tuple[str, ...], Counter[PoolKey]]
 
 
 @dataclass
@@ -55,6 +63,214 @@ class Part:
     used: set[PoolKey] = field(default_factory=set)
     """The pools its replicas came to."""
     placed: bool = False
+
+
+class _Kind(NamedTuple):
+    """Where a deployment may run: clusters, pools that are closed to it, and offers of its roles."""
+
+    clusters: frozenset[str]
+    closed: frozenset[PoolKey]
+    offers: frozenset[str]
+
+
+class Fixes(Mapping[str, Fix | None]):
+    """The fix of each deployment that lacks a place, None where no number of nodes helps.
+
+    All are worked out together when the first is asked for; whose nodes come with one, once for all that are
+    served alike. No pool grows over the nodes that quotas and reservations were seen to allow.
+    """
+
+    def __init__(self, task: Task, ledger: Ledger, retained: LockedReplicas) -> None:
+        self._task = task
+        self._finished = task.placed(ledger)
+        self._clusters = len(ledger.spaces.on_cluster)
+        self._retained = retained
+        lacking = {name: task.targets[name] - ledger.total(name) for name in sorted(task.valid)}
+        self._known: dict[tuple[frozenset[PoolKey], tuple[int, int]], _Served] = {}
+        self._left = [_SURE, _SURE]  # from the plan, and from the lock
+        self._missing = {name: number for name, number in lacking.items() if number > 0}
+
+    def __getitem__(self, deployment: str) -> Fix | None:
+        if deployment not in self._missing:
+            raise KeyError(deployment)
+        return self._all[deployment]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._missing)
+
+    def __len__(self) -> int:
+        return len(self._missing)
+
+    @cached_property
+    def _all(self) -> dict[str, Fix | None]:
+        """Work all fixes out, in the order of names, so that it does not matter which is asked for first."""
+        fixes: dict[str, Fix | None] = {}
+        for name in self._missing:
+            if not self._parts[name].placed:
+                fixes[name] = None
+                continue
+            sure = self._sure(name)
+            if sure is None:
+                fixes[name] = None
+                continue
+            nodes, first = sure
+            more = tuple(self._more(pool, number) for pool, number in sorted(nodes.items()))
+            fixes[name] = Fix(more, first)
+        return fixes
+
+    def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]] | None:
+        """Return nodes with which the planner places a deployment, and who else could take them.
+
+        Return None where it places it with none of those that are tried.
+        """
+        best: tuple[Counter[PoolKey], tuple[str, ...]] | None = None
+        tries = self._tries(deployment)
+        for nodes, first in tries:
+            if self._too_many(nodes):
+                continue
+            from_plan = self._places(deployment, nodes, self._finished)
+            if from_plan is None:
+                return best or tries[0]
+            if not from_plan:
+                continue
+            best = best or (nodes, first)
+            from_lock = self._retained.movable == self._finished or self._places(
+                deployment, nodes, self._retained.movable
+            )
+            if from_lock is None:
+                return best
+            if from_lock:
+                return nodes, first
+        return best
+
+    def _tries(self, deployment: str) -> list[tuple[Counter[PoolKey], tuple[str, ...]]]:
+        """Return the nodes of a deployment with those of others that could take them: of those that are
+        served before it, then of all that are no less important, then some more.
+        """
+        part = self._parts[deployment]
+        rank, size = part.order
+        tries = []
+        for last in ((rank, size), (rank, _LARGEST)):
+            served, nodes = self._served(frozenset(part.used), last)
+            tries.append((nodes, tuple(name for name in served if name != deployment)))
+        nodes, first = tries[-1]
+        return [*tries, *((nodes + Counter(dict.fromkeys(nodes, more)), first) for more in _MORE)]
+
+    def _served(self, used: frozenset[PoolKey], last: tuple[int, int]) -> _Served:
+        """Return the deployments that could take nodes of these pools, or of pools that one of them uses,
+        up to a place in the order; and the nodes of all of them.
+        """
+        if (used, last) not in self._known:
+            pools, kinds, names = [*used], set[_Kind](), set[str]()
+            for pool in pools:
+                for kind in self._takers(pool) - kinds:
+                    kinds.add(kind)
+                    for name in self._kinds[kind]:
+                        part = self._parts[name]
+                        if part.placed and part.order <= last:
+                            names.add(name)
+                            pools += part.used.difference(pools)
+            nodes = Counter[PoolKey]()
+            for name in names:
+                nodes.update(self._parts[name].nodes)
+            self._known[used, last] = tuple(sorted(names)), nodes
+        return self._known[used, last]
+
+    def _places(
+        self, deployment: str, nodes: Mapping[PoolKey, int], start: Mapping[Spot, int]
+    ) -> bool | None:
+        """Return whether the planner places all replicas of the deployment on pools with more nodes, from
+        what this plan places or from what the lock had; None where the time for that is used up.
+        """
+        from_lock = int(start is self._retained.movable)
+        size = len(start) + self._clusters
+        to_place = sum(self._task.targets.values()) - sum(start.values())
+        self._left[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
+        if self._left[from_lock] < 0:
+            return None
+        ledger = self._task.ledger(start, nodes)
+        self._task.placing(ledger, self._task.candidates(ledger), ran=self._retained.ran).place()
+        return ledger.total(deployment) >= self._task.targets[deployment]
+
+    @cached_property
+    def _growing(self) -> "Growing":
+        ledger = self._task.ledger(self._finished)
+        return Growing(ledger, self._task.candidates(ledger), self._task.documents, self.most)
+
+    @cached_property
+    def most(self) -> dict[PoolKey, int]:
+        """Return the nodes that pools may have by what was seen, as many in each of their zones."""
+        return {
+            (name, pool.name): observation.most - observation.most % max(1, len(pool.zones))
+            for name, cluster in self._task.documents.clusters.items()
+            for pool in cluster.spec.node_pools
+            if (observation := self._task.seen.get((name, pool.name))) and observation.most is not None
+        }
+
+    def _too_many(self, nodes: Mapping[PoolKey, int]) -> bool:
+        """Return whether a pool would have more nodes than it may."""
+        return any(
+            self._task.documents.clusters[cluster].spec.pool(name).size + more > self.most[cluster, name]
+            for (cluster, name), more in nodes.items()
+            if (cluster, name) in self.most
+        )
+
+    @cached_property
+    def _parts(self) -> dict[str, Part]:
+        growing, terms = self._growing, self._growing.candidates.terms
+        parts: dict[str, Part] = {}
+        for spot, replicas in self._leaving():
+            part = parts.setdefault(spot.deployment, Part((-_LARGEST, 0)))
+            growing.add(spot, -replicas)
+            if not growing.place(spot.deployment, replicas, part):
+                growing.add(spot, replicas)
+        order = {name: (-terms(name).priority, terms(name).total) for name in self._missing}
+        for name in sorted(self._missing, key=lambda name: (order[name], terms(name).scarcity)):
+            part = parts.setdefault(name, Part(order[name]))
+            part.placed = growing.place(name, self._missing[name], part)
+        return parts
+
+    def _leaving(self) -> list[tuple[Spot, int]]:
+        """Return the replicas that leave their spots as soon as there is room, before any is added."""
+        return [
+            (spot, replicas)
+            for spot, replicas in sorted(self._finished.items())
+            if spot.deployment in self._task.valid
+            and (obstacle := self._task.suitability.obstacle(spot))
+            and obstacle.consequence > Consequence.CORDON
+        ]
+
+    @cached_property
+    def _kinds(self) -> dict[_Kind, list[str]]:
+        """Return the deployments with a part by where they may run."""
+        kinds: dict[_Kind, list[str]] = {}
+        for name in self._parts:
+            terms = self._growing.candidates.terms(name)
+            offers = frozenset(offer for of_role in terms.offers.values() for offer in of_role)
+            kinds.setdefault(_Kind(terms.clusters, terms.closed, offers), []).append(name)
+        return kinds
+
+    def _takers(self, pool: PoolKey) -> set[_Kind]:
+        """Return the kinds of deployments that could come to a pool."""
+        offer = self._growing.ledger.spaces.by_key[pool].offer
+        return {
+            kind
+            for kind in self._kinds
+            if pool[0] in kind.clusters and pool not in kind.closed and offer in kind.offers
+        }
+
+    def _more(self, pool: PoolKey, nodes: int) -> MoreNodes:
+        cluster, name = pool
+        document = self._task.documents.clusters[cluster]
+        of_pool = document.spec.pool(name)
+        if over := (of_pool.size + nodes) % max(1, len(of_pool.zones)):
+            nodes += len(of_pool.zones) - over  # a pool has as many nodes in each of its zones
+        of_class = self._task.documents.classes[of_pool.class_name]
+        size, price = of_pool.size + nodes, of_node(of_pool, of_class)
+        if price is None:
+            return MoreNodes(cluster, name, nodes, size)
+        elsewhere = foreign_region(document, of_class)
+        return MoreNodes(cluster, name, nodes, size, f"{price[0] * nodes:f}", price[1], elsewhere)
 
 
 class Growing:
@@ -201,221 +417,3 @@ class Growing:
         if demand.gang == 1:
             places = sum(fit(state, demand.pod) * count for state, count in space.free.items())
         return max(1, -(-(pods - places) // on_one)), most
-
-
-# Nodes by which a fix that does not suffice grows, one after the other.
-_MORE = (1, 2, 4)
-_LARGEST = 10**9
-# What making sure may cost in a plan, from each of both: clusters and spots of ledgers, and so much for each
-# replica to be placed, more from the lock, where many want the same room. One is about 20 microseconds.
-_SURE, _PER_REPLICA = 20_000, (30, 80)
-# Deployments, and the nodes of all of them.
-_Served = tuple[tuple[str, ...], Counter[PoolKey]]
-
-
-class _Kind(NamedTuple):
-    """Where a deployment may run: clusters, pools that are closed to it, and offers of its roles."""
-
-    clusters: frozenset[str]
-    closed: frozenset[PoolKey]
-    offers: frozenset[str]
-
-
-class Fixes(Mapping[str, Fix | None]):
-    """The fix of each deployment that lacks a place, None where no number of nodes helps.
-
-    All are worked out together when the first is asked for; whose nodes come with one, once for all that are
-    served alike. No pool grows over the nodes that quotas and reservations were seen to allow.
-    """
-
-    def __init__(self, task: Task, ledger: Ledger, retained: LockedReplicas) -> None:
-        self._task = task
-        self._finished = task.placed(ledger)
-        self._clusters = len(ledger.spaces.on_cluster)
-        self._retained = retained
-        lacking = {name: task.targets[name] - ledger.total(name) for name in sorted(task.valid)}
-        self._known: dict[tuple[frozenset[PoolKey], tuple[int, int]], _Served] = {}
-        self._left = [_SURE, _SURE]  # from the plan, and from the lock
-        self._missing = {name: number for name, number in lacking.items() if number > 0}
-
-    def __getitem__(self, deployment: str) -> Fix | None:
-        if deployment not in self._missing:
-            raise KeyError(deployment)
-        return self._all[deployment]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._missing)
-
-    def __len__(self) -> int:
-        return len(self._missing)
-
-    @cached_property
-    def _all(self) -> dict[str, Fix | None]:
-        """Work all fixes out, in the order of names, so that it does not matter which is asked for first."""
-        fixes: dict[str, Fix | None] = {}
-        for name in self._missing:
-            if not self._parts[name].placed:
-                fixes[name] = None
-                continue
-            sure = self._sure(name)
-            if sure is None:
-                fixes[name] = None
-                continue
-            nodes, first = sure
-            more = tuple(self._more(pool, number) for pool, number in sorted(nodes.items()))
-            fixes[name] = Fix(more, first)
-        return fixes
-
-    def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]] | None:
-        """Return nodes with which the planner places a deployment, and who else could take them.
-
-        Return None where it places it with none of those that are tried.
-        """
-        best: tuple[Counter[PoolKey], tuple[str, ...]] | None = None
-        tries = self._tries(deployment)
-        for nodes, first in tries:
-            if self._too_many(nodes):
-                continue
-            from_plan = self._places(deployment, nodes, self._finished)
-            if from_plan is None:
-                return best or tries[0]
-            if not from_plan:
-                continue
-            best = best or (nodes, first)
-            from_lock = self._retained.movable == self._finished or self._places(
-                deployment, nodes, self._retained.movable
-            )
-            if from_lock is None:
-                return best
-            if from_lock:
-                return nodes, first
-        return best
-
-    def _tries(self, deployment: str) -> list[tuple[Counter[PoolKey], tuple[str, ...]]]:
-        """Return the nodes of a deployment with those of others that could take them: of those that are
-        served before it, then of all that are no less important, then some more.
-        """
-        part = self._parts[deployment]
-        rank, size = part.order
-        tries = []
-        for last in ((rank, size), (rank, _LARGEST)):
-            served, nodes = self._served(frozenset(part.used), last)
-            tries.append((nodes, tuple(name for name in served if name != deployment)))
-        nodes, first = tries[-1]
-        return [*tries, *((nodes + Counter(dict.fromkeys(nodes, more)), first) for more in _MORE)]
-
-    def _served(self, used: frozenset[PoolKey], last: tuple[int, int]) -> _Served:
-        """Return the deployments that could take nodes of these pools, or of pools that one of them uses,
-        up to a place in the order; and the nodes of all of them.
-        """
-        if (used, last) not in self._known:
-            pools, kinds, names = [*used], set[_Kind](), set[str]()
-            for pool in pools:
-                for kind in self._takers(pool) - kinds:
-                    kinds.add(kind)
-                    for name in self._kinds[kind]:
-                        part = self._parts[name]
-                        if part.placed and part.order <= last:
-                            names.add(name)
-                            pools += part.used.difference(pools)
-            nodes = Counter[PoolKey]()
-            for name in names:
-                nodes.update(self._parts[name].nodes)
-            self._known[used, last] = tuple(sorted(names)), nodes
-        return self._known[used, last]
-
-    def _places(
-        self, deployment: str, nodes: Mapping[PoolKey, int], start: Mapping[Spot, int]
-    ) -> bool | None:
-        """Return whether the planner places all replicas of the deployment on pools with more nodes, from
-        what this plan places or from what the lock had; None where the time for that is used up.
-        """
-        from_lock = int(start is self._retained.movable)
-        size = len(start) + self._clusters
-        to_place = sum(self._task.targets.values()) - sum(start.values())
-        self._left[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
-        if self._left[from_lock] < 0:
-            return None
-        ledger = self._task.ledger(start, nodes)
-        self._task.placing(ledger, self._task.candidates(ledger), ran=self._retained.ran).place()
-        return ledger.total(deployment) >= self._task.targets[deployment]
-
-    @cached_property
-    def _growing(self) -> Growing:
-        ledger = self._task.ledger(self._finished)
-        return Growing(ledger, self._task.candidates(ledger), self._task.documents, self.most)
-
-    @cached_property
-    def most(self) -> dict[PoolKey, int]:
-        """Return the nodes that pools may have by what was seen, as many in each of their zones."""
-        return {
-            (name, pool.name): observation.most - observation.most % max(1, len(pool.zones))
-            for name, cluster in self._task.documents.clusters.items()
-            for pool in cluster.spec.node_pools
-            if (observation := self._task.seen.get((name, pool.name))) and observation.most is not None
-        }
-
-    def _too_many(self, nodes: Mapping[PoolKey, int]) -> bool:
-        """Return whether a pool would have more nodes than it may."""
-        return any(
-            self._task.documents.clusters[cluster].spec.pool(name).size + more > self.most[cluster, name]
-            for (cluster, name), more in nodes.items()
-            if (cluster, name) in self.most
-        )
-
-    @cached_property
-    def _parts(self) -> dict[str, Part]:
-        growing, terms = self._growing, self._growing.candidates.terms
-        parts: dict[str, Part] = {}
-        for spot, replicas in self._leaving():
-            part = parts.setdefault(spot.deployment, Part((-_LARGEST, 0)))
-            growing.add(spot, -replicas)
-            if not growing.place(spot.deployment, replicas, part):
-                growing.add(spot, replicas)
-        order = {name: (-terms(name).priority, terms(name).total) for name in self._missing}
-        for name in sorted(self._missing, key=lambda name: (order[name], terms(name).scarcity)):
-            part = parts.setdefault(name, Part(order[name]))
-            part.placed = growing.place(name, self._missing[name], part)
-        return parts
-
-    def _leaving(self) -> list[tuple[Spot, int]]:
-        """Return the replicas that leave their spots as soon as there is room, before any is added."""
-        return [
-            (spot, replicas)
-            for spot, replicas in sorted(self._finished.items())
-            if spot.deployment in self._task.valid
-            and (obstacle := self._task.suitability.obstacle(spot))
-            and obstacle.consequence > Consequence.CORDON
-        ]
-
-    @cached_property
-    def _kinds(self) -> dict[_Kind, list[str]]:
-        """Return the deployments with a part by where they may run."""
-        kinds: dict[_Kind, list[str]] = {}
-        for name in self._parts:
-            terms = self._growing.candidates.terms(name)
-            offers = frozenset(offer for of_role in terms.offers.values() for offer in of_role)
-            kinds.setdefault(_Kind(terms.clusters, terms.closed, offers), []).append(name)
-        return kinds
-
-    def _takers(self, pool: PoolKey) -> set[_Kind]:
-        """Return the kinds of deployments that could come to a pool."""
-        offer = self._growing.ledger.spaces.by_key[pool].offer
-        return {
-            kind
-            for kind in self._kinds
-            if pool[0] in kind.clusters and pool not in kind.closed and offer in kind.offers
-        }
-
-    def _more(self, pool: PoolKey, nodes: int) -> MoreNodes:
-        cluster, name = pool
-        document = self._task.documents.clusters[cluster]
-        of_pool = document.spec.pool(name)
-        if over := (of_pool.size + nodes) % max(1, len(of_pool.zones)):
-            nodes += len(of_pool.zones) - over  # a pool has as many nodes in each of its zones
-        of_class = self._task.documents.classes[of_pool.class_name]
-        size, price = of_pool.size + nodes, of_node(of_pool, of_class)
-        if price is None:
-            return MoreNodes(cluster, name, nodes, size)
-        elsewhere = foreign_region(document, of_class)
-        return MoreNodes(cluster, name, nodes, size, f"{price[0] * nodes:f}", price[1], elsewhere)

@@ -31,154 +31,6 @@ _FEW = 16
 _FEW_POOLS = 64
 
 
-class SearchOrder:
-    """In which order pools are tried for a replica, given the replicas that a ledger has now."""
-
-    def __init__(self, ledger: Ledger, suitability: Suitability, spreading: Spreading) -> None:
-        self._ledger = ledger
-        self._suitability = suitability
-        self._spreading = spreading
-        self._spaces = ledger.spaces
-        self._demands = ledger.demands
-
-    def groups(self, terms: Terms, replicas: int, *, thorough: bool) -> Iterator[Iterator[Space]]:
-        """Yield the pools that are tried for the first role, in groups, the best group and the best pool
-        first.
-        """
-        if not terms.ordered:
-            yield from self._by_objective(terms, thorough=thorough)
-            return
-        for level in self._spreading.levels(terms, replicas):
-            among = terms.by_tier[level[0]]
-            for group in self._by_objective(terms, thorough=thorough, among=among):
-                yield self._spreading.on_level(terms, level, group, replicas)
-
-    def _by_objective(
-        self, terms: Terms, *, thorough: bool, among: Mapping[str, list[Space]] | None = None
-    ) -> Iterator[Iterator[Space]]:
-        """Yield pools for the first role in the order of the stack's objective, in groups.
-
-        `among` are pools by offer: where it is given, only these count.
-        """
-        by_cluster = self._ledger.by_cluster(terms.deployment)
-        used = {cluster: number for cluster, number in by_cluster.items() if cluster in terms.clusters}
-        levels = set(used.values())
-        if len(used) < len(terms.clusters):
-            levels.add(0)
-        if terms.over_clusters:
-            for level in sorted(levels):
-                at_level = (
-                    [cluster for cluster, number in used.items() if number == level]
-                    if level
-                    else terms.clusters
-                )
-                spaces = self._pools(terms, at_level, thorough=thorough, among=among)
-                yield self._at(terms, level, spaces)
-            return
-        numbers: list[int | None] = [*sorted(levels)] if terms.objective == "cost" else [None]
-        for opens in (False, True) if terms.objective == "pack" else (None,):
-            for name in terms.offers[terms.roles[0]]:
-                for number in numbers:
-                    spaces = self._of_offer(terms, name, thorough=thorough, among=among)
-                    yield self._at(terms, number, spaces, opens=opens)
-
-    def _at(
-        self, terms: Terms, level: int | None, spaces: Iterator[Space], *, opens: bool | None = None
-    ) -> Iterator[Space]:
-        """Yield the pools on clusters that have so many replicas of the deployment, or any number. With
-        `opens`, it is those alone where a pod takes a node that nothing runs on, or where it does not.
-        """
-        by_cluster, clusters = self._ledger.by_cluster(terms.deployment), terms.clusters
-        for space in spaces:
-            cluster = space.key[0]
-            if (
-                (level is None or by_cluster.get(cluster, 0) == level)
-                and cluster in clusters
-                and (opens is None or self._opens(terms, space) == opens)
-            ):
-                yield space
-
-    def _opens(self, terms: Terms, space: Space) -> bool:
-        """Return whether a pod takes a node that nothing runs on."""
-        return self._preference(terms, terms.roles[0], space)[1] == space.node.level(space.node)
-
-    def _pools(
-        self,
-        terms: Terms,
-        clusters: frozenset[str] | list[str],
-        *,
-        thorough: bool,
-        among: Mapping[str, list[Space]] | None,
-    ) -> Iterator[Space]:
-        """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
-        role = terms.roles[0]
-        if len(clusters) <= _FEW:
-            spaces = [
-                (self._preference(terms, role, space), space)
-                for cluster in clusters
-                for space in self._spaces.on_cluster.get(cluster, ())
-                if space.offer in terms.offers[role] and (thorough or self._has_free(terms, role, space))
-            ]
-            yield from (space for _, space in sorted(spaces, key=lambda pair: pair[0]))
-            return
-        for offer in terms.offers[role]:
-            yield from self._of_offer(terms, offer, thorough=thorough, among=among)
-
-    def _of_offer(
-        self, terms: Terms, offer: str, *, thorough: bool, among: Mapping[str, list[Space]] | None
-    ) -> Iterator[Space]:
-        """Yield pools of an offer for the first role, those that it fills best first, some of them twice."""
-        spaces = among.get(offer, []) if among is not None else None
-        if spaces is not None and len(spaces) <= _FEW_POOLS:
-            role = terms.roles[0]
-            spaces = [space for space in spaces if thorough or self._has_free(terms, role, space)]
-            yield from sorted(spaces, key=lambda space: self._preference(terms, role, space))
-            return
-        role = terms.roles[0]
-        for space in self._spaces.with_free(offer, self._asked(terms, role, offer)):
-            if thorough or self._has_free(terms, role, space):
-                yield space
-        if thorough:
-            yield from self._spaces.of_offer[offer]
-
-    def _has_free(self, terms: Terms, role: str, space: Space) -> bool:
-        """Return whether some node may have space for a pod. It is a quick look, which may say yes
-        wrongly.
-        """
-        return fit(space.most, self._demands.of(terms.deployment, role, space.key).pod) > 0
-
-    def near(self, terms: Terms, role: str, cluster: str, replicas: int = 1) -> list[Space]:
-        """Return the pools of a cluster that suit a role and are open to it, the best first."""
-        spaces = sorted(
-            (
-                space
-                for space in self._spaces.on_cluster.get(cluster, ())
-                if space.offer in terms.offers[role]
-                and not self._spreading.closes(terms, space, replicas)
-                and self.suits(terms, role, space)
-            ),
-            key=lambda space: self._preference(terms, role, space),
-        )
-        return sorted(spaces, key=lambda space: terms.tiers.get(space.key, 0)) if terms.tiers else spaces
-
-    def _preference(self, terms: Terms, role: str, space: Space) -> tuple[int, int, int]:
-        least = self._asked(terms, role, space.offer)
-        levels = (space.node.level(state) for state in space.free)
-        free = min((free for free in levels if free >= least), default=space.node.level(space.node))
-        return terms.offers[role][space.offer], free, space.number
-
-    def _asked(self, terms: Terms, role: str, offer: str) -> int:
-        """Return the GPUs of a pod on nodes of an offer; where such nodes have none, its cores."""
-        node_gpus = self._spaces.of_offer[offer][0].node.gpus
-        gpus = self._demands.unedited(terms.deployment, role, node_gpus).pod.gpus
-        return gpus if node_gpus else terms.cpu[role]
-
-    def suits(self, terms: Terms, role: str, space: Space) -> bool:
-        """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""
-        edited = (terms.deployment, role) in self._demands.edited
-        return not edited or not self._suitability.by_pool(terms.deployment, role, space.key)
-
-
 class Candidates:
     """The best spots for more replicas, given the replicas that a ledger has now."""
 
@@ -435,3 +287,151 @@ class Candidates:
         return RoleReplicas(
             (terms.deployment, role), self._demands.of(terms.deployment, role, pool), replicas
         )
+
+
+class SearchOrder:
+    """In which order pools are tried for a replica, given the replicas that a ledger has now."""
+
+    def __init__(self, ledger: Ledger, suitability: Suitability, spreading: Spreading) -> None:
+        self._ledger = ledger
+        self._suitability = suitability
+        self._spreading = spreading
+        self._spaces = ledger.spaces
+        self._demands = ledger.demands
+
+    def groups(self, terms: Terms, replicas: int, *, thorough: bool) -> Iterator[Iterator[Space]]:
+        """Yield the pools that are tried for the first role, in groups, the best group and the best pool
+        first.
+        """
+        if not terms.ordered:
+            yield from self._by_objective(terms, thorough=thorough)
+            return
+        for level in self._spreading.levels(terms, replicas):
+            among = terms.by_tier[level[0]]
+            for group in self._by_objective(terms, thorough=thorough, among=among):
+                yield self._spreading.on_level(terms, level, group, replicas)
+
+    def _by_objective(
+        self, terms: Terms, *, thorough: bool, among: Mapping[str, list[Space]] | None = None
+    ) -> Iterator[Iterator[Space]]:
+        """Yield pools for the first role in the order of the stack's objective, in groups.
+
+        `among` are pools by offer: where it is given, only these count.
+        """
+        by_cluster = self._ledger.by_cluster(terms.deployment)
+        used = {cluster: number for cluster, number in by_cluster.items() if cluster in terms.clusters}
+        levels = set(used.values())
+        if len(used) < len(terms.clusters):
+            levels.add(0)
+        if terms.over_clusters:
+            for level in sorted(levels):
+                at_level = (
+                    [cluster for cluster, number in used.items() if number == level]
+                    if level
+                    else terms.clusters
+                )
+                spaces = self._pools(terms, at_level, thorough=thorough, among=among)
+                yield self._at(terms, level, spaces)
+            return
+        numbers: list[int | None] = [*sorted(levels)] if terms.objective == "cost" else [None]
+        for opens in (False, True) if terms.objective == "pack" else (None,):
+            for name in terms.offers[terms.roles[0]]:
+                for number in numbers:
+                    spaces = self._of_offer(terms, name, thorough=thorough, among=among)
+                    yield self._at(terms, number, spaces, opens=opens)
+
+    def _at(
+        self, terms: Terms, level: int | None, spaces: Iterator[Space], *, opens: bool | None = None
+    ) -> Iterator[Space]:
+        """Yield the pools on clusters that have so many replicas of the deployment, or any number. With
+        `opens`, it is those alone where a pod takes a node that nothing runs on, or where it does not.
+        """
+        by_cluster, clusters = self._ledger.by_cluster(terms.deployment), terms.clusters
+        for space in spaces:
+            cluster = space.key[0]
+            if (
+                (level is None or by_cluster.get(cluster, 0) == level)
+                and cluster in clusters
+                and (opens is None or self._opens(terms, space) == opens)
+            ):
+                yield space
+
+    def _opens(self, terms: Terms, space: Space) -> bool:
+        """Return whether a pod takes a node that nothing runs on."""
+        return self._preference(terms, terms.roles[0], space)[1] == space.node.level(space.node)
+
+    def _pools(
+        self,
+        terms: Terms,
+        clusters: frozenset[str] | list[str],
+        *,
+        thorough: bool,
+        among: Mapping[str, list[Space]] | None,
+    ) -> Iterator[Space]:
+        """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
+        role = terms.roles[0]
+        if len(clusters) <= _FEW:
+            spaces = [
+                (self._preference(terms, role, space), space)
+                for cluster in clusters
+                for space in self._spaces.on_cluster.get(cluster, ())
+                if space.offer in terms.offers[role] and (thorough or self._has_free(terms, role, space))
+            ]
+            yield from (space for _, space in sorted(spaces, key=lambda pair: pair[0]))
+            return
+        for offer in terms.offers[role]:
+            yield from self._of_offer(terms, offer, thorough=thorough, among=among)
+
+    def _of_offer(
+        self, terms: Terms, offer: str, *, thorough: bool, among: Mapping[str, list[Space]] | None
+    ) -> Iterator[Space]:
+        """Yield pools of an offer for the first role, those that it fills best first, some of them twice."""
+        spaces = among.get(offer, []) if among is not None else None
+        if spaces is not None and len(spaces) <= _FEW_POOLS:
+            role = terms.roles[0]
+            spaces = [space for space in spaces if thorough or self._has_free(terms, role, space)]
+            yield from sorted(spaces, key=lambda space: self._preference(terms, role, space))
+            return
+        role = terms.roles[0]
+        for space in self._spaces.with_free(offer, self._asked(terms, role, offer)):
+            if thorough or self._has_free(terms, role, space):
+                yield space
+        if thorough:
+            yield from self._spaces.of_offer[offer]
+
+    def _has_free(self, terms: Terms, role: str, space: Space) -> bool:
+        """Return whether some node may have space for a pod. It is a quick look, which may say yes
+        wrongly.
+        """
+        return fit(space.most, self._demands.of(terms.deployment, role, space.key).pod) > 0
+
+    def near(self, terms: Terms, role: str, cluster: str, replicas: int = 1) -> list[Space]:
+        """Return the pools of a cluster that suit a role and are open to it, the best first."""
+        spaces = sorted(
+            (
+                space
+                for space in self._spaces.on_cluster.get(cluster, ())
+                if space.offer in terms.offers[role]
+                and not self._spreading.closes(terms, space, replicas)
+                and self.suits(terms, role, space)
+            ),
+            key=lambda space: self._preference(terms, role, space),
+        )
+        return sorted(spaces, key=lambda space: terms.tiers.get(space.key, 0)) if terms.tiers else spaces
+
+    def _preference(self, terms: Terms, role: str, space: Space) -> tuple[int, int, int]:
+        least = self._asked(terms, role, space.offer)
+        levels = (space.node.level(state) for state in space.free)
+        free = min((free for free in levels if free >= least), default=space.node.level(space.node))
+        return terms.offers[role][space.offer], free, space.number
+
+    def _asked(self, terms: Terms, role: str, offer: str) -> int:
+        """Return the GPUs of a pod on nodes of an offer; where such nodes have none, its cores."""
+        node_gpus = self._spaces.of_offer[offer][0].node.gpus
+        gpus = self._demands.unedited(terms.deployment, role, node_gpus).pod.gpus
+        return gpus if node_gpus else terms.cpu[role]
+
+    def suits(self, terms: Terms, role: str, space: Space) -> bool:
+        """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""
+        edited = (terms.deployment, role) in self._demands.edited
+        return not edited or not self._suitability.by_pool(terms.deployment, role, space.key)

@@ -54,6 +54,189 @@ class Alternatives(NamedTuple):
     by_size: list[Alternative]
 
 
+class Exchange:
+    """Short chains of moves among the replicas that were noted as new, then long ones."""
+
+    def __init__(self, ledger: Ledger, candidates: Candidates) -> None:
+        self._ledger = ledger
+        self._candidates = candidates
+        self._moves = Moves(ledger, candidates)
+        self._chains = Chains(ledger, candidates, self._moves, _CHAIN_STEPS)
+        self._left = 0
+        self._tries = _TRIES
+        self._allowance = _TRIES_OF_ONE
+        self._free_gpus: int | None = None
+        # Whether tries or steps ran out, so that more might have been found.
+        self.ended = False
+
+    def note(self, spots: list[Spot]) -> None:
+        """Count replicas that were just added to these spots as new: they may move from now on."""
+        self._moves.note(spots)
+        self._free_gpus = None
+
+    @property
+    def any_new(self) -> bool:
+        """Return whether there are new replicas."""
+        return bool(self._moves.new)
+
+    def place(self, deployment: str) -> bool:
+        """Place one more replica of a deployment, by moves of others if need be. Return False where none
+        help.
+        """
+        if self._free_gpus is None:  # no move changes it
+            self._free_gpus = sum(free_on(space) for space in self._ledger.spaces.all if space.node.gpus)
+        if self._candidates.terms(deployment).total > self._free_gpus:
+            return False
+        if not self._candidates.affordable(deployment):
+            return False
+        start = self._left = min(self._tries, self._allowance)
+        placed = self._placed(deployment, None, None, _LONGEST, frozenset()) is not None
+        self._tries -= start - self._left
+        # Where one found nothing, the next seldom does.
+        self._allowance = _TRIES_OF_ONE if placed else max(self._allowance // 2, _LEAST_TRIES_OF_ONE)
+        placed = placed or self._chains.place(deployment)
+        self._moves.settle()
+        if placed:
+            self._free_gpus = None
+        self.ended = self.ended or (not placed and self._tries <= 0)
+        return placed
+
+    def cheapen(self) -> None:
+        """Lower the cost of the new replicas by moves, until no chain of moves does any more."""
+        tries, allowance, improved = _TRIES_FOR_COST, _TRIES_FOR_COST_OF_ONE, True
+        while improved and tries > 0:
+            improved = False
+            self._moves.weigh_anew()
+            saving = {spot: saved for spot in self._moves.new if (saved := self._saving(spot))}
+            for spot in sorted(saving, key=lambda spot: (-saving[spot], spot)):
+                for _ in range(self._moves.new[spot]):
+                    start = self._left = min(tries, allowance)
+                    moved = self._cheaper(spot)
+                    tries -= start - self._left
+                    allowance = _TRIES_FOR_COST_OF_ONE if moved else max(allowance // 2, _LEAST_TRIES_OF_ONE)
+                    if not moved:
+                        break
+                    improved = True
+        self.ended = self.ended or tries <= 0
+
+    def _saving(self, spot: Spot) -> int:
+        """Return what a replica would save on the cheapest class of each role."""
+        return self._candidates.cost(spot) - self._candidates.least(spot.deployment)
+
+    def _cheaper(self, spot: Spot) -> bool:
+        if not self._moves.new[spot]:
+            return False
+        level = self._moves.leave(spot)
+        for depth in (1, 2):
+            cost = self._placed(spot.deployment, self._candidates.cost(spot), level, depth, frozenset())
+            if cost is not None:
+                self._moves.settle()
+                return True
+        self._moves.back_to(0)
+        return False
+
+    def _placed(
+        self,
+        deployment: str,
+        limit: int | None,
+        level: Worth | None,
+        depth: int,
+        taken: frozenset[int],
+    ) -> int | None:
+        """Place a replica, and elsewhere what makes room for it. Return what that adds to the cost, less than
+        `limit`, or None where nothing was found.
+
+        The place is no worse than `level` by what the deployment prefers and how it is spread, and neither is
+        that of those that move. Where a spread is required, theirs is never worse.
+        """
+        spot = self._candidates.best(deployment)
+        if spot is not None and self._moves.allowed(spot, limit, level):
+            self._moves.add(spot)
+            return self._candidates.cost(spot)
+        if not depth:
+            return None
+        terms = self._candidates.terms(deployment)
+        for space, leaving in self._options(terms, limit, level, depth, taken):
+            if self._left <= 0:
+                return None
+            self._left -= work(space)
+            mark = self._moves.mark()
+            levels = [self._moves.leave(spot) for spot in leaving]
+            place = self._candidates.on_pool(terms, space)
+            if place is not None and self._moves.allowed(place, None, level):
+                self._moves.add(place)
+                cost = self._candidates.cost(place) - sum(map(self._candidates.cost, leaving))
+                for spot, at_most in zip(leaving, levels, strict=True):
+                    left = None if limit is None else limit - cost
+                    required = self._candidates.terms(spot.deployment).required
+                    its_level = at_most if required or level is not None else None
+                    more = self._placed(spot.deployment, left, its_level, depth - 1, taken | {space.number})
+                    if more is None:
+                        break
+                    cost += more
+                else:
+                    if limit is None or cost < limit:
+                        return cost
+            self._moves.back_to(mark)
+        return None
+
+    def _options(
+        self,
+        terms: Terms,
+        limit: int | None,
+        level: Worth | None,
+        depth: int,
+        taken: frozenset[int],
+    ) -> Iterator[tuple[Space, list[Spot]]]:
+        """Yield pools for the first role with the new replicas that might leave them, the best first."""
+        by_cluster, worth = self._ledger.by_cluster(terms.deployment), self._candidates.spreading.worth
+        most = level[2] if level is not None and terms.over_clusters and not terms.ordered else None
+        left = _MOST_POOLS
+        for cost, number in self._moves.by_cost(terms):
+            if not left or (limit is not None and cost >= limit):
+                return
+            if number not in self._moves.on_pool or number in taken:
+                continue
+            space = self._ledger.spaces.all[number]
+            if (
+                level is None
+                or (most is not None and by_cluster.get(space.key[0], 0) <= most)
+                or (most is None and worth(terms, space.key) <= level)
+            ):
+                left -= 1
+                for leaving in self._leaving(terms, space, None if limit is None else limit - cost, depth):
+                    yield space, leaving
+
+    def _leaving(self, terms: Terms, space: Space, limit: int | None, depth: int) -> Iterator[list[Spot]]:
+        """Yield sets of new replicas that might leave a pool, those that lose least by it first."""
+        size = self._candidates.size_on(terms.deployment, terms.roles[0], space)
+        free = free_on(space)
+        alternatives = self._moves.alternatives(space)
+        for alternative in alternatives.each:
+            if not alternative.sure and depth <= 1:
+                break  # of those that follow none has another place
+            enough = alternative.size + free >= size and (limit is None or alternative.extra < limit)
+            if enough and self._may_leave(alternative, terms):
+                yield [alternative.spot]
+        together: list[Spot] = []
+        lost = freed = 0
+        for alternative in alternatives.by_size:
+            if not alternative.sure and depth <= 1:
+                return
+            for _ in range(self._moves.new[alternative.spot] if self._may_leave(alternative, terms) else 0):
+                if len(together) == _MOST_LEAVING or (
+                    limit is not None and lost + alternative.extra >= limit
+                ):
+                    return
+                together.append(alternative.spot)
+                lost, freed = lost + alternative.extra, freed + alternative.size
+                if freed + free >= size and len(together) > 1:
+                    yield list(together)
+
+    def _may_leave(self, alternative: Alternative, terms: Terms) -> bool:
+        return self._moves.new[alternative.spot] > 0 and alternative.spot.deployment != terms.deployment
+
+
 class Moves:
     """Moves of replicas that are new in the plan, with a way back.
 
@@ -293,189 +476,3 @@ class Chains:
 
     def _on(self, deployment: str, space: Space) -> Spot | None:
         return self._candidates.on_pool(self._candidates.terms(deployment), space)
-
-
-# Short chains, for one more replica or for less cost.
-
-
-class Exchange:
-    """Short chains of moves among the replicas that were noted as new, then long ones."""
-
-    def __init__(self, ledger: Ledger, candidates: Candidates) -> None:
-        self._ledger = ledger
-        self._candidates = candidates
-        self._moves = Moves(ledger, candidates)
-        self._chains = Chains(ledger, candidates, self._moves, _CHAIN_STEPS)
-        self._left = 0
-        self._tries = _TRIES
-        self._allowance = _TRIES_OF_ONE
-        self._free_gpus: int | None = None
-        # Whether tries or steps ran out, so that more might have been found.
-        self.ended = False
-
-    def note(self, spots: list[Spot]) -> None:
-        """Count replicas that were just added to these spots as new: they may move from now on."""
-        self._moves.note(spots)
-        self._free_gpus = None
-
-    @property
-    def any_new(self) -> bool:
-        """Return whether there are new replicas."""
-        return bool(self._moves.new)
-
-    def place(self, deployment: str) -> bool:
-        """Place one more replica of a deployment, by moves of others if need be. Return False where none
-        help.
-        """
-        if self._free_gpus is None:  # no move changes it
-            self._free_gpus = sum(free_on(space) for space in self._ledger.spaces.all if space.node.gpus)
-        if self._candidates.terms(deployment).total > self._free_gpus:
-            return False
-        if not self._candidates.affordable(deployment):
-            return False
-        start = self._left = min(self._tries, self._allowance)
-        placed = self._placed(deployment, None, None, _LONGEST, frozenset()) is not None
-        self._tries -= start - self._left
-        # Where one found nothing, the next seldom does.
-        self._allowance = _TRIES_OF_ONE if placed else max(self._allowance // 2, _LEAST_TRIES_OF_ONE)
-        placed = placed or self._chains.place(deployment)
-        self._moves.settle()
-        if placed:
-            self._free_gpus = None
-        self.ended = self.ended or (not placed and self._tries <= 0)
-        return placed
-
-    def cheapen(self) -> None:
-        """Lower the cost of the new replicas by moves, until no chain of moves does any more."""
-        tries, allowance, improved = _TRIES_FOR_COST, _TRIES_FOR_COST_OF_ONE, True
-        while improved and tries > 0:
-            improved = False
-            self._moves.weigh_anew()
-            saving = {spot: saved for spot in self._moves.new if (saved := self._saving(spot))}
-            for spot in sorted(saving, key=lambda spot: (-saving[spot], spot)):
-                for _ in range(self._moves.new[spot]):
-                    start = self._left = min(tries, allowance)
-                    moved = self._cheaper(spot)
-                    tries -= start - self._left
-                    allowance = _TRIES_FOR_COST_OF_ONE if moved else max(allowance // 2, _LEAST_TRIES_OF_ONE)
-                    if not moved:
-                        break
-                    improved = True
-        self.ended = self.ended or tries <= 0
-
-    def _saving(self, spot: Spot) -> int:
-        """Return what a replica would save on the cheapest class of each role."""
-        return self._candidates.cost(spot) - self._candidates.least(spot.deployment)
-
-    def _cheaper(self, spot: Spot) -> bool:
-        if not self._moves.new[spot]:
-            return False
-        level = self._moves.leave(spot)
-        for depth in (1, 2):
-            cost = self._placed(spot.deployment, self._candidates.cost(spot), level, depth, frozenset())
-            if cost is not None:
-                self._moves.settle()
-                return True
-        self._moves.back_to(0)
-        return False
-
-    def _placed(
-        self,
-        deployment: str,
-        limit: int | None,
-        level: Worth | None,
-        depth: int,
-        taken: frozenset[int],
-    ) -> int | None:
-        """Place a replica, and elsewhere what makes room for it. Return what that adds to the cost, less than
-        `limit`, or None where nothing was found.
-
-        The place is no worse than `level` by what the deployment prefers and how it is spread, and neither is
-        that of those that move. Where a spread is required, theirs is never worse.
-        """
-        spot = self._candidates.best(deployment)
-        if spot is not None and self._moves.allowed(spot, limit, level):
-            self._moves.add(spot)
-            return self._candidates.cost(spot)
-        if not depth:
-            return None
-        terms = self._candidates.terms(deployment)
-        for space, leaving in self._options(terms, limit, level, depth, taken):
-            if self._left <= 0:
-                return None
-            self._left -= work(space)
-            mark = self._moves.mark()
-            levels = [self._moves.leave(spot) for spot in leaving]
-            place = self._candidates.on_pool(terms, space)
-            if place is not None and self._moves.allowed(place, None, level):
-                self._moves.add(place)
-                cost = self._candidates.cost(place) - sum(map(self._candidates.cost, leaving))
-                for spot, at_most in zip(leaving, levels, strict=True):
-                    left = None if limit is None else limit - cost
-                    required = self._candidates.terms(spot.deployment).required
-                    its_level = at_most if required or level is not None else None
-                    more = self._placed(spot.deployment, left, its_level, depth - 1, taken | {space.number})
-                    if more is None:
-                        break
-                    cost += more
-                else:
-                    if limit is None or cost < limit:
-                        return cost
-            self._moves.back_to(mark)
-        return None
-
-    def _options(
-        self,
-        terms: Terms,
-        limit: int | None,
-        level: Worth | None,
-        depth: int,
-        taken: frozenset[int],
-    ) -> Iterator[tuple[Space, list[Spot]]]:
-        """Yield pools for the first role with the new replicas that might leave them, the best first."""
-        by_cluster, worth = self._ledger.by_cluster(terms.deployment), self._candidates.spreading.worth
-        most = level[2] if level is not None and terms.over_clusters and not terms.ordered else None
-        left = _MOST_POOLS
-        for cost, number in self._moves.by_cost(terms):
-            if not left or (limit is not None and cost >= limit):
-                return
-            if number not in self._moves.on_pool or number in taken:
-                continue
-            space = self._ledger.spaces.all[number]
-            if (
-                level is None
-                or (most is not None and by_cluster.get(space.key[0], 0) <= most)
-                or (most is None and worth(terms, space.key) <= level)
-            ):
-                left -= 1
-                for leaving in self._leaving(terms, space, None if limit is None else limit - cost, depth):
-                    yield space, leaving
-
-    def _leaving(self, terms: Terms, space: Space, limit: int | None, depth: int) -> Iterator[list[Spot]]:
-        """Yield sets of new replicas that might leave a pool, those that lose least by it first."""
-        size = self._candidates.size_on(terms.deployment, terms.roles[0], space)
-        free = free_on(space)
-        alternatives = self._moves.alternatives(space)
-        for alternative in alternatives.each:
-            if not alternative.sure and depth <= 1:
-                break  # of those that follow none has another place
-            enough = alternative.size + free >= size and (limit is None or alternative.extra < limit)
-            if enough and self._may_leave(alternative, terms):
-                yield [alternative.spot]
-        together: list[Spot] = []
-        lost = freed = 0
-        for alternative in alternatives.by_size:
-            if not alternative.sure and depth <= 1:
-                return
-            for _ in range(self._moves.new[alternative.spot] if self._may_leave(alternative, terms) else 0):
-                if len(together) == _MOST_LEAVING or (
-                    limit is not None and lost + alternative.extra >= limit
-                ):
-                    return
-                together.append(alternative.spot)
-                lost, freed = lost + alternative.extra, freed + alternative.size
-                if freed + free >= size and len(together) > 1:
-                    yield list(together)
-
-    def _may_leave(self, alternative: Alternative, terms: Terms) -> bool:
-        return self._moves.new[alternative.spot] > 0 and alternative.spot.deployment != terms.deployment
