@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit browser fuzz conformance check format docs schema tables engines lock sbom release
+.PHONY: up preview down destroy test durations unit browser fuzz conformance check format docs schema tables engines lock sbom release smoke
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -113,17 +113,32 @@ lock:
 sbom: .venv/ready
 	@$(BIN)/python -m sandbox.toolchain.inventory > inferfleet.cdx.json
 
-# The wheel of the tagged commit in dist/, installed with what it requires (in the pinned versions) in an environment
-# of its own, where a new project is planned; and the inventory. UNTAGGED=1 tries it on another commit.
+# The wheel and the source distribution of the tagged commit in dist/, compared with the files of the repository; the
+# wheel is installed with what it requires (in the pinned versions) in an environment of its own, where a new project is
+# planned and rendered; and the inventory. UNTAGGED=0.1.0 tries it on another commit as that version.
 release: .venv/ready
 	@test -n "$(UNTAGGED)" || { test -z "$$(git status --porcelain)" && git describe --tags --exact-match --match 'v*'; } || \
 		{ echo "a release is a commit with a tag such as v0.2.0, and nothing that is not committed"; exit 1; }
+	@command -v uv >/dev/null || test -x .tools/bin/uv || \
+		{ $(PYTHON) -m venv .tools && .tools/bin/pip install --quiet --require-hashes -r requirements-tools.txt; }
 	@rm -rf dist && uv=$$(command -v uv || echo .tools/bin/uv) && \
-		$$uv build --quiet --wheel --build-constraints requirements-tools.txt --require-hashes --out-dir dist && \
+		$(if $(UNTAGGED),SETUPTOOLS_SCM_PRETEND_VERSION=$(UNTAGGED)) \
+		$$uv build --quiet --build-constraints requirements-tools.txt --require-hashes --out-dir dist && \
+		$(BIN)/python -m bench.packages dist && \
 		scratch=$$(mktemp -d) && trap 'rm -rf $$scratch' EXIT && \
 		$$uv venv --quiet --python '>=3.11' $$scratch/venv && \
 		$$uv pip install --quiet --python $$scratch/venv/bin/python --constraint requirements.txt dist/*.whl && \
 		cd $$scratch && venv/bin/inferfleet new fleet && cd fleet && \
-		../venv/bin/inferfleet validate --all && ../venv/bin/inferfleet plan --stack local
+		../venv/bin/inferfleet --version && ../venv/bin/inferfleet validate --all && \
+		../venv/bin/inferfleet plan --stack local && \
+		../venv/bin/inferfleet render --stack local --output rendered
 	@$(BIN)/python -m sandbox.toolchain.inventory > dist/inferfleet.cdx.json
 	@ls dist
+
+# The smallest cluster on Google Cloud in PROJECT, with one L4 and one model, which is asked once; all of it is removed
+# then. Costs are told before, and somebody agrees, or says YES=1.
+REGION ?= us-east4
+ZONE ?= $(REGION)-a
+smoke: .venv/ready
+	@test -n "$(PROJECT)" || { echo "name a project of Google Cloud: make smoke PROJECT=acme-inference"; exit 1; }
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m bench.smoke --project $(PROJECT) --region $(REGION) --zone $(ZONE) $(if $(YES),--yes)

@@ -1,0 +1,191 @@
+"""Try inferfleet on Google Cloud: the smallest cluster, one L4, one model, one answer, and back to nothing.
+
+    make smoke PROJECT=acme-inference [REGION=us-east4 ZONE=us-east4-a] [YES=1]
+
+A project is made in a folder, which keeps its state. What it costs is said before anything is made, and
+somebody agrees. Everything is removed afterwards, also where something fails or is interrupted in between.
+Where something is left all the same, the same command removes it: the folder is needed for that.
+"""
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+STACK = "smoke"
+QUESTION = "What is a gateway?"
+Run = Callable[..., int]
+CLUSTERS = """\
+apiVersion: inferfleet.dev/v1alpha1
+kind: InferenceCluster
+metadata: {{name: smoke}}
+spec:
+  cluster:
+    source: GKE
+    gke:
+      project: {project}
+      region: {region}
+      zones: [{zone}]
+      systemPool: {{machineType: e2-standard-4, diskSizeGb: 50}}
+      deletionProtection: false
+  nodePools:
+    - {{name: l4, className: gke-l4-1x-g2, minNodeCount: 0, maxNodeCount: 1, zones: [{zone}]}}
+  serving:
+    gateway: {{className: gke-l7-rilb, provider: gke, port: 8080}}
+"""
+MODELS = """\
+apiVersion: inferfleet.dev/v1alpha1
+kind: ModelDeployment
+metadata: {name: qwen3, namespace: ml, labels: {family: qwen}}
+spec:
+  replicas: 1
+  engine: {type: vLLM, model: Qwen/Qwen3-0.6B, servedNames: [chat], startup: 30m}
+  workers: {topology: {tensor: 1}}
+---
+apiVersion: inferfleet.dev/v1alpha1
+kind: ModelService
+metadata: {name: chat, namespace: ml}
+spec:
+  endpoints:
+    - {selector: {matchLabels: {family: qwen}}}
+"""
+SETTINGS = "config:\n  pulumi:disable-default-providers: [kubernetes, gcp]\n"
+# USD per hour, list prices with their sources in docs/tutorials/first-model-on-gke.md, 2026-11-24.
+BESIDE = (
+    ("one system node, e2-standard-4", "0.1509"),
+    ("boot disks, 250 GB", "0.038"),
+    ("the cluster", "0.10"),
+    ("NAT of two nodes and one address, and 0.045 per GiB", "0.0078"),
+    ("the load balancer of the gateway", "not known"),
+)
+
+
+def smoke(run: Run) -> bool:
+    """Deploy, ask, remove; return whether an answer came and nothing is left.
+
+    `run` gives the exit code of a command. Where `doctor` finds that something is missing nothing is made.
+    """
+    if run("pulumi", "stack", "select", "--create", STACK) or run("inferfleet", "doctor", "--stack", STACK):
+        return False
+    answered = False
+    try:
+        answered = not (
+            run("pulumi", "up", "--stack", STACK, "--yes", "--skip-preview")
+            or run("inferfleet", "chat", "--stack", STACK, "chat", QUESTION)
+        )
+    finally:
+        removed = remove(run)
+    return answered and removed
+
+
+def remove(run: Run) -> bool:
+    """Remove everything; return whether nothing is left. A second try mends what was interrupted."""
+    for attempt in (1, 2):
+        if attempt == 2:
+            run("inferfleet", "recover", "--stack", STACK, "--yes")
+        destroyed = not run("pulumi", "destroy", "--stack", STACK, "--yes", "--skip-preview")
+        if not run("inferfleet", "doctor", "--stack", STACK, "--leftovers") and destroyed:
+            return True
+    return False
+
+
+def write(folder: Path, *, project: str, region: str, zone: str) -> None:
+    """Write the documents and settings of the stack into a project of its own."""
+    if not folder.exists():
+        subprocess.run(["inferfleet", "new", folder, "--name", "inferfleet-smoke"], check=True)
+        (folder / ".venv").symlink_to(Path(sys.prefix).absolute())
+    stack = folder / "stacks" / STACK
+    stack.mkdir(exist_ok=True)
+    (stack / "clusters.yaml").write_text(CLUSTERS.format(project=project, region=region, zone=zone))
+    (stack / "models.yaml").write_text(MODELS)
+    settings = stack.with_name(f"Pulumi.{STACK}.yaml")
+    # The engine adds how secrets are encrypted, which a second run needs.
+    if not settings.exists():
+        settings.write_text(SETTINGS)
+
+
+def environment(folder: Path, outside: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of all commands: the state is in the folder, encrypted, unless it says where."""
+    if "PULUMI_BACKEND_URL" in outside:
+        return dict(outside)
+    state, passphrase = folder / ".state", folder / ".passphrase"
+    state.mkdir(exist_ok=True)
+    if not passphrase.exists():
+        passphrase.touch(mode=0o600)
+        passphrase.write_text(secrets.token_hex(32))
+    backend = {"PULUMI_BACKEND_URL": state.as_uri(), "PULUMI_CONFIG_PASSPHRASE_FILE": str(passphrase)}
+    return dict(outside) | backend
+
+
+def costs(folder: Path, env: Mapping[str, str]) -> str:
+    """Return what an hour costs, of nodes with GPUs by the prices of their classes."""
+    words = ["inferfleet", "report", "--stack", STACK, "--output", "report.html", "--json"]
+    done = subprocess.run(words, cwd=folder, env=env, check=True, capture_output=True, text=True)
+    report: dict[str, Any] = json.loads(done.stdout)
+    nodes = [(f"{paid['nodes']} x {paid['class_name']}", paid["cost"]) for paid in report["paid"]]
+    rows = [*nodes, *BESIDE]
+    return "\n".join(["USD per hour, list prices:", *(f"  {price:>9}  {what}" for what, price in rows)])
+
+
+def commands(folder: Path, env: Mapping[str, str]) -> Run:
+    """Return what runs a command in the folder, and lets it end what it began when somebody interrupts it."""
+
+    def run(*words: str) -> int:
+        print("$", *words, flush=True)
+        process = subprocess.Popen(words, cwd=folder, env=env)
+        try:
+            return process.wait()
+        except KeyboardInterrupt:  # The command has it too.
+            process.wait()
+            raise
+        except SystemExit:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            raise
+
+    return run
+
+
+def _end(*_: object) -> NoReturn:
+    sys.exit(143)
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(prog="make smoke")
+    words.add_argument("--folder", type=Path, default=Path(".smoke"))
+    words.add_argument("--project", required=True, help="of Google Cloud, with a billing account")
+    words.add_argument("--region", default="us-east4")
+    words.add_argument("--zone", default="us-east4-a")
+    words.add_argument("--yes", action="store_true")
+    asked = words.parse_args()
+    folder = asked.folder.absolute()
+    write(folder, project=asked.project, region=asked.region, zone=asked.zone)
+    env = environment(folder, os.environ)
+    print(costs(folder, env))
+    if not asked.yes and input(f"Make this in project {asked.project}, ask, and remove it? [y/N] ") != "y":
+        return 1
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        done = smoke(commands(folder, env))
+    except (KeyboardInterrupt, SystemExit):
+        done = False
+    if done:
+        print("An answer came, and nothing is left.")
+        if (folder / ".state").exists():
+            shutil.rmtree(folder)
+        return 0
+    print(
+        f"This did not end well. If anything may be left, run the same again: {folder} knows what there is."
+    )
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

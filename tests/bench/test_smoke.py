@@ -1,0 +1,64 @@
+"""A try on Google Cloud removes what it made, wherever it fails."""
+
+import pytest
+
+from bench.smoke import smoke
+
+SELECT, DOCTOR = "pulumi stack select", "inferfleet doctor --stack smoke"
+UP, CHAT, DESTROY = "pulumi up", "inferfleet chat", "pulumi destroy"
+LEFTOVERS, RECOVER = f"{DOCTOR} --leftovers", "inferfleet recover"
+BEGIN, REMOVE = [SELECT, DOCTOR], [DESTROY, LEFTOVERS]
+
+
+class Commands:
+    """Commands of which some fail, each so many times, or are interrupted."""
+
+    def __init__(self, *, interrupted: str = "", **failing: int) -> None:
+        self.ran: list[str] = []
+        self._interrupted, self._failing = interrupted, {globals()[name]: n for name, n in failing.items()}
+
+    def __call__(self, *words: str) -> int:
+        line = " ".join(words)
+        names = (SELECT, LEFTOVERS, DOCTOR, UP, CHAT, DESTROY, RECOVER)
+        name = next(name for name in names if line.startswith(name))
+        self.ran.append(name)
+        if name == self._interrupted:
+            raise KeyboardInterrupt
+        self._failing[name] = self._failing.get(name, 0) - 1
+        return int(self._failing[name] >= 0)
+
+
+def test_an_answer_and_nothing_left_is_what_is_wanted() -> None:
+    run = Commands()
+    assert smoke(run)
+    assert run.ran == [*BEGIN, UP, CHAT, *REMOVE]
+
+
+@pytest.mark.parametrize(
+    ("failing", "ran"),
+    [
+        ("SELECT", [SELECT]),
+        ("DOCTOR", BEGIN),
+        ("UP", [*BEGIN, UP, *REMOVE]),
+        ("CHAT", [*BEGIN, UP, CHAT, *REMOVE]),
+        ("DESTROY", [*BEGIN, UP, CHAT, *REMOVE, RECOVER, *REMOVE]),
+        ("LEFTOVERS", [*BEGIN, UP, CHAT, *REMOVE, RECOVER, *REMOVE]),
+    ],
+)
+def test_what_was_made_is_removed_wherever_it_fails(failing: str, ran: list[str]) -> None:
+    run = Commands(**{failing: 1})
+    assert smoke(run) == (failing in ("DESTROY", "LEFTOVERS"))
+    assert run.ran == ran
+
+
+def test_what_cannot_be_removed_is_no_good_end() -> None:
+    assert not smoke(Commands(LEFTOVERS=2))
+    assert not smoke(Commands(DESTROY=2))
+
+
+@pytest.mark.parametrize("command", [UP, CHAT])
+def test_what_was_made_is_removed_when_somebody_interrupts_it(command: str) -> None:
+    run = Commands(interrupted=command)
+    with pytest.raises(KeyboardInterrupt):
+        smoke(run)
+    assert run.ran[-2:] == REMOVE
