@@ -74,7 +74,7 @@ class Verbs(TyperGroup):
         try:
             code = super().main(words, prog_name, complete_var, False, windows_expand_args, **settings)
         except _USAGE_ERROR as wrong:
-            code = _told_in_json(wrong.format_message())
+            code = _print_usage_error(wrong.format_message())
         sys.exit(code)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -124,7 +124,7 @@ def _not_installed(package: str) -> Any:
     return command
 
 
-def _told_in_json(message: str) -> int:
+def _print_usage_error(message: str) -> int:
     from inferfleet.cli.report import reporting
 
     try:

@@ -135,7 +135,7 @@ def _print(report: Report, *, as_json: bool) -> None:
 def lines(report: Report) -> Iterator[str]:
     """Yield one line per error and kind of warning, an empty line after those of a file, and their number.
 
-    Of each severity the first MOST_SHOWN are told.
+    Of each severity there are the first MOST_SHOWN.
     """
     counts = []
     for severity, key in _KEYS.items():

@@ -129,7 +129,7 @@ def fleet_place(
 class Source:
     """Documents and their lock. `files` is None for documents named by path, which have an empty lock.
 
-    `notices` are those of the documents, and what is odd about the lock. Waivers of policies hold `today` or
+    `notices` are those of the documents, and doubts about the lock. Waivers of policies hold `today` or
     have ended.
     """
 

@@ -22,7 +22,7 @@ MOST_FILES, MOST_BYTES = 10_000, 200 * 1024 * 1024
 _PROJECT_FILE = "Pulumi.yaml"
 _FOLDERS = ("classes", "plugins", "policies", "stacks")
 # Parts of paths that git itself refuses to check out.
-_ODD = frozenset({"", ".", "..", ".git"})
+_REFUSED_NAMES = frozenset({"", ".", "..", ".git"})
 _LINK, _SUBMODULE, _FILES = "120000", "160000", ("100644", "100755")
 
 
@@ -31,7 +31,7 @@ class Revision:
     """A project at a commit: its whole hash, the folder as it was, and where it is in the repository.
 
     `root` is an empty folder where the commit has no such project. `prefix` is "" for a project at the top of
-    its repository, else its path with a slash at the end. `notices` say what is odd about the comparison.
+    its repository, else its path with a slash at the end. `notices` say what makes the comparison doubtful.
 
     `head` is the commit of HEAD, "" where there is none yet, and `merges` the one that HEAD merges into this
     commit, as hosts check out what somebody proposes, "" for no such merge. `uncommitted`: tracked files of
@@ -187,7 +187,7 @@ def _entries(clone: Clone, commit: str, prefix: str) -> list[_Entry]:
             continue
         mode, _, blob, size = head.decode().split()
         path = os.fsdecode(name).removeprefix(prefix)
-        if mode in (_LINK, _SUBMODULE, *_FILES) and not _ODD.intersection(path.split("/")):
+        if mode in (_LINK, _SUBMODULE, *_FILES) and not _REFUSED_NAMES.intersection(path.split("/")):
             entries.append(_Entry(path, mode, blob, int(size) if size.isdecimal() else 0))
     return entries
 

@@ -131,7 +131,7 @@ def _files(
 
 
 def _read_by(root: Path, stack: str | FleetPlace, side: Side) -> Iterator[str]:
-    """Yield the files of documents, settings and lock. Of capacity.lock the outcome alone is told."""
+    """Yield the files of documents, settings and lock. A digest has the outcome of capacity.lock alone."""
     if isinstance(stack, str):
         files = replace(files_of_stack(root, stack), folder=side.documents.settings.documents)
     else:
