@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -63,7 +64,7 @@ BESIDE = (
     ("boot disks, 250 GB", "0.038"),
     ("the cluster", "0.10"),
     ("NAT of two nodes and one address, and 0.045 per GiB", "0.0078"),
-    ("the load balancer of the gateway", "not known"),
+    ("the load balancer of the gateway", ""),
 )
 
 
@@ -131,7 +132,11 @@ def costs(folder: Path, env: Mapping[str, str]) -> str:
     report: dict[str, Any] = json.loads(done.stdout)
     nodes = [(f"{paid['nodes']} x {paid['class_name']}", paid["cost"]) for paid in report["paid"]]
     rows = [*nodes, *BESIDE]
-    return "\n".join(["USD per hour, list prices:", *(f"  {price:>9}  {what}" for what, price in rows)])
+    total = sum(Decimal(price) for _, price in rows if price)
+    rows.append(("in all, without what is not known", f"{total:.2f}"))
+    return "\n".join(
+        ["USD per hour, list prices:", *(f"  {price or '?':>9}  {what}" for what, price in rows)]
+    )
 
 
 def commands(folder: Path, env: Mapping[str, str]) -> Run:
