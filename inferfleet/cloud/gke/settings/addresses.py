@@ -60,7 +60,8 @@ class Ranges:
     @property
     def proxies(self) -> str:
         """Return the range of the load balancers' Envoys: /23, as Google advises; less in a small block."""
-        return self._part(4, 14, smallest=max(23, _prefix(self.block) + 9))
+        prefix = int(self.block.rpartition("/")[2])
+        return self._part(4, 14, smallest=max(23, prefix + 9))
 
     def between_gpus(self, slot: int) -> str:
         """Return the range of subnetwork `slot` (0..127) between GPUs: an address for almost every node."""
@@ -99,7 +100,7 @@ def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
         if not _spans_meet(_span(known[first]), _span(known[second])):
             continue
         # The problem is of a cluster that can be changed: a block of the lock is written in no document.
-        name, other = (second, first) if _written(clusters[second]) else (first, second)
+        name, other = (second, first) if clusters[second].gke.network.block else (first, second)
         what = f"block {known[name]} of cluster {name!r} overlaps {known[other]} of cluster {other!r}"
         yield _problem(name, what, "Write another block, or leave it out to have one picked")
 
@@ -107,7 +108,7 @@ def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
 def _unused(clusters: Clusters) -> Iterator[Problem]:
     needing = _needing(clusters)
     for name, cluster in clusters.items():
-        if _written(cluster) and name not in needing:
+        if cluster.gke.network.block and name not in needing:
             why = "its network exists already, and no pool has GPUDirect"
             yield _problem(name, f"block of cluster {name!r} is not used: {why}", "Remove it")
 
@@ -137,7 +138,7 @@ def _problem(cluster: str, what: str, next_step: str, *, path: str = _PATH) -> P
 def _known(clusters: Clusters, lock: Lock) -> dict[str, str]:
     """Return the blocks that are not to be picked, by cluster in the order of names."""
     locked = _locked(lock)
-    known = {name: _written(clusters[name]) or locked.get(name) for name in _needing(clusters)}
+    known = {name: clusters[name].gke.network.block or locked.get(name) for name in _needing(clusters)}
     return {name: block for name, block in known.items() if block}
 
 
@@ -147,10 +148,6 @@ def _needing(clusters: Clusters) -> list[str]:
         for name, cluster in clusters.items()
         if cluster.gke.network.existing is None or any(pool.networks for pool in cluster.pools)
     ]
-
-
-def _written(cluster: DescribedCluster) -> str | None:
-    return cluster.gke.network.block
 
 
 def _locked(lock: Lock) -> Mapping[str, str]:
@@ -185,10 +182,6 @@ def _span(block: str) -> tuple[int, int]:
 
 def _spans_meet(first: tuple[int, int], second: tuple[int, int]) -> bool:
     return first[0] <= second[1] and second[0] <= first[1]
-
-
-def _prefix(block: str) -> int:
-    return int(block.rpartition("/")[2])
 
 
 def node_range(pods: int) -> int:

@@ -232,11 +232,19 @@ def node_config(cluster: DescribedCluster, pool: DescribedPool) -> dict[str, Any
         "gvnic": {"enabled": True},
         **_capacity(pool),
         "labels": _labels(pool),
-        "taints": [*([_taint(GPU_TAINT, "present", "NoSchedule")] if gpu else []), *_taints(written.taints)],
+        "taints": [
+            *([_taint(GPU_TAINT, "present", "NoSchedule")] if gpu else []),
+            *(
+                _taint(taint.key, taint.value, taint.effect)
+                for taint in written.taints
+                if taint.key != GPU_TAINT
+            ),
+        ],
         # GKE would keep away pods that say nothing about Arm. The taint of GPUs keeps all others away.
         **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if machine.architecture == "arm64" else {}),
         "resourceLabels": cluster.labels,
-        **_identity(cluster.account, secure_boot=_boots_securely(recipe)),
+        # GKE's own drivers are signed, those of others may not be.
+        **_identity(cluster.account, secure_boot=recipe.driver != "INSTALLATION_DISABLED"),
     }
 
 
@@ -348,10 +356,6 @@ def _labels(pool: DescribedPool) -> dict[str, str]:
     return pool.document.labels | of_dra | of_network | ({QUEUED.key: QUEUED.value} if queued else {})
 
 
-def _taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
-    return [_taint(taint.key, taint.value, taint.effect) for taint in taints if taint.key != GPU_TAINT]
-
-
 def _taint(key: str, value: str, effect: str) -> dict[str, str]:
     return {"key": key, "value": value, "effect": _EFFECTS[effect]}
 
@@ -380,8 +384,3 @@ def _identity(account: str, *, secure_boot: bool) -> dict[str, Any]:
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         "shieldedInstanceConfig": {"enableSecureBoot": secure_boot, "enableIntegrityMonitoring": True},
     }
-
-
-def _boots_securely(recipe: GkeProvisioning) -> bool:
-    """Return whether nodes boot securely: GKE's own drivers are signed, those of others may not be."""
-    return recipe.driver != "INSTALLATION_DISABLED"
