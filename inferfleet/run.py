@@ -17,7 +17,7 @@ from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.clusters.preflight.quotas import capacity_warnings
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements, queues, refusals
+from inferfleet.desired.gate import announcements, parallelism_notice, refusals
 from inferfleet.desired.transition import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.values import Desired
 from inferfleet.documents import Documents, InvalidDocuments, Problem
@@ -219,7 +219,7 @@ def prepare(
                     *odd,
                     *of_severity(of_policies, "warning", "notice"),
                     *announcements(final, documents, lock, locked=locked, preview=preview),
-                    *queues(final.plan, parallel=parallel),
+                    *parallelism_notice(final.plan, parallel=parallel),
                     *kubeconfigs.warnings,
                     *_not_looked_at(first, lock, handed),
                     *of_severity(seen.problems, "warning", "notice"),

@@ -88,7 +88,7 @@ def announcements(
     return tuple(warnings)
 
 
-def queues(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:
+def parallelism_notice(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:
     """Return a notice where Pulumi waits for fewer workloads at once than the fleet has.
 
     `parallel` is the number of operations that Pulumi runs at once, four per CPU of its machine by default

@@ -51,9 +51,9 @@ def _switched_last(
     if not gaps:
         return clusters
     names_of_gaps = {cluster for cluster, _ in gaps}
-    made: list[DesiredCluster] = []
+    ordered: list[DesiredCluster] = []
     before: tuple[str, ...] = ()
-    for cluster in sorted(clusters, key=lambda one: one.connection.cluster in names_of_gaps):
+    for cluster in sorted(clusters, key=lambda each: each.connection.cluster in names_of_gaps):
         name = cluster.connection.cluster
         routes = {
             key
@@ -61,24 +61,24 @@ def _switched_last(
             if (name, deployment) in gaps
             for key in served.routes
         }
-        before = (*before, *(one.key for one in cluster.objects if one.kind != ROUTE))
-        made.append(_with_changed(cluster, routes, partial(_after, keys=before)))
-    return tuple(made)
+        before = (*before, *(item.key for item in cluster.objects if item.kind != ROUTE))
+        ordered.append(_with_changed(cluster, routes, partial(_after, keys=before)))
+    return tuple(ordered)
 
 
-def _after(made: KubeObject, *, keys: tuple[str, ...]) -> KubeObject:
-    return replace(made, after=tuple(dict.fromkeys([*made.after, *keys])))
+def _after(item: KubeObject, *, keys: tuple[str, ...]) -> KubeObject:
+    return replace(item, after=tuple(dict.fromkeys([*item.after, *keys])))
 
 
 def _rolls(plan: Plan, leaves: tuple[Leaving, ...], waits: frozenset[Spot]) -> tuple[Roll, ...]:
     """Return the rolls of the plan and those that clusters tell of. What they hold says whether both sets
     fit.
     """
-    known = {roll.spot for roll in plan.rolls}
+    planned = {roll.spot for roll in plan.rolls}
     running = (
         Roll(placement.spot, placement.replicas, (), beside=True)
         for placement in plan.placements
-        if placement.spot not in known and other_revisions(placement.spot, leaves)
+        if placement.spot not in planned and other_revisions(placement.spot, leaves)
     )
     every = sorted((*plan.rolls, *running), key=lambda roll: roll.spot)
     return tuple(replace(roll, beside=roll.spot not in waits) for roll in every)
@@ -86,7 +86,7 @@ def _rolls(plan: Plan, leaves: tuple[Leaving, ...], waits: frozenset[Spot]) -> t
 
 def _switched(cluster: DesiredCluster, plan: Plan, leaves: tuple[Leaving, ...]) -> DesiredCluster:
     name = cluster.connection.cluster
-    now = {at.deployment: at.revision for at in plan.endpoints if at.cluster == name}
+    now = {endpoint.deployment: endpoint.revision for endpoint in plan.endpoints if endpoint.cluster == name}
     others = {
         workload.deployment
         for workload in leaves
@@ -112,9 +112,9 @@ def without_kinds(desired: Desired, unknown: Mapping[str, Collection[ApiKind]]) 
 
 
 def _without(cluster: DesiredCluster, kinds: Collection[ApiKind]) -> DesiredCluster:
-    left = {made.key for made in cluster.monitors if (made.api_version, made.kind) in kinds}
+    left = {item.key for item in cluster.monitors if (item.api_version, item.kind) in kinds}
     components = (
-        replace(component, objects=tuple(made for made in component.objects if made.key not in left))
+        replace(component, objects=tuple(item for item in component.objects if item.key not in left))
         for component in cluster.components
     )
     return replace(cluster, components=tuple(components))
@@ -132,19 +132,19 @@ def with_numbers(desired: Desired, scaled: Collection[tuple[str, str, str]]) -> 
     def numbered(cluster: DesiredCluster) -> DesiredCluster:
         name = cluster.connection.cluster
         keys = {
-            made.key
-            for made in cluster.objects
-            if (name, made.namespace or "", made.kubernetes_name) in scaled and not made.ignore
+            item.key
+            for item in cluster.objects
+            if (name, item.namespace or "", item.kubernetes_name) in scaled and not item.ignore
         }
         own = keys & {key for of_spot in cluster.workloads.values() for key in of_spot}
-        return _with_changed(cluster, own, lambda made: replace(made, manifest=forced(made.manifest)))
+        return _with_changed(cluster, own, lambda item: replace(item, manifest=forced(item.manifest)))
 
     return replace(desired, clusters=tuple(map(numbered, desired.clusters)))
 
 
 def _with_unawaited(cluster: DesiredCluster, spots: frozenset[Spot]) -> DesiredCluster:
     keys = {key for spot in spots for key in cluster.workloads.get(spot, ())}
-    changed = _with_changed(cluster, keys, lambda made: replace(made, manifest=unawaited(made.manifest)))
+    changed = _with_changed(cluster, keys, lambda item: replace(item, manifest=unawaited(item.manifest)))
     return replace(changed, components=tuple(_held(component, keys) for component in changed.components))
 
 
@@ -163,7 +163,7 @@ def _with_changed(cluster: DesiredCluster, keys: set[str], change: Change) -> De
         components=tuple(
             replace(
                 component,
-                objects=tuple(change(made) if made.key in keys else made for made in component.objects),
+                objects=tuple(change(item) if item.key in keys else item for item in component.objects),
             )
             for component in cluster.components
         ),

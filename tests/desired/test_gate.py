@@ -6,7 +6,7 @@ import pytest
 from small_stack import NOTHING, cluster, deployment, lock, made, service, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements, describe, queues, refusals
+from inferfleet.desired.gate import announcements, describe, parallelism_notice, refusals
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, joined
 from inferfleet.fleet.lock.lock import Lock
@@ -85,7 +85,7 @@ def test_fewer_operations_at_once_than_workloads_are_told_with_a_number_that_suf
         f"Set {enough}, or write --parallel 8: waiting costs nothing",
         severity="notice",
     )
-    assert queues(plan, parallel=parallel) == ((told,) if enough else ())
+    assert parallelism_notice(plan, parallel=parallel) == ((told,) if enough else ())
 
 
 def test_a_new_cluster_moves_a_locked_stack_too() -> None:
