@@ -2,8 +2,8 @@
 
 What clusters a program makes besides, and in which project and network, may be Outputs. They are awaited in
 one place, before anything is decided, because clusters are asked first and decisions are no part of `apply`.
-Until all is decided nothing is registered but the Fleet itself, so that an update of which something is not
-known, or is wrong, ends with an error before the engine deletes anything. Resources are registered by a task
+Until all is decided nothing is registered, so that an update of which something is not known, or is wrong,
+ends with an error before the engine deletes anything. Resources are registered by a task
 that the program waits for, as for every Output; they are the same in a preview and in its update.
 """
 
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import pulumi
 import pulumi_kubernetes as kubernetes
-from pulumi.runtime.config import get_config_env
+from pulumi.runtime.config import CONFIG, get_config_env
 
 from inferfleet.clusters.connections.google import addresses
 from inferfleet.clusters.update.confirm import confirmer
@@ -122,10 +122,13 @@ class Fleet(pulumi.ComponentResource):
         """Register a fleet. Raises RunError with every problem of its documents."""
         run = _Run(name, args or FleetArgs())
         documents = run.load({fact: fact.value for fact in run.facts if isinstance(fact.value, str)})
-        super().__init__("inferfleet:components:Fleet", name, None, opts)
         for cluster in documents.clusters:
             run.claim(f"cluster {cluster}")
         registered: pulumi.Output[Registered] = pulumi.Output.from_input(run.register(self, documents))
+        clusters = registered.apply(lambda made: made.clusters)
+        # The engine is told of a resource once its inputs are there: of nothing, where the Fleet is refused.
+        super().__init__("inferfleet:components:Fleet", name, {"clusters": clusters}, opts)
+        self.clusters = clusters
         self.providers = {
             cluster: cluster_provider(
                 run.prefix + cluster,
@@ -144,7 +147,6 @@ class Fleet(pulumi.ComponentResource):
         self.urls, self.gateways, self.placements = (
             self.outputs[key].apply(pulumi.Output.from_input) for key in ("urls", "gateways", "placements")
         )
-        self.clusters = registered.apply(lambda made: made.clusters)
         self.register_outputs(
             {
                 "urls": self.urls,
@@ -168,7 +170,8 @@ class _Run:
         self.preview = pulumi.runtime.is_dry_run()
         self.config = {
             key.removeprefix(_NAMESPACE): value
-            for key, value in get_config_env().items()
+            # A program that the Automation API runs in its own process has it in no environment.
+            for key, value in (CONFIG.get() or get_config_env()).items()
             if key.startswith(_NAMESPACE)
         }
         _refuse_outputs("documents", args.documents)
