@@ -18,7 +18,7 @@ from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 
 HELD = {"ml/hf": ["token"]}
-STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]
+STATES = ["active", "active", "active", "cordoned", "drained", "paused", "lost", "abandoned"]
 # With GPUs per pod by name: pods that grow may overfill a pool, which is an error.
 GPUS = {"a": 1, "b": 1, "c": 2, "d": 4}
 NAMES = sorted(GPUS)

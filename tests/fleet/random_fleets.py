@@ -20,7 +20,7 @@ from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
 
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
-STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]
+STATES = ["active", "active", "active", "cordoned", "drained", "paused", "lost", "abandoned"]
 NODE_GPUS = {"l4": 4, "h100": 8, "tiny": 2}
 _PRICE = {"onDemand": "6", "spot": "2", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
 CLASSES = [

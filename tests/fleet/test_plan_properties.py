@@ -87,7 +87,7 @@ def test_no_pool_is_oversubscribed_and_no_worker_is_twice_on_a_node(
         assert empty
         size = Size(empty.gpus, empty.cpu, empty.memory)
         holds = fit([size] * pool.size, [clipped(worker, size) for worker in workers])
-        if known.clusters[key[0]].spec.state != "lost":
+        if not known.clusters[key[0]].spec.held:
             assert holds is not False or "/".join(key) in told
             assert holds is not False or ran[1][key] <= ran[0][key]
 
@@ -168,7 +168,7 @@ def test_no_more_replicas_run_than_asked_unless_they_are_lost(
 ) -> None:
     all_documents = fleet(*documents)
     planned = plan(all_documents, locked)
-    lost = {document.metadata.name for document in documents if _is_lost(document)}
+    lost = {document.metadata.name for document in documents if _is_held(document)}
     for key, document in all_documents.deployments.items():
         spots = {spot: number for spot, number in planned.lock.placements.items() if spot.deployment == key}
         elsewhere = sum(number for spot, number in spots.items() if spot.cluster not in lost)
@@ -181,8 +181,8 @@ def test_no_more_replicas_run_than_asked_unless_they_are_lost(
             assert planned.lock.placements[spot_] == number
 
 
-def _is_lost(document: Document) -> bool:
-    return isinstance(document, InferenceCluster) and document.spec.state == "lost"
+def _is_held(document: Document) -> bool:
+    return isinstance(document, InferenceCluster) and document.spec.held
 
 
 @settings(max_examples=100, deadline=None)
@@ -191,7 +191,7 @@ def test_with_prefill_apart_a_deployment_has_one_spot_on_each_cluster_it_can_mov
     documents: list[Document], locked: Lock
 ) -> None:
     all_documents = fleet(*documents)
-    lost = {document.metadata.name for document in documents if _is_lost(document)}
+    lost = {document.metadata.name for document in documents if _is_held(document)}
     planned = plan(all_documents, locked)
     invalid = {problem.key for problem in planned.problems if problem.severity == "error"}
     apart = [
@@ -202,3 +202,28 @@ def test_with_prefill_apart_a_deployment_has_one_spot_on_each_cluster_it_can_mov
         and placement.spot.deployment not in invalid
     ]
     assert len(set(apart)) == len(apart)
+
+
+@settings(max_examples=100, deadline=None)
+@given(random_fleets, random_locks(), st.integers(0, 3))
+def test_of_a_paused_deployment_no_replica_comes_ends_or_moves_but_with_an_abandoned_cluster(
+    documents: list[Document], locked: Lock, which: int
+) -> None:
+    paused = [
+        document.model_copy(update={"spec": document.spec.model_copy(update={"paused": True})})
+        if isinstance(document, ModelDeployment) and document.metadata.name == f"d{which}"
+        else document
+        for document in documents
+    ]
+    all_documents = fleet(*paused)
+    if f"ml/d{which}" not in all_documents.deployments:
+        return
+    abandoned = {
+        name for name, cluster in all_documents.clusters.items() if cluster.spec.state == "abandoned"
+    }
+    planned = plan(all_documents, locked)
+    before, after = (
+        {spot: number for spot, number in placements.items() if spot.deployment == f"ml/d{which}"}
+        for placements in (locked.placements, planned.lock.placements)
+    )
+    assert after == {spot: number for spot, number in before.items() if spot.cluster not in abandoned}

@@ -12,7 +12,7 @@ from typing import Any
 from fleet_documents import REGION, SELECTORS, Fleet, Raw
 
 POOLS, _MODELS = "pqr", ("OnDemand", "Spot", "Reservation")
-STATES = ("active",) * 12 + ("cordoned", "drained", "lost", "abandoned")
+STATES = ("active",) * 12 + ("cordoned", "drained", "paused", "lost", "abandoned")
 # The classes of pools, those that suit many deployments more often.
 _CLASSES = ("l4", "l4", "tiny", "h100", "h100", "claimed", "claimed", "cores")
 
