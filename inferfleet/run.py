@@ -100,7 +100,9 @@ def load_fleet(
     locked: Mapping[str, LockedCluster] = {}
     if None in handed.fields.values():
         name = _shown_path(files.lock_file, files.root)
-        locked = parse(read_lock(files, name), file=name, stack=files.stack).clusters
+        locked = parse(
+            read_lock(files, name), file=name, stack=files.stack, options=files.fleet_options
+        ).clusters
     edits = tuple(
         Edit(
             "InferenceCluster",
@@ -165,7 +167,7 @@ def prepare(
     old_text = read_lock(files, lock_name)
     seen_name = _shown_path(files.capacity_file, root)
     seen_before = parse_capacity(read_capacity(files, seen_name), file=seen_name, stack=stack)
-    lock = replace(parse(old_text, file=lock_name, stack=stack), seen=seen_before)
+    lock = replace(parse(old_text, file=lock_name, stack=stack, options=documents.fleet), seen=seen_before)
     odd = (
         *lock_warnings(documents, lock, file=lock_name, exists=old_text is not None),
         *observation_warnings(documents, seen_before, today=today),

@@ -183,7 +183,7 @@ def stack_source(root: Path, stack: str | FleetPlace, *, base: Path, edits: tupl
     documents, files = load_files(files, base=base, edits=edits)
     file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
-    lock = parse(text, file=file, stack=files.stack)
+    lock = parse(text, file=file, stack=files.stack, options=documents.fleet)
     warnings = lock_warnings(documents, lock, file=file, exists=text is not None)
     file = shown_path(files.capacity_file, base)
     seen = parse_capacity(read_capacity(files, file), file=file, stack=files.stack)

@@ -55,6 +55,13 @@ def test_what_does_not_match_names_the_command_for_this_fleet(program: Project) 
     assert "Run `inferfleet plan --documents fleet --stack prod --fleet chat --write`" in ran.err
 
 
+def test_a_conflict_between_branches_names_it_too(program: Project) -> None:
+    ours = "<<<<<<< HEAD\n  east/l4: {nodes: 1}\n=======\n  east/l4: {nodes: 2}\n>>>>>>> other\n"
+    program.write("fleet/placement.lock", LOCK.replace("  east/l4: {nodes: 1}\n", ours))
+    ran = program.run("validate", *OF_FLEET)
+    assert "inferfleet plan --documents fleet --stack prod --fleet chat --write" in ran.err
+
+
 def test_a_fleet_without_a_name_is_that_of_its_stack(program: Project) -> None:
     program.run("plan", *OF_FLEET, "--write")
     assert (program.root / "fleet/placement.lock").read_text() == LOCK.replace("prod.chat", "prod")

@@ -169,14 +169,15 @@ def _pool(lock: Lock, key: str) -> str:
 # Reading it. An entry that cannot be read raises ValueError, which becomes a problem with its line.
 
 
-def parse(text: str | None, *, file: str, stack: str) -> Lock:
+def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock:
     """Return the lock of `stack` from the text of `file`; None (no file) is an empty lock.
 
+    `options` are those by which commands find a Fleet in somebody's program.
     Raises InvalidDocuments with every problem: damage, duplicates, merge conflicts, another stack's lock.
     """
     if text is None:
         return Lock(stack=stack)
-    listed, problems = entries(text, file, stack=stack)
+    listed, problems = entries(text, file, stack=stack, options=options)
     if listed:
         problems += _wrong_head([entry for entry in listed if not entry.section], file, stack)
     clusters: dict[str, LockedCluster] = {}

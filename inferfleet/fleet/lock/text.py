@@ -93,12 +93,18 @@ class Entry:
 
 
 def entries(
-    text: str, file: str, *, stack: str, kind: str = "placement lock", verb: str = "plan"
+    text: str,
+    file: str,
+    *,
+    stack: str,
+    kind: str = "placement lock",
+    verb: str = "plan",
+    options: str = "",
 ) -> tuple[list[Entry], list[Problem]]:
     """Return all entries in the order of the file, without quotes and comments, and the problems. `verb` is
-    the one that writes the file.
+    the one that writes the file, with `options` for a Fleet in somebody's program.
     """
-    if unresolved := _conflict(text, file, f"{verb} --stack {stack}"):
+    if unresolved := _conflict(text, file, f"{verb} {options or f'--stack {stack}'}"):
         return [], [unresolved]
     if not text.strip():
         empty = "the lock is empty, so every running replica would be placed as if it were new"
