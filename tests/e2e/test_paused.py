@@ -14,8 +14,8 @@ KINDS = (
     "configmaps,deployments,gateways,httproutes,inferencepools,networkpolicies,poddisruptionbudgets,"
     "rolebindings,roles,secrets,serviceaccounts,services"
 )
-# The engine's own provider, by which the state is read and which nobody is shown, and the Fleet, whose outputs
-# say which cluster is paused.
+# The engine's own provider, by which the state is read and which nobody is shown, and the Fleet, whose
+# outputs say which cluster is paused.
 SAID = {"pulumi default", "Fleet e2e"}
 OURS, CHAT = "app.kubernetes.io/managed-by=inferfleet", "inferfleet.dev/deployment=chat"
 
