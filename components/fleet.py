@@ -183,25 +183,24 @@ class _Run:
         self.claim(f"lock {self.files.lock_file}")
 
     def _files(self) -> StackFiles:
-        stack, documents, lock = pulumi.get_stack(), self.args.documents, self.args.lock
-        lock = None if lock is None else Path(lock)
-        try:
-            if documents is None:
-                return files_of_stack(find_root(Path.cwd()), stack)
-            if self.name != stack and not _NAME.fullmatch(self.name):
-                raise pulumi.RunError(
-                    f"the name {self.name!r} of a Fleet must be that of the stack, or at most 20 lowercase "
-                    "letters, digits and '-', a letter first: labels and names in clouds carry it"
-                )
-            if isinstance(documents, str | Path):
-                return files_of_fleet(stack, self.name, folder=Path(documents), lock=lock)
-        except InvalidDocuments as invalid:
-            raise pulumi.RunError(str(invalid)) from None
-        if lock is None:
+        stack, documents = pulumi.get_stack(), self.args.documents
+        lock = None if self.args.lock is None else Path(self.args.lock)
+        folder = Path(documents) if isinstance(documents, str | Path) else None
+        if self.name != stack and not _NAME.fullmatch(self.name):
+            raise pulumi.RunError(
+                f"the name {self.name!r} of a Fleet must be that of the stack, or at most 20 lowercase "
+                "letters, digits and '-', a letter first: labels and names in clouds carry it"
+            )
+        if documents is not None and folder is None and lock is None:
             raise pulumi.RunError(
                 f"Fleet {self.name!r} has a list of documents and no lock. Name a file: lock='prod.lock'"
             )
-        return files_of_fleet(stack, self.name, lock=lock)
+        try:
+            if documents is None:
+                return files_of_stack(find_root(Path.cwd()), stack)
+            return files_of_fleet(stack, self.name, folder=folder, lock=lock)
+        except InvalidDocuments as invalid:
+            raise pulumi.RunError(str(invalid)) from None
 
     def load(self, known: Mapping[_Fact, str | None]) -> Documents:
         """Return the documents with what is known of their clusters."""
