@@ -100,7 +100,8 @@ def remove(run: Run) -> bool:
 def write(folder: Path, *, project: str, region: str, zone: str) -> None:
     """Write the documents and settings of the stack into a project of its own."""
     if not folder.exists():
-        subprocess.run(["inferfleet", "new", folder, "--name", "inferfleet-smoke"], check=True)
+        command = Path(sys.executable).with_name("inferfleet")
+        subprocess.run([command, "new", folder, "--name", "inferfleet-smoke"], check=True)
         (folder / ".venv").symlink_to(Path(sys.prefix).absolute())
     stack = folder / "stacks" / STACK
     stack.mkdir(exist_ok=True)

@@ -130,8 +130,8 @@ def plan(
     --yield replicas of the deployments that it names leave pools that do not hold what the lock has on them.
     With --base it has the pods and endpoint pickers that roll, of which placement.lock knows nothing.
 
-    With --from-clusters labels of the workloads that run say what placement.lock would, which is not read. It
-    needs all clusters to answer. With --write besides the file is as it was before it was lost.
+    With --from-clusters labels of the workloads that run say what placement.lock would, which is not read;
+    all clusters must answer, and with --write besides the file is as it was before it was lost.
 
     With --without and --set the plan is that of a fleet that lost something, and of other documents; files
     stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
