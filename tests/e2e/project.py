@@ -175,7 +175,8 @@ def _read(events: list[dict[str, Any]], *, code: int, output: str) -> Run:
     for event in events:
         for kind, word in (("resourcePreEvent", "start"), ("resOutputsEvent", "done")):
             step = event.get(kind, {}).get("metadata", {"op": "same"})
-            if step["op"] in QUIET:
+            # As the engine does, nobody is shown the providers that it makes by itself, such as to read a state.
+            if step["op"] in QUIET or step.get("urn", "").endswith("::pulumi:providers:pulumi::default"):
                 continue
             name = _short(step["urn"])
             timeline.append(f"{word} {name}")
