@@ -175,8 +175,9 @@ def _read(events: list[dict[str, Any]], *, code: int, output: str) -> Run:
     for event in events:
         for kind, word in (("resourcePreEvent", "start"), ("resOutputsEvent", "done")):
             step = event.get(kind, {}).get("metadata", {"op": "same"})
-            # As the engine does, nobody is shown the providers that it makes by itself, such as to read a state.
-            if step["op"] in QUIET or step.get("urn", "").endswith("::pulumi:providers:pulumi::default"):
+            # The engine shows nobody the provider that it makes by itself, by which a program reads its state.
+            own = step.get("urn", "").endswith("::pulumi:providers:pulumi::default")
+            if own or step["op"] in QUIET:
                 continue
             name = _short(step["urn"])
             timeline.append(f"{word} {name}")
