@@ -175,7 +175,7 @@ def _read(events: list[dict[str, Any]], *, code: int, output: str) -> Run:
     for event in events:
         for kind, word in (("resourcePreEvent", "start"), ("resOutputsEvent", "done")):
             step = event.get(kind, {}).get("metadata", {"op": "same"})
-            # Nobody is shown the provider that the engine makes by itself, by which a program reads its state.
+            # Nobody is shown the provider of the engine itself, by which a program reads its state.
             own = step.get("urn", "").endswith("::pulumi:providers:pulumi::default")
             if own or step["op"] in QUIET:
                 continue
