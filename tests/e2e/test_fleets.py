@@ -108,7 +108,7 @@ def test_the_first_preview_shows_all_that_its_update_makes_on_a_cluster_to_come(
 
 
 def test_the_program_exports_where_the_model_answers(fleets: Project, updated: Run) -> None:
-    assert ask(output(fleets, "chat"), model="some/model").status == 200
+    assert ask(output(fleets, "chat").rstrip("/"), model="some/model").status == 200
 
 
 def test_a_second_fleet_of_the_program_touches_nothing_of_the_first(fleets: Project, updated: Run) -> None:
