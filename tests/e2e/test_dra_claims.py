@@ -10,7 +10,7 @@ from project import ROOT, Project
 from sandboxes import running
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.fleet.selectors.claims import claimed as claimed_of
+from inferfleet.fleet.selectors.claims import claim_conditions
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 
@@ -207,7 +207,7 @@ def conditions(expression: str) -> list[str]:
         Selectors().check(expression)
     except InvalidSelector:
         return []
-    asked = claimed_of(expression, InferenceClass.model_validate(H100), devices={"gpu", "rdma"})
+    asked = claim_conditions(expression, InferenceClass.model_validate(H100), devices={"gpu", "rdma"})
     return [asked.expression(device) for device in asked.conditions]
 
 

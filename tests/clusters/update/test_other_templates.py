@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from fake_cluster import FakeCluster, thing
-from test_confirming import LABELS, RESOLVED_POOL, confirm, with_workloads
+from test_confirm import LABELS, RESOLVED_POOL, confirm, with_workloads
 
 from inferfleet.desired.values import KubeObject
 
