@@ -127,7 +127,10 @@ class Fleet(pulumi.ComponentResource):
         registered: pulumi.Output[Registered] = pulumi.Output.from_input(run.register(self, documents))
         clusters = registered.apply(lambda made: made.clusters)
         # The engine is told of a resource once its inputs are there: of nothing, where the Fleet is refused.
-        super().__init__("inferfleet:components:Fleet", name, {"clusters": clusters}, opts)
+        # This one is the same in all updates, so that no edit counts as a change of the Fleet.
+        super().__init__(
+            "inferfleet:components:Fleet", name, {"stack": registered.apply(lambda _: run.files.stack)}, opts
+        )
         self.clusters = clusters
         self.providers = {
             cluster: cluster_provider(

@@ -38,10 +38,15 @@ def git(*words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def release() -> str:
+    """The last release before this commit, "" for none."""
+    return git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^")
+
+
 def base() -> str:
     """The commit of the last release, else where this branch began, else the one before; "" for none."""
-    if release := git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^"):
-        return release
+    if last := release():
+        return last
     head = git("rev-parse", "HEAD")
     begun = next((at for name in ("origin/main", "main") if (at := git("merge-base", name, "HEAD"))), head)
     return begun if begun != head else git("rev-parse", "--verify", "--quiet", "HEAD^")
@@ -112,7 +117,8 @@ def test_an_upgrade_does_what_is_listed_and_nothing_else(project: Project, forme
         write(project, ROOT)
         found += announced(project)
     listed = rows(LIST.read_text())
-    faults = [*unlisted(found, listed), *unused(found, listed)]
+    # Before the first release a row stays for what came since: which commit is the one before differs by clone.
+    faults = [*unlisted(found, listed), *(unused(found, listed) if release() else ())]
     assert not faults, "\n".join(map(str, faults))
     with project.with_code(RENAMED):
         renamed = unlisted(announced(project), listed)
