@@ -117,7 +117,7 @@ def test_an_upgrade_does_what_is_listed_and_nothing_else(project: Project, forme
         write(project, ROOT)
         found += announced(project)
     listed = rows(LIST.read_text())
-    # Before the first release a row stays for what came since: which commit is the one before differs by clone.
+    # Before the first release rows stay: which commit is the one before differs by clone.
     faults = [*unlisted(found, listed), *(unused(found, listed) if release() else ())]
     assert not faults, "\n".join(map(str, faults))
     with project.with_code(RENAMED):
