@@ -102,9 +102,10 @@ class Provider(Protocol):
         planned: Plan,
         existing: Mapping[str, Collection[str]],
     ) -> tuple[QuotaUse, ...]:
-        """Return the quotas of which more is taken than before, sorted.
+        """Return the quotas of which the update takes more than clusters and pools take now, sorted.
 
-        `existing` has by cluster the names of the pools that the cloud has.
+        What they take now is what `lock` has of them, for pools that exist. `existing` has by cluster the
+        names of the pools that the cloud has.
         """
         ...
 
@@ -259,7 +260,7 @@ def quota_uses(
     planned: Plan,
     existing: Mapping[str, Collection[str]],
 ) -> tuple[QuotaUse, ...]:
-    """Return the quotas of all clouds of which more is taken than before."""
+    """Return the quotas of all clouds of which the update takes more than clusters and pools take now."""
     return tuple(
         need
         for source, provider in PROVIDERS.items()

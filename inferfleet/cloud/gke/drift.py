@@ -99,32 +99,50 @@ def cloud_drift(
     drifts: list[Drift] = []
     for resource in cluster.resources:
         if resource.token == CLUSTER:
-            drifts += _differing(cluster.cluster, f"cluster {cluster.cluster}", resource, answer)
+            thing = f"cluster {cluster.cluster}"
+            drifts += _differing(cluster.cluster, thing, declared=resource, actual=answer)
         if resource.token != NODE_POOL:
             continue
         name, thing = resource.inputs["name"], f"pool {resource.name}"
         if name not in actual_pools:
-            drifts.append(Drift(cluster.cluster, thing, "node pool", "not there", name))
+            drifts.append(
+                Drift(cluster=cluster.cluster, thing=thing, field="node pool", found="not there", wanted=name)
+            )
             continue
-        drifts += _differing(cluster.cluster, thing, resource, actual_pools[name])
+        drifts += _differing(cluster.cluster, thing, declared=resource, actual=actual_pools[name])
         pool = cluster.pools.get(resource.name.partition("/")[2])
-        wanted = pool.fixed_size if pool else None
-        if wanted is not None and sizes.get(name, wanted) != wanted:
-            drifts.append(Drift(cluster.cluster, thing, "size", shown(sizes[name]), shown(wanted)))
+        declared_size = pool.fixed_size if pool else None
+        if declared_size is not None and sizes.get(name, declared_size) != declared_size:
+            drifts.append(
+                Drift(
+                    cluster=cluster.cluster,
+                    thing=thing,
+                    field="size",
+                    found=shown(sizes[name]),
+                    wanted=shown(declared_size),
+                )
+            )
     return tuple(drifts)
 
 
 def _differing(
-    cluster: str, thing: str, resource: CloudResource, answer: Mapping[str, Any]
+    cluster: str, thing: str, *, declared: CloudResource, actual: Mapping[str, Any]
 ) -> Iterator[Drift]:
-    for path, wanted in _leaves(resource.inputs):
+    """Yield each declared field that has another value in the API's answer for the cluster or pool."""
+    for path, declared_value in _leaves(declared.inputs):
         field = ".".join(path)
-        to = api_path(resource.token, path)
-        if to is None or any(f"{field}.".startswith(f"{path}.") for path in resource.ignore):
+        path_in_api = api_path(declared.token, path)
+        if path_in_api is None or any(f"{field}.".startswith(f"{ignored}.") for ignored in declared.ignore):
             continue
-        actual = _inside(answer, to)
-        if _plain(actual, wanted) != _plain(wanted, wanted):
-            yield Drift(cluster, thing, field, shown(actual), shown(wanted))
+        actual_value = _inside(actual, path_in_api)
+        if _plain(actual_value, declared_value) != _plain(declared_value, declared_value):
+            yield Drift(
+                cluster=cluster,
+                thing=thing,
+                field=field,
+                found=shown(actual_value),
+                wanted=shown(declared_value),
+            )
 
 
 def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path, Any]]:

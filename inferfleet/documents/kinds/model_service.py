@@ -24,8 +24,8 @@ PATH_LIMIT = 16
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 
 
-def _http(headers: dict[str, str]) -> dict[str, str]:
-    """Check headers as an HTTPRoute can match them:
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    """Return the headers. Raises Mistaken for those that an HTTPRoute cannot match:
     https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch.
     """
     mistakes = []
@@ -48,16 +48,17 @@ def _http(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+def _check_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths. Raises Mistaken for those that an HTTPRoute does not take, and for repeated ones."""
     mistakes = [
-        Mistake(f"{shown(path)!r} is no path of an engine", "Write it like /v1 or /generate", (place,))
-        for place, path in enumerate(paths)
+        Mistake(f"{shown(path)!r} is no path of an engine", "Write it like /v1 or /generate", (index,))
+        for index, path in enumerate(paths)
         if not _PATH.fullmatch(path) or len(path) > 256
     ]
     mistakes += [
-        Mistake(f"path {shown(path)} is there twice", "Keep one of the two", (place,))
-        for place, path in enumerate(paths)
-        if path in paths[:place]
+        Mistake(f"path {shown(path)} is there twice", "Keep one of the two", (index,))
+        for index, path in enumerate(paths)
+        if path in paths[:index]
     ]
     if mistakes:
         raise Mistaken(*mistakes)
@@ -71,13 +72,13 @@ class RouteForm(StrictModel):
     """`/` takes requests under the engine's own paths, which are not rewritten. Default: they are behind a
     prefix of namespace and name, which the gateway cuts off.
     """
-    paths: Annotated[tuple[str, ...], Field(max_length=PATH_LIMIT), AfterValidator(_paths)] = ()
+    paths: Annotated[tuple[str, ...], Field(max_length=PATH_LIMIT), AfterValidator(_check_paths)] = ()
     """Paths of the engine that can be asked, with all below them. Default: those of the engine's type, `/v1`
     and for some a path of their own API; health and metrics are not among them.
     """
     hostnames: Annotated[tuple[Hostname, ...], Field(max_length=16)] = ()
     """Host names the route answers to. Default: all that the gateway serves."""
-    headers: Annotated[dict[str, str], AfterValidator(_http)] = {}
+    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = {}
     """HTTP headers and the exact values a request must have for this route. Default: none."""
 
     @model_validator(mode="after")

@@ -210,7 +210,12 @@ def checked_settings(given: Config, *, stack: str) -> tuple[Settings | None, lis
 def checked_settings_and_links(
     given: Config, *, stack: str
 ) -> tuple[Settings | None, list[Problem], dict[str, tuple[Problem, ...]]]:
-    """Return settings and problems as `checked` does, but problems of single plugin links apart, by path."""
+    """Return the settings, their problems, and apart from these the problems of single plugin links.
+
+    The settings are None where there are problems; broken links alone do not make them so, and each has a
+    stand-in there. Links are by path, such as `plugins[1]`. Problems have no lines, and keys of no setting
+    are ignored.
+    """
     problems: list[Problem] = []
     missing = list(given.missing)
     values: dict[str, Any] = {"stack": stack}

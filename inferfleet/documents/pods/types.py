@@ -104,9 +104,9 @@ class _Wrong:
 
 
 _WRONG = _Wrong()
-# Parts in which nothing was wrong: pods of a fleet have most parts in common.
-_SOUND: set[tuple[str, bytes]] = set()
-_MOST = 20_000
+# Keys of maps in which nothing was wrong: pods of a fleet have most maps in common.
+_CORRECT_MAPS: set[tuple[str, bytes]] = set()
+_CACHE_SIZE = 20_000
 
 
 class Walk:
@@ -179,13 +179,19 @@ class Walk:
             return self._wrong(at, what, "Change it")
         return value
 
-    def _struct(self, written: dict[str, Any], kind: str, at: Steps) -> dict[str, Any]:
-        content = _content(written, kind)
-        if content in _SOUND:
-            return written
-        types, before = fields_of(kind), len(self.mistakes)
+    def _struct(self, fields: dict[str, Any], kind: str, at: Steps) -> dict[str, Any]:
+        """Return the fields of a value of a type, without those that are unknown, null or of a wrong type.
+
+        Adds their mistakes, and one for each required field that is missing, unless an unknown field looks
+        like a typo of it. Maps in which nothing was wrong are remembered, and returned unchecked the next
+        time.
+        """
+        cache_key = _cache_key(fields, kind)
+        if cache_key in _CORRECT_MAPS:
+            return fields
+        types, mistakes_before = fields_of(kind), len(self.mistakes)
         kept: dict[str, Any] = {}
-        for key, value in written.items():
+        for key, value in fields.items():
             if key not in types:
                 what = f"Kubernetes {kubernetes_version()} has no field {shown(key)!r} here"
                 self.mistakes.append(Mistake(what, _instead(key, kind), (*at, key)))
@@ -194,21 +200,25 @@ class Walk:
                 if checked is not _WRONG:
                     kept[key] = checked
                     self.mistakes += _values(checked, kind, key, types[key], (*at, key))
-        mistyped = {nearest(key, types) for key in written if key not in types}
+        likely_typos = {nearest(key, types) for key in fields if key not in types}
         for key, field in types.items():
-            if field.required and written.get(key) is None and key not in mistyped:
+            if field.required and fields.get(key) is None and key not in likely_typos:
                 self.mistakes.append(Mistake(f"field {key} is missing", f"Add {key}", (*at, key)))
-        if content and len(self.mistakes) == before and kept == written:
-            if len(_SOUND) >= _MOST:
-                _SOUND.clear()
-            _SOUND.add(content)
+        if cache_key and len(self.mistakes) == mistakes_before and kept == fields:
+            if len(_CORRECT_MAPS) >= _CACHE_SIZE:
+                _CORRECT_MAPS.clear()
+            _CORRECT_MAPS.add(cache_key)
         return kept
 
 
-def _content(written: dict[str, Any], kind: str) -> tuple[str, bytes] | None:
-    """Return what a part is known by, which tells types apart; None for values that are not JSON."""
+def _cache_key(fields: dict[str, Any], kind: str) -> tuple[str, bytes] | None:
+    """Return the key under which a correct map is remembered, with its type; None for a map that is not
+    JSON.
+
+    The bytes tell apart values that are equal in Python and differ in JSON, such as 1 and True.
+    """
     try:
-        return kind, marshal.dumps(written, 2)
+        return kind, marshal.dumps(fields, 2)
     except ValueError:
         return None
 

@@ -330,7 +330,7 @@ class SearchOrder:
                     if level
                     else terms.clusters
                 )
-                spaces = self._pools(terms, at_level, thorough=thorough, among=among)
+                spaces = self._candidate_pools(terms, at_level, thorough=thorough, among=among)
                 yield self._at(terms, level, spaces)
             return
         numbers: list[int | None] = [*sorted(levels)] if terms.objective == "cost" else [None]
@@ -360,7 +360,7 @@ class SearchOrder:
         """Return whether a pod takes a node that nothing runs on."""
         return self._preference(terms, terms.roles[0], space)[1] == space.node.level(space.node)
 
-    def _pools(
+    def _candidate_pools(
         self,
         terms: Terms,
         clusters: frozenset[str] | list[str],
@@ -368,7 +368,12 @@ class SearchOrder:
         thorough: bool,
         among: Mapping[str, list[Space]] | None,
     ) -> Iterator[Space]:
-        """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
+        """Yield pools for the first role, the best first.
+
+        For up to `_FEW` clusters, they are exactly the pools of these. For more, they come from the index by
+        offer, which knows no clusters and may repeat a pool: `_at` drops pools of other clusters, and `_best`
+        drops repeats.
+        """
         role = terms.roles[0]
         if len(clusters) <= _FEW:
             spaces = [

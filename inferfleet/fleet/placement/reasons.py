@@ -310,6 +310,12 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
         self._before = before
 
     def __getitem__(self, spot: Spot) -> RunnerUp | None:
+        """Return where one replica of a spot would go instead, None where no other spot has space.
+
+        It takes one replica off the spot, searches the best other spot, and puts the replica back. The ledger
+        is then as before, with the pools of the spot to be packed from the beginning. Raises KeyError for a
+        spot without replicas.
+        """
         if spot not in self._spots:
             raise KeyError(spot)
         self._ledger.add(spot, -1)

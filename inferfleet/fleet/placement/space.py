@@ -174,7 +174,7 @@ class Space:
             fit(self._total, alike[0]) < alike[1] or any(no_more(refused, alike) for refused in self._refused)
         ):
             return None
-        free = self._filled(added) or self._packed_anew(added)
+        free = self._fill_on_top(added) or self._repack(added)
         if free is None and alike:
             self._refused = [refused for refused in self._refused if not no_more(alike, refused)]
             self._refused.append(alike)
@@ -194,7 +194,12 @@ class Space:
         self._count(role, demand, replicas - 1, replicas)
         return holds
 
-    def _filled(self, added: tuple[RoleReplicas, ...]) -> Free | None:
+    def _fill_on_top(self, added: tuple[RoleReplicas, ...]) -> Free | None:
+        """Return how the nodes are filled with the added replicas beside all pods, which stay on their nodes.
+
+        None if an added pod finds no node in this way. None too if an empty node could hold more pods of an
+        added gang than it may, because only packing from the beginning counts them.
+        """
         free = dict(self.free)
         for role, demand, replicas in added:
             workers = self._workers(role, demand, replicas)
@@ -210,7 +215,11 @@ class Space:
                     return None
         return free
 
-    def _packed_anew(self, added: tuple[RoleReplicas, ...]) -> Free | None:
+    def _repack(self, added: tuple[RoleReplicas, ...]) -> Free | None:
+        """Return how the nodes are filled when all pods are packed from the beginning, the added among them.
+
+        None if not every pod has a node then.
+        """
         if any(not fit(self.node, pod) for more in added for pod in more.demand.shapes):
             return None
         singles, gangs = Counter(self._singles), dict(self._gangs)

@@ -50,7 +50,7 @@ class ClaimConditions:
         return " && ".join(self.conditions.get(device, ()))
 
 
-class _Left(Exception):  # noqa: N818 (it says what becomes of a condition)
+class _NotClaimable(Exception):  # noqa: N818 (it says what becomes of a condition)
     """Raised for a condition that no claim can ask; its text says why."""
 
 
@@ -66,50 +66,55 @@ def claim_conditions(
     conditions: dict[str, list[str]] = {}
     left_out: list[tuple[str, str]] = []
     for condition in Source(expression).conjuncts():
-        part = condition.tokens
-        text = condition.text[part[0].start : part[-1].start + len(part[-1].text)]
+        tokens = condition.tokens
+        text = condition.text[tokens[0].start : tokens[-1].start + len(tokens[-1].text)]
         try:
-            device, translated = _translated(text, part, inference_class)
+            device, translated = _translate(text, tokens, inference_class)
             if device not in devices:
-                raise _Left(f"it is about device {shown(device)}, which is not claimed")
-        except _Left as why:
+                raise _NotClaimable(f"it is about device {shown(device)}, which is not claimed")
+        except _NotClaimable as why:
             left_out.append((text, str(why)))
         else:
             conditions.setdefault(device, []).append(translated)
     return ClaimConditions({device: tuple(texts) for device, texts in conditions.items()}, tuple(left_out))
 
 
-def _translated(text: str, part: tuple[Token, ...], inference_class: InferenceClass) -> tuple[str, str]:
-    """Return the device that a condition is about, and the condition as its claim asks it."""
-    first = accelerator(inference_class)
-    if first is None:
-        raise _Left("the class has not exactly one accelerator")
-    about: set[str] = set()
+def _translate(text: str, tokens: tuple[Token, ...], inference_class: InferenceClass) -> tuple[str, str]:
+    """Return the name of the device that a condition is about, and the condition as the device's claim asks
+    it.
+
+    Raises _NotClaimable for a condition that no claim can ask. One that names no device is about the
+    accelerator.
+    """
+    accelerator_device = accelerator(inference_class)
+    if accelerator_device is None:
+        raise _NotClaimable("the class has not exactly one accelerator")
+    devices: set[str] = set()
     changes: list[tuple[int, int, str]] = []
-    for at, token in enumerate(part):
-        follows = part[at + 1].text if at + 1 < len(part) else ""
-        of_text = token.text in _CONVERSIONS and [after.kind for after in part[at + 1 : at + 3]][1:] == [
-            "text"
-        ]
-        if follows == "(" and (token.text in _UNSURE or of_text):
-            raise _Left(f"it calls {token.text}, whose arguments only the API server checks")
-        if token.kind != "name" or _is_field(part, at):
+    for index, token in enumerate(tokens):
+        next_text = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        kinds = [after.kind for after in tokens[index + 1 : index + 3]]
+        converts_text = token.text in _CONVERSIONS and kinds[1:] == ["text"]
+        if next_text == "(" and (token.text in _UNSURE or converts_text):
+            raise _NotClaimable(f"it calls {token.text}, whose arguments only the API server checks")
+        if token.kind != "name" or _is_field(tokens, index):
             continue
         if token.text == "device":
-            about.add(first.name)
-            if key := _asked(part[at + 1 : at + 8]):
-                _can_be_published(key, first)
+            devices.add(accelerator_device.name)
+            if key := _asked(tokens[index + 1 : index + 8]):
+                _can_be_published(key, accelerator_device)
         elif token.text in _MAPS:
-            key, start, end, new = _lookup(part, at)
-            owner = _owner(inference_class, token.text, key, first)
+            key, start, end, replacement = _lookup(tokens, index)
+            owner = _owner(inference_class, token.text, key, accelerator_device)
             _can_be_published(key, owner)
-            about.add(owner.name)
-            changes.append((start - part[0].start, end - part[0].start, new))
-    if len(about) > 1:
-        raise _Left(f"it is about devices {', '.join(map(shown, sorted(about)))}, and a claim sees one")
-    for start, end, new in reversed(changes):
-        text = text[:start] + new + text[end:]
-    return (about or {first.name}).pop(), text
+            devices.add(owner.name)
+            changes.append((start - tokens[0].start, end - tokens[0].start, replacement))
+    if len(devices) > 1:
+        names = ", ".join(map(shown, sorted(devices)))
+        raise _NotClaimable(f"it is about devices {names}, and a claim sees one")
+    for start, end, replacement in reversed(changes):
+        text = text[:start] + replacement + text[end:]
+    return (devices or {accelerator_device.name}).pop(), text
 
 
 def _asked(behind: tuple[Token, ...]) -> str | None:
@@ -119,51 +124,59 @@ def _asked(behind: tuple[Token, ...]) -> str | None:
     texts = [token.text for token in behind]
     if texts[:1] + texts[2:3] + texts[4:6] != [".", "[", "]", "."] or texts[1] not in _MAPS:
         return None
-    named = len(behind) == 7 and behind[6].kind == "name" and _PLAIN.fullmatch(texts[3])
-    return f"{texts[3][1:-1]}/{texts[6]}" if named else None
+    is_one_field = len(behind) == 7 and behind[6].kind == "name" and _PLAIN.fullmatch(texts[3])
+    return f"{texts[3][1:-1]}/{texts[6]}" if is_one_field else None
 
 
-def _is_field(part: tuple[Token, ...], at: int) -> bool:
-    """Return whether a name is the field of something, such as `device.attributes`, and no variable."""
-    if at == 0 or part[at - 1].text != ".":
+def _is_field(tokens: tuple[Token, ...], index: int) -> bool:
+    """Return whether the name at an index is a field, such as `attributes` in `device.attributes`, and no
+    variable.
+
+    Raises _NotClaimable for a name behind a point that belongs to no value.
+    """
+    if index == 0 or tokens[index - 1].text != ".":
         return False
-    if at == 1 or (part[at - 2].kind == "mark" and part[at - 2].text not in _CLOSING):
-        raise _Left("it begins a name with a point")
+    if index == 1 or (tokens[index - 2].kind == "mark" and tokens[index - 2].text not in _CLOSING):
+        raise _NotClaimable("it begins a name with a point")
     return True
 
 
-def _lookup(part: tuple[Token, ...], at: int) -> tuple[str, int, int, str]:
-    """Return the key that is looked up in a map of all devices, where that stands, and what a claim asks.
+def _lookup(tokens: tuple[Token, ...], index: int) -> tuple[str, int, int, str]:
+    """Return the key that is looked up in the map named at an index, where the look-up begins and ends in the
+    selector, and the text that a claim has instead. Raises _NotClaimable for any other use of the map.
 
     `attributes["x.com/y"]` asks `device.attributes["x.com"].y`, and `"x.com/y" in attributes` asks
     `"y" in device.attributes["x.com"]`.
     """
-    name = part[at].text
-    behind = part[at + 1 : at + 5]
+    name = tokens[index].text
+    behind = tokens[index + 1 : index + 5]
     optional = [token.text for token in behind[:2]] == ["[", "?"]
     inside = behind[2 if optional else 1 :][:2]
     if behind and behind[0].text == "[" and len(inside) == 2 and inside[1].text == "]":
         key, domain, field = _key(inside[0], name)
         plain = not optional and _FIELD.fullmatch(field)
         end = f".{field}" if plain else f'[{"?" if optional else ""}"{field}"]'
-        return key, part[at].start, inside[1].start + 1, f'device.{name}["{domain}"]{end}'
-    follows = behind[0].text if behind else ""
-    whole = at == 2 or (at > 2 and part[at - 3].text in _BEFORE_A_WHOLE)
-    if whole and part[at - 1].text == "in" and follows not in ("[", "."):
-        key, domain, field = _key(part[at - 2], name)
-        end_at = part[at].start + len(name)
-        return key, part[at - 2].start, end_at, f'"{field}" in device.{name}["{domain}"]'
-    raise _Left(f"it uses {name} of all devices otherwise than by one key")
+        return key, tokens[index].start, inside[1].start + 1, f'device.{name}["{domain}"]{end}'
+    next_text = behind[0].text if behind else ""
+    is_whole_key = index == 2 or (index > 2 and tokens[index - 3].text in _BEFORE_A_WHOLE)
+    if is_whole_key and tokens[index - 1].text == "in" and next_text not in ("[", "."):
+        key, domain, field = _key(tokens[index - 2], name)
+        end_at = tokens[index].start + len(name)
+        return key, tokens[index - 2].start, end_at, f'"{field}" in device.{name}["{domain}"]'
+    raise _NotClaimable(f"it uses {name} of all devices otherwise than by one key")
 
 
 def _key(token: Token, name: str) -> tuple[str, str, str]:
-    """Return the key that a text is, with its domain and its name."""
+    """Return the key that a token spells out, its domain and its name.
+
+    Raises _NotClaimable where the token is no plain text, or the key has no domain.
+    """
     if not _PLAIN.fullmatch(token.text):
-        raise _Left(f"it looks up a key of {name} that is worked out, or written with escapes")
+        raise _NotClaimable(f"it looks up a key of {name} that is worked out, or written with escapes")
     key = token.text[1:-1]
     domain, slash, field = key.rpartition("/")
     if not slash:
-        raise _Left(f"{shown(key)!r} has no domain")
+        raise _NotClaimable(f"{shown(key)!r} has no domain")
     return key, domain, field
 
 
@@ -172,13 +185,15 @@ def _can_be_published(key: str, owner: Device) -> None:
     domain, field = qualified(key, owner.driver)
     published = PUBLISHED.get(owner.driver) if domain == owner.driver else None
     if not _NAME.fullmatch(field) or (published is not None and field not in published):
-        raise _Left(f"the driver {owner.driver} publishes no {shown(field)}")
+        raise _NotClaimable(f"the driver {owner.driver} publishes no {shown(field)}")
 
 
-def _owner(inference_class: InferenceClass, part: str, key: str, first: Device) -> Device:
+def _owner(inference_class: InferenceClass, map_name: str, key: str, accelerator_device: Device) -> Device:
     """Return the device that has a key, as selectors see it; the accelerator if none has it."""
-    for device in sorted(inference_class.spec.all_devices, key=lambda device: device is not first):
-        facts = device.attributes if part == "attributes" else device.capacity
+    for device in sorted(
+        inference_class.spec.all_devices, key=lambda device: device is not accelerator_device
+    ):
+        facts = device.attributes if map_name == "attributes" else device.capacity
         if any("/".join(qualified(name, device.driver)) == key for name in facts):
             return device
-    return first
+    return accelerator_device

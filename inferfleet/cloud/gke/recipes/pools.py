@@ -89,18 +89,18 @@ def _dynamic(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("doubt", path, what, PROVISIONING_REQUEST, next_step)
 
 
-def _reserved(pool: DescribedPool) -> Iterator[RecipeProblem]:
-    machine, model, named = pool.machine, pool.capacity_model, pool.document.capacity.reservation
+def _reservation_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
+    machine, model, reservation = pool.machine, pool.capacity_model, pool.document.capacity.reservation
     path = pool.path("capacity.reservation")
-    if named and model != "Reservation":
-        what = f"names reservation {named.name}, but only model Reservation takes one"
+    if reservation and model != "Reservation":
+        what = f"names reservation {reservation.name}, but only model Reservation takes one"
         yield RecipeProblem("rule", path, what, TOOLKIT, "Write model: Reservation, or remove reservation")
-    elif model == "Reservation" and named is None and _models(pool, "yes") == ("Reservation",):
+    elif model == "Reservation" and reservation is None and _models(pool, "yes") == ("Reservation",):
         what = f"takes any reservation, but {machine.type} comes from one that is named only"
         yield RecipeProblem("fact", path, what, GPUS, "Write reservation: {name: ...}")
-    if named and named.block and machine.known and machine.family not in _BLOCKS:
-        part = "subBlock" if named.sub_block else "block"
-        what = f"names a {part} of reservation {named.name}, which {machine.type} has none of"
+    if reservation and reservation.block and machine.known and machine.family not in _BLOCKS:
+        part = "subBlock" if reservation.sub_block else "block"
+        what = f"names a {part} of reservation {reservation.name}, which {machine.type} has none of"
         what += f": those of {either(_BLOCKS)} have blocks"
         # Reservations of these are dense too, and no source was found that says they have none.
         certainty: Certainty = "doubt" if machine.family in ("A3 High", "A3 Mega") else "fact"
@@ -121,9 +121,9 @@ def _compact(pool: DescribedPool) -> Iterator[RecipeProblem]:
         )
         next_step = "Use a class without compactPlacement"
         yield RecipeProblem("fact", pool.path("capacity.model"), what, TOOLKIT, next_step)
-    if pool.capacity_model == "Reservation" and (named := pool.document.capacity.reservation):
+    if pool.capacity_model == "Reservation" and (reservation := pool.document.capacity.reservation):
         what = (
-            f"takes reservation {named.name} with compact placement (class {name}), which Google has "
+            f"takes reservation {reservation.name} with compact placement (class {name}), which Google has "
             "refused: a reservation places its machines itself"
         )
         next_step = "Use a class without compactPlacement"
@@ -172,7 +172,7 @@ def _one_zone(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
 
 def _reasons(pool: DescribedPool) -> Iterator[tuple[str, str]]:
-    named = pool.document.capacity.reservation
+    reservation = pool.document.capacity.reservation
     if pool.claims_cards:
         yield "networks that GKE makes for RDMA (acceleratorNetworkProfile: Auto) are of one zone", RDMA_ZONE
     elif fabric := pool.fabric:
@@ -181,8 +181,8 @@ def _reasons(pool: DescribedPool) -> Iterator[tuple[str, str]]:
         yield f"{pool.machine.type} with {fabric.kind} needs {needs}", TOOLKIT
     if pool.recipe.compact_placement:
         yield f"nodes with compact placement (class {pool.gke_class.name}) are all in one zone", COMPACT
-    if named and pool.capacity_model == "Reservation":
-        yield f"reservation {named.name} is in one zone", RESERVATIONS
+    if reservation and pool.capacity_model == "Reservation":
+        yield f"reservation {reservation.name} is in one zone", RESERVATIONS
 
 
 def _even(pool: DescribedPool) -> Iterator[RecipeProblem]:
@@ -310,7 +310,7 @@ def _stays(pool: DescribedPool) -> bool:
 RULES: tuple[PoolRule, ...] = (
     _offered,
     _dynamic,
-    _reserved,
+    _reservation_problems,
     _compact,
     _most_nodes,
     _from_zero,
