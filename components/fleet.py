@@ -302,18 +302,21 @@ class _Run:
         except InvalidDocuments as invalid:
             raise pulumi.RunError(str(invalid)) from None
 
-    def claim(self, thing: str, by: str | None = None) -> None:
-        """Take a thing for this Fleet. Raises RunError where another Fleet of the program has it.
+    def claim(self, label: str, identity: str | None = None) -> None:
+        """Note that a thing is this Fleet's. Raises RunError where another Fleet of the program has it.
 
-        `by` is how the same thing is recognized under another name.
+        `label` names the thing in the error. `identity` tells that two are the same thing where their labels
+        differ, such as one cluster under two names. Default: the label.
         """
         root = pulumi.runtime.get_root_resource()
+        # Claims are kept by the run that they are of, for which its root resource stands. Without one no
+        # program runs, so there is no other Fleet.
         if root is None:
             return
-        owner = _CLAIMS.setdefault(root, {}).setdefault(by or thing, self.name)
+        owner = _CLAIMS.setdefault(root, {}).setdefault(identity or label, self.name)
         if owner != self.name:
             raise pulumi.RunError(
-                f"Fleet {self.name!r}: {thing} belongs to Fleet {owner!r} already, and to one alone. Remove "
+                f"Fleet {self.name!r}: {label} belongs to Fleet {owner!r} already, and to one alone. Remove "
                 "it from one of the two"
             )
 

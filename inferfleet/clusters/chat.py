@@ -91,23 +91,27 @@ def target(documents: Documents, plan: Plan, name: str | None, cluster: str | No
 
     Without a name it is the only service, or else the only deployment. Raises InvalidDocuments.
     """
-    every = [*_services(documents, plan), *_deployments(documents, plan)]
+    every = [*_service_targets(documents, plan), *_deployment_targets(documents, plan)]
     if not every:
         what = f"stack {plan.lock.stack} has no replicas with a place, so there is nobody to ask"
         raise InvalidDocuments([Problem(what, "Write a ModelDeployment, and look at `inferfleet plan`")])
-    named = _named(every, name)
-    targets = [target for target in named if cluster in (None, target.cluster)]
+    on_all_clusters = _targets_of(every, name)
+    targets = [target for target in on_all_clusters if cluster in (None, target.cluster)]
     if not targets:
-        what = f"{named[0].kind} {named[0].key} is not on cluster {shown(cluster or '')}"
-        raise InvalidDocuments([Problem(what, f"It is on {listing([target.cluster for target in named])}")])
+        first = on_all_clusters[0]
+        what = f"{first.kind} {first.key} is not on cluster {shown(cluster or '')}"
+        next_step = f"It is on {listing([target.cluster for target in on_all_clusters])}"
+        raise InvalidDocuments([Problem(what, next_step)])
     if len(targets) > 1:
         what = f"{targets[0].kind} {targets[0].key} is on {listing([target.cluster for target in targets])}"
         raise InvalidDocuments([Problem(what, f"Name one of them: --cluster {targets[0].cluster}")])
     return targets[0]
 
 
-def _named(every: list[Target], name: str | None) -> list[Target]:
-    """Return the one that is meant, on each of its clusters."""
+def _targets_of(every: list[Target], name: str | None) -> list[Target]:
+    """Return the one that a name means, on each of its clusters. Raises InvalidDocuments where none is meant,
+    or several.
+    """
     services = [target for target in every if target.kind == "service"]
     if name is None:
         candidates = services or every
@@ -125,27 +129,27 @@ def _named(every: list[Target], name: str | None) -> list[Target]:
     raise InvalidDocuments([Problem(what, f"There is {listing(known_targets)}")])
 
 
-def _services(documents: Documents, plan: Plan) -> Iterator[Target]:
+def _service_targets(documents: Documents, plan: Plan) -> Iterator[Target]:
     for route in plan.services:
         backends = sorted(route.backends, key=lambda backend: -backend.weight)
         yield Target(
-            "service",
-            route.service,
-            route.cluster,
-            of_service(documents, route),
-            tuple(_pods(documents, ((backend.deployment, backend.revision) for backend in backends))),
+            kind="service",
+            key=route.service,
+            cluster=route.cluster,
+            requests=of_service(documents, route),
+            pods=tuple(_pods(documents, ((backend.deployment, backend.revision) for backend in backends))),
         )
 
 
-def _deployments(documents: Documents, plan: Plan) -> Iterator[Target]:
+def _deployment_targets(documents: Documents, plan: Plan) -> Iterator[Target]:
     for endpoint in plan.endpoints:
         deployment = documents.deployments[endpoint.deployment]
         yield Target(
-            "deployment",
-            endpoint.deployment,
-            endpoint.cluster,
-            of_deployment(deployment) if deployment.spec.route.enabled else None,
-            tuple(_pods(documents, [(endpoint.deployment, endpoint.revision)])),
+            kind="deployment",
+            key=endpoint.deployment,
+            cluster=endpoint.cluster,
+            requests=of_deployment(deployment) if deployment.spec.route.enabled else None,
+            pods=tuple(_pods(documents, [(endpoint.deployment, endpoint.revision)])),
         )
 
 
@@ -326,7 +330,7 @@ class Gateway:
             headers["Content-Type"] = "application/json"
         if self.key:
             headers["Authorization"] = f"Bearer {self.key.get_secret_value()}"
-        left = max(until - time.monotonic(), 0.1)
+        seconds_left = max(until - time.monotonic(), 0.1)
         tls: dict[str, Any] = {}
         if self.address.secure:
             tls = {"ssl_context": ssl.create_default_context()}
@@ -337,7 +341,7 @@ class Gateway:
                 url(self.address, path) or "",
                 body=None if body is None else json.dumps(body).encode(),
                 headers=headers,
-                timeout=Timeout(connect=min(left, CONNECT_SECONDS), read=left),
+                timeout=Timeout(connect=min(seconds_left, CONNECT_SECONDS), read=seconds_left),
                 redirect=False,
             )
         except (HTTPError, OSError) as error:

@@ -39,19 +39,20 @@ _ZONE = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True)
-class _Workload:
-    """The pods of a workload with one template, on a pool with so many `nodes`; `where` names that.
-
-    `spare` is how many more there are while an update replaces one. `values` are those that labels can have
-    on nodes of the pool.
-    """
+class _PodGroup:
+    """The pods of one template that a placement has on its pool."""
 
     pods: Pods
     count: int
+    """How many there are."""
     spare: int
+    """How many more there are while an update replaces one worker."""
     nodes: int
+    """Nodes of the pool."""
     values: Mapping[str, tuple[str, ...]]
-    where: str
+    """The values that labels can have on nodes of the pool, by label."""
+    pool: str
+    """The pool in words."""
 
     @property
     def spec(self) -> Spec:
@@ -72,37 +73,39 @@ def anti_affinity_problems(
     documents: Documents, planned: Plan, templates: Mapping[Spot, tuple[Pods, ...]]
 ) -> tuple[list[Problem], list[LinkProblem]]:
     """Return what keeps pods off the nodes where they were placed: of documents, and of plugins."""
-    by_pool: dict[PoolKey, list[_Workload]] = {}
+    by_pool: dict[PoolKey, list[_PodGroup]] = {}
     for placement in planned.placements:
         for pods in templates[placement.spot]:
             if not pods.outcome.link_problems:
-                workload = _workload(documents, planned, placement, pods)
-                by_pool.setdefault((placement.spot.cluster, pods.request.pool.name), []).append(workload)
+                group = _pod_group(documents, planned, placement, pods)
+                by_pool.setdefault((placement.spot.cluster, pods.request.pool.name), []).append(group)
     problems: list[Problem] = []
     link_problems: list[LinkProblem] = []
-    for workloads in by_pool.values():
-        by_itself = [mistake for workload in workloads for mistake in _from_itself(workload)]
-        for workload, mistake, written in (*by_itself, *_same_port(workloads), *_apart(workloads)):
-            if written:
-                problems.append(_document_problem(workload.pods, mistake))
+    for groups in by_pool.values():
+        by_itself = [mistake for group in groups for mistake in _within_group(group)]
+        for group, mistake, by_document in (*by_itself, *_same_port(groups), *_apart(groups)):
+            if by_document:
+                problems.append(_document_problem(group.pods, mistake))
             else:
-                link_problems.append(_link_problem(workload.pods, mistake))
+                link_problems.append(_link_problem(group.pods, mistake))
     return problems, link_problems
 
 
-def _workload(documents: Documents, planned: Plan, placement: Placement, pods: Pods) -> _Workload:
+def _pod_group(documents: Documents, planned: Plan, placement: Placement, pods: Pods) -> _PodGroup:
+    """Return the pods that a placement makes of one template, by how many workers and pods its role has."""
     spot, request = pods.spot, pods.request
     pool = documents.clusters[spot.cluster].spec.pool(request.pool.name)
-    needs = planned.demands.of(spot.deployment, pods.role, (spot.cluster, pool.name))
-    in_worker = 1 if pods.placed.position == "Entry" else needs.gang - 1
+    demand = planned.demands.of(spot.deployment, pods.role, (spot.cluster, pool.name))
+    # A worker has one entry, and all others of its gang are followers.
+    in_worker = 1 if pods.placed.position == "Entry" else demand.gang - 1
     values = {key: (value,) for key, value in request.pool.node_labels.items()}
-    return _Workload(
+    return _PodGroup(
         pods=pods,
-        count=placement.replicas * needs.workers * in_worker,
-        spare=in_worker if needs.spare else 0,
+        count=placement.replicas * demand.workers * in_worker,
+        spare=in_worker if demand.spare else 0,
         nodes=pool.size,
         values=values | ({_ZONE: request.pool.zones} if request.pool.zones else {}),
-        where=f"pool {pool.name} of cluster {spot.cluster}",
+        pool=f"pool {pool.name} of cluster {spot.cluster}",
     )
 
 
@@ -119,151 +122,154 @@ def _document_problem(pods: Pods, mistake: Mistake) -> Problem:
 
 def _link_problem(pods: Pods, mistake: Mistake) -> LinkProblem:
     """Return the mistake as one of the last link that changed what it is about."""
-    where = field_path(pods.outcome.template, mistake.at)
-    step = pods.outcome.changed_by(where)
+    path = field_path(pods.outcome.template, mistake.at)
+    step = pods.outcome.changed_by(path)
     # Without such a step a link has narrowed the nodes, on which a term of the document cannot hold then.
     step = step or next(step for step in reversed(pods.outcome.steps) if step.changes)
-    what = f"{where}: {mistake.what}"
+    what = f"{path}: {mistake.what}"
     return LinkProblem(pods.link_of(step), what, mistake.next_step, pods.request)
 
 
-# The workload that a mistake is told of, the mistake, and whether its document makes it already.
-_Mistakes = Iterator[tuple[_Workload, Mistake, bool]]
+# The pods that a mistake is told of, the mistake, and whether their document makes it without plugins.
+_Mistakes = Iterator[tuple[_PodGroup, Mistake, bool]]
 
 
-def _from_itself(workload: _Workload) -> _Mistakes:
-    """Yield what keeps pods of a workload off each other's nodes."""
-    if not (any(_terms(workload.spec)) or any(_ports(workload.spec))):
+def _within_group(group: _PodGroup) -> _Mistakes:
+    """Yield what keeps pods of one template off each other's nodes."""
+    if not (any(_terms(group.spec)) or any(_ports(group.spec))):
         return
-    written = list(_excluded(workload.pods.generated["spec"], workload))
-    for mistake in written:
-        yield workload, mistake, True
-    own = {mistake.what for mistake in written}
-    for mistake in _excluded(workload.spec, workload):
-        if mistake.what not in own:
-            yield workload, mistake, False
+    of_document = list(_exclusion_mistakes(group.pods.generated["spec"], group))
+    for mistake in of_document:
+        yield group, mistake, True
+    said_of_document = {mistake.what for mistake in of_document}
+    for mistake in _exclusion_mistakes(group.spec, group):
+        if mistake.what not in said_of_document:
+            yield group, mistake, False
 
 
-def _same_port(workloads: list[_Workload]) -> _Mistakes:
-    """Yield ports of the node that pods of several workloads take, once for the same workloads."""
-    nodes, where = workloads[0].nodes, workloads[0].where
-    takers: dict[tuple[str, int], list[tuple[_Workload, Steps]]] = {}
-    for workload in workloads:
-        for at, port in _node_ports(workload.spec):
-            takers.setdefault(port, []).append((workload, at))
-    known = set()
+def _same_port(groups: list[_PodGroup]) -> _Mistakes:
+    """Yield ports of the node that pods of several deployments take, once for the same deployments."""
+    nodes, pool = groups[0].nodes, groups[0].pool
+    takers: dict[tuple[str, int], list[tuple[_PodGroup, Steps]]] = {}
+    for group in groups:
+        for at, port in _node_ports(group.spec):
+            takers.setdefault(port, []).append((group, at))
+    reported = set()
     for (protocol, number), taking in takers.items():
-        by_deployment = {workload.pods.spot.deployment: workload for workload, _ in taking}
-        count = sum(workload.count for workload in by_deployment.values())
+        by_deployment = {group.pods.spot.deployment: group for group, _ in taking}
+        count = sum(group.count for group in by_deployment.values())
         alone = _alone(list(by_deployment.values()), nodes)
-        if len(by_deployment) < 2 or count <= nodes or alone or tuple(by_deployment) in known:
+        if len(by_deployment) < 2 or count <= nodes or alone or tuple(by_deployment) in reported:
             continue
-        known.add(tuple(by_deployment))
-        written = [
-            (protocol, number) in [port for _, port in _node_ports(workload.pods.generated["spec"])]
-            for workload, _ in taking
+        reported.add(tuple(by_deployment))
+        by_document = [
+            (protocol, number) in [port for _, port in _node_ports(group.pods.generated["spec"])]
+            for group, _ in taking
         ]
-        first = _first(written)
-        workload, at = taking[first]
+        first = _first(by_document)
+        group, at = taking[first]
         what = (
             f"pods of {' and '.join(by_deployment)} take port {number} of the node, which one pod per node "
-            f"has, but {count} were placed on {where}, which has {nodes} nodes"
+            f"has, but {count} were placed on {pool}, which has {nodes} nodes"
         )
         mistake = Mistake(what, f"Remove {at[-1]}, or give the pool {count} nodes", at)
-        yield workload, mistake, written[first]
+        yield group, mistake, by_document[first]
 
 
-def _apart(workloads: list[_Workload]) -> _Mistakes:
-    """Yield terms by which pods of several workloads need more nodes than there are."""
-    nodes, where = workloads[0].nodes, workloads[0].where
-    holders: dict[str, list[tuple[_Workload, Steps, Mapping[str, Any]]]] = {}
-    for workload in workloads:
-        pods = workload.pods
-        for at, term in _node_terms(workload.spec):
+def _apart(groups: list[_PodGroup]) -> _Mistakes:
+    """Yield terms by which pods of several deployments need more nodes than there are."""
+    nodes, pool = groups[0].nodes, groups[0].pool
+    holders: dict[str, list[tuple[_PodGroup, Steps, Mapping[str, Any]]]] = {}
+    for group in groups:
+        pods = group.pods
+        for at, term in _node_terms(group.spec):
             names = term.get("namespaces") or [pods.spot.namespace]
             key = json.dumps([term["labelSelector"], sorted(names)], sort_keys=True)
-            holders.setdefault(key, []).append((workload, at, term))
-    by_label = _by_label(workloads) if holders else {}
+            holders.setdefault(key, []).append((group, at, term))
+    by_label = _by_label(groups) if holders else {}
     for holding in holders.values():
         _, _, term = holding[0]
         names = term.get("namespaces") or [holding[0][0].pods.spot.namespace]
         labels = term["labelSelector"].get("matchLabels", {})
-        candidates = min((by_label.get(pair, []) for pair in labels.items()), key=len, default=workloads)
+        candidates = min((by_label.get(pair, []) for pair in labels.items()), key=len, default=groups)
         selected = [
-            other
-            for other in candidates
-            if other.pods.spot.namespace in names and _is_selected(term, other.labels)
+            group
+            for group in candidates
+            if group.pods.spot.namespace in names and _is_selected(term, group.labels)
         ]
-        own = {id(workload): workload for workload, _, _ in holding}
-        both = [workload for workload in selected if id(workload) in own]
-        others = [workload for workload in selected if id(workload) not in own]
-        chosen = {id(workload) for workload in both}
-        unchosen = [workload for workload in own.values() if id(workload) not in chosen]
-        # No two pods of `both` share a node, nor one of them, of `others` and of `unchosen` with one another.
-        most = sum(workload.count for workload in both) + _packed(others) + _packed(unchosen)
-        deployments = sorted({workload.pods.spot.deployment for workload in (*both, *others, *unchosen)})
+        with_term = {id(group): group for group, _, _ in holding}
+        both = [group for group in selected if id(group) in with_term]
+        only_selected = [group for group in selected if id(group) not in with_term]
+        selected_ids = {id(group) for group in both}
+        only_with_term = [group for group in with_term.values() if id(group) not in selected_ids]
+        # No two pods of `both` share a node. Pods of the other two may share one with their like, but with no
+        # pod of another list.
+        most = sum(group.count for group in both) + _packed(only_selected) + _packed(only_with_term)
+        deployments = sorted(
+            {group.pods.spot.deployment for group in (*both, *only_selected, *only_with_term)}
+        )
         if not selected or len(deployments) < 2 or most <= nodes or _alone(both, nodes):
             continue
-        written = [
-            term in [written for _, written in _node_terms(workload.pods.generated["spec"])]
-            for workload, _, term in holding
+        by_document = [
+            term in [generated for _, generated in _node_terms(group.pods.generated["spec"])]
+            for group, _, term in holding
         ]
-        first = _first(written)
-        workload, at, _ = holding[first]
+        first = _first(by_document)
+        group, at, _ = holding[first]
         what = (
             f"pods of {' and '.join(deployments)} may not share a node, but they need {most} nodes of "
-            f"{where}, where they were placed, which has {nodes}"
+            f"{pool}, where they were placed, which has {nodes}"
         )
         next_step = f"Make it preferred, give the pool {most} nodes, or lower replicas"
-        yield workload, Mistake(what, next_step, at), written[first]
+        yield group, Mistake(what, next_step, at), by_document[first]
 
 
-def _by_label(workloads: list[_Workload]) -> dict[tuple[str, str], list[_Workload]]:
-    """Return the workloads by each label of their pods, so that a term does not look at all of them."""
-    by_label: dict[tuple[str, str], list[_Workload]] = {}
-    for workload in workloads:
-        for pair in workload.labels.items():
-            by_label.setdefault(pair, []).append(workload)
+def _by_label(groups: list[_PodGroup]) -> dict[tuple[str, str], list[_PodGroup]]:
+    """Return the groups by each label of their pods, so that a term does not look at all of them."""
+    by_label: dict[tuple[str, str], list[_PodGroup]] = {}
+    for group in groups:
+        for pair in group.labels.items():
+            by_label.setdefault(pair, []).append(group)
     return by_label
 
 
-def _packed(workloads: list[_Workload]) -> int:
+def _packed(groups: list[_PodGroup]) -> int:
     """Return how many nodes the pods need at least, by their devices."""
-    devices = [workload.pods.request.accelerator for workload in workloads]
+    devices = [group.pods.request.accelerator for group in groups]
     per_node = max((device.count for device in devices if device), default=1)
-    return -(-sum(workload.gpus for workload in workloads) // per_node)
+    return -(-sum(group.gpus for group in groups) // per_node)
 
 
-def _alone(workloads: list[_Workload], nodes: int) -> bool:
+def _alone(groups: list[_PodGroup], nodes: int) -> bool:
     """Return whether one of them needs too many nodes by itself, which is told of it."""
-    return any(workload.count > nodes for workload in workloads)
+    return any(group.count > nodes for group in groups)
 
 
-def _first(written: list[bool]) -> int:
-    """Return the place of the first workload that a plugin changed so, or of the last one if none did."""
-    return written.index(False) if False in written else len(written) - 1
+def _first(by_document: list[bool]) -> int:
+    """Return the index of the first mistake that a plugin made, or of the last one if documents made all."""
+    return by_document.index(False) if False in by_document else len(by_document) - 1
 
 
-def _excluded(spec: Spec, workload: _Workload) -> Iterator[Mistake]:
+def _exclusion_mistakes(spec: Spec, group: _PodGroup) -> Iterator[Mistake]:
     """Yield terms and ports by which some of the pods can never run beside the others."""
     for at, term in _terms(spec):
-        if not _selects(term, workload) or not _same_namespace(term, workload.pods.spot.namespace):
+        if not _selects(term, group) or not _same_namespace(term, group.pods.spot.namespace):
             continue
-        places, most = _places(term["topologyKey"], spec, workload), _most(term, workload)
+        places, most = _places(term["topologyKey"], spec, group), _most(term, group)
         if places is not None and places < most:
             what = (
                 f"no two pods of the workload may have the same {term['topologyKey']}, but "
-                f"{_were_placed(most, workload)}, whose nodes have {places} between them"
+                f"{_were_placed(most, group)}, whose nodes have {places} between them"
             )
-            yield Mistake(what, _step(term["topologyKey"], most, workload), at)
-    most = workload.count + workload.spare
+            yield Mistake(what, _step(term["topologyKey"], most, group), at)
+    most = group.count + group.spare
     for at, number in _ports(spec):
-        if workload.nodes < most:
+        if group.nodes < most:
             what = (
-                f"one pod per node has port {number} of the node, but {_were_placed(most, workload)}, which "
-                f"has {workload.nodes} nodes"
+                f"one pod per node has port {number} of the node, but {_were_placed(most, group)}, which "
+                f"has {group.nodes} nodes"
             )
-            fewer = "write rollout: DeleteFirst" if most > workload.count else "lower replicas"
+            fewer = "write rollout: DeleteFirst" if most > group.count else "lower replicas"
             yield Mistake(what, f"Remove {at[-1]}, or {fewer}", at)
 
 
@@ -306,35 +312,35 @@ def _ports(spec: Spec) -> Iterator[tuple[Steps, int]]:
                 yield (*at, "ports", i, "hostPort"), port["hostPort"]
 
 
-def _were_placed(most: int, workload: _Workload) -> str:
-    if most == workload.count:
-        return f"{most} were placed on {workload.where}"
-    return f"an update by Surge has {most} at a time on {workload.where}"
+def _were_placed(most: int, group: _PodGroup) -> str:
+    if most == group.count:
+        return f"{most} were placed on {group.pool}"
+    return f"an update by Surge has {most} at a time on {group.pool}"
 
 
-def _step(key: str, most: int, workload: _Workload) -> str:
-    if most > workload.count:
+def _step(key: str, most: int, group: _PodGroup) -> str:
+    if most > group.count:
         return f"Write matchLabelKeys: [{_REVISION}] in it, make it preferred, or write rollout: DeleteFirst"
     grow = f", give the pool {most} nodes" if key == _NODE else ""
     return f"Make it preferred{grow}, or lower replicas"
 
 
-def _places(key: str, spec: Spec, workload: _Workload) -> int | None:
+def _places(key: str, spec: Spec, group: _PodGroup) -> int | None:
     """Return how many values of a label nodes of the pool can have at most, None where it is not known."""
     if key in spec.get("nodeSelector", {}):
         return 1
-    if key in workload.values:
-        return min(len(workload.values[key]), workload.nodes)
-    return workload.nodes if key == _NODE else None
+    if key in group.values:
+        return min(len(group.values[key]), group.nodes)
+    return group.nodes if key == _NODE else None
 
 
-def _most(term: Mapping[str, Any], workload: _Workload) -> int:
+def _most(term: Mapping[str, Any], group: _PodGroup) -> int:
     """Return how many pods a term counts at a time: in an update those of two revisions, if it sees both."""
-    return workload.count + (0 if _REVISION in term.get("matchLabelKeys", []) else workload.spare)
+    return group.count + (0 if _REVISION in term.get("matchLabelKeys", []) else group.spare)
 
 
-def _selects(term: Mapping[str, Any], workload: _Workload) -> bool:
-    """Return whether a term is sure to select the pods of the workload. One without a selector does not."""
+def _selects(term: Mapping[str, Any], group: _PodGroup) -> bool:
+    """Return whether a term is sure to select the pods of the group. One without a selector does not."""
     selector = term.get("labelSelector")
     if selector is None:
         return False
@@ -342,9 +348,9 @@ def _selects(term: Mapping[str, Any], workload: _Workload) -> bool:
     if LWS_GROUP_KEY in term.get("matchLabelKeys", []):
         return False
     # Other keys that pods do not have are left out by the API server.
-    if any(key == _REVISION or key in workload.labels for key in term.get("mismatchLabelKeys", [])):
+    if any(key == _REVISION or key in group.labels for key in term.get("mismatchLabelKeys", [])):
         return False
-    return _is_selected(term, workload.labels)
+    return _is_selected(term, group.labels)
 
 
 def _same_namespace(term: Mapping[str, Any], namespace: str) -> bool:
@@ -352,8 +358,8 @@ def _same_namespace(term: Mapping[str, Any], namespace: str) -> bool:
     names, selector = term.get("namespaces", []), term.get("namespaceSelector")
     if namespace in names or (not names and selector is None):
         return True
-    known = {_NAMESPACE: namespace}
-    return selector is not None and _keys(selector) <= known.keys() and _matches(selector, known)
+    labels = {_NAMESPACE: namespace}
+    return selector is not None and _keys(selector) <= labels.keys() and _matches(selector, labels)
 
 
 def _matches(

@@ -20,6 +20,8 @@ from inferfleet.fleet.spot import Spot
 
 # Deployments that one message names.
 _NAMED = 8
+# Characters that the reasons of one deployment get at least.
+_LEAST_REASONS = 40
 
 
 def refusals(
@@ -31,16 +33,16 @@ def refusals(
     """
     errors = list(lock_refusals(desired, lock)) if locked else []
     if not preview:
-        refused = [unplaced for unplaced in desired.plan.unplaced if refuses(documents, unplaced)]
+        refused = [unplaced for unplaced in desired.plan.unplaced if stops_update(documents, unplaced)]
         errors += unplaced_problems(refused, desired.plan, documents)
     return tuple(errors)
 
 
-def refuses(documents: Documents, unplaced: Unplaced) -> bool:
+def stops_update(documents: Documents, unplaced: Unplaced) -> bool:
     """Return whether replicas without a place stop an update, as their deployment says, else the stack."""
-    own = documents.deployments[unplaced.deployment].spec.unplaced
-    if own is not None:
-        return own == "Refuse"
+    of_deployment = documents.deployments[unplaced.deployment].spec.unplaced
+    if of_deployment is not None:
+        return of_deployment == "Refuse"
     setting = documents.settings.unplaced
     return setting == "error" or (setting == "errorOnLoss" and unplaced.running > 0)
 
@@ -50,7 +52,9 @@ def announcements(
 ) -> tuple[Problem, ...]:
     """Return the warnings that reviewers should read before the update runs."""
     warnings = list(desired.warnings)
-    allowed = [unplaced for unplaced in desired.plan.unplaced if preview or not refuses(documents, unplaced)]
+    allowed = [
+        unplaced for unplaced in desired.plan.unplaced if preview or not stops_update(documents, unplaced)
+    ]
     warnings += [
         replace(problem, severity="warning")
         for problem in unplaced_problems(allowed, desired.plan, documents)
@@ -168,15 +172,15 @@ def _why(roll: Roll) -> str:
 
 def unplaced_problems(every: Sequence[Unplaced], plan: Plan, documents: Documents) -> Iterator[Problem]:
     """Yield a problem for each of the first deployments without a place, and one that counts all others."""
-    first, others = named_and_counted(every)
-    for unplaced in first:
+    described, counted_only = named_and_counted(every)
+    for unplaced in described:
         yield unplaced_problem(unplaced, plan, documents)
-    if others:
-        replicas = sum(unplaced.replicas for unplaced in others)
-        names = listing([unplaced.deployment for unplaced in others], _NAMED)
+    if counted_only:
+        replicas = sum(unplaced.replicas for unplaced in counted_only)
+        names = listing([unplaced.deployment for unplaced in counted_only], _NAMED)
         yield Problem(
-            f"{counted(len(others), 'more deployment')} without a place for {counted(replicas, 'replica')}: "
-            f"{names}",
+            f"{counted(len(counted_only), 'more deployment')} without a place for "
+            f"{counted(replicas, 'replica')}: {names}",
             "Run `inferfleet explain NAME`, which says why and what would place them",
         )
 
@@ -184,7 +188,8 @@ def unplaced_problems(every: Sequence[Unplaced], plan: Plan, documents: Document
 def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Problem:
     """Return the problem of replicas without a place: the reasons in short, and what would place them.
 
-    It has at most `short.MOST` characters, whatever the size of the fleet.
+    The reasons are cut so that all of it has about as many characters as `MOST` says, however many clusters
+    the fleet has. They keep at least `_LEAST_REASONS`.
     """
     key, spec = unplaced.deployment, documents.deployments[unplaced.deployment].spec
     what = f"{unplaced.replicas} of {spec.wanted} replicas of {key} found no place"
@@ -194,18 +199,18 @@ def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Pr
         what += f"; {unplaced.running} of them {'runs' if unplaced.running == 1 else 'run'} now"
         what += f" and would end, on {_ending(unplaced, plan)}"
     step = fix_step(plan.fixes.get(key), unplaced.reasons)
-    if refuses(documents, unplaced):
+    if stops_update(documents, unplaced):
         step += ", lower replicas, or write unplaced: Warn to let updates go on without them"
     else:
         step += f", or lower replicas: updates go on without them, {_allowed(unplaced, documents)}"
-    left = MOST - len(what) - len(step) - len(" ().")
+    characters_left = MOST - len(what) - len(step) - len(" ().")
     return Problem(
-        f"{what} ({in_short(unplaced.reasons, max(left, 40))})",
+        f"{what} ({in_short(unplaced.reasons, max(characters_left, _LEAST_REASONS))})",
         step,
         path="spec.replicas",
         kind="ModelDeployment",
         key=key,
-        alike=True,
+        mended_together=True,
     )
 
 
@@ -242,14 +247,14 @@ def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
     """Yield the error of a run that may not write the lock, and would have to."""
     if matches(lock, desired.plan.lock):
         return
-    now = desired.plan.lock
+    planned = desired.plan.lock
     changes = [
         *(describe(change) for change in desired.plan.changes),
         *map(str, desired.cloud_changes),
         *(
             f"pool {key}: {before} -> {after} nodes"
-            for key in sorted({*lock.nodes, *now.nodes})
-            if (before := lock.nodes.get(key, 0)) != (after := now.nodes.get(key, 0))
+            for key in sorted({*lock.nodes, *planned.nodes})
+            if (before := lock.nodes.get(key, 0)) != (after := planned.nodes.get(key, 0))
         ),
     ]
     moves = "; ".join(changes) or "clusters or services differ"

@@ -86,7 +86,7 @@ class Problem:
     severity: Severity = "error"
     about: str = ""
     """The thing as `what` names it, where that is no document: one of its places, a role."""
-    alike: bool = False
+    mended_together: bool = False
     """An error that says the same of other documents is told once with them, as one step may mend all."""
 
     @property
@@ -129,7 +129,7 @@ _THING = "\0"
 
 def _what_is_said(problem: Problem) -> tuple[str, ...]:
     """Return what a problem says without the names of what it is about, which is all of most errors."""
-    mended_alone = problem.severity == "error" and not problem.alike
+    mended_alone = problem.severity == "error" and not problem.mended_together
     own = (problem.key, problem.path, str(problem.where)) if mended_alone else ()
     words = [problem.what, problem.next_step]
     for name in filter(None, (problem.about, problem.key)):

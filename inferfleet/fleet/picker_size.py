@@ -19,7 +19,7 @@ from typing import Any
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.quantity import go_seconds
-from inferfleet.fleet.roles import every_pod_serves, picker_of, pool_ports, serving_roles, workers_of
+from inferfleet.fleet.roles import every_pod_serves, picker_of, request_ports, serving_roles, workers_of
 
 Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource
 
@@ -85,7 +85,7 @@ def _endpoints(deployment: ModelDeployment, role: str) -> int:
     workers = workers_of(deployment, role)
     pods = workers.topology.pods_per_worker
     serving = pods if every_pod_serves(deployment, role, pods) else 1
-    return workers.count * serving * len(pool_ports(deployment, role))
+    return workers.count * serving * len(request_ports(deployment, role))
 
 
 def _cores(size: str) -> float:

@@ -262,7 +262,7 @@ def listening_port(deployment: ModelDeployment, role: str) -> int:
     return deployment.spec.prefill.proxy.engine_port or ENGINE_PORT
 
 
-def pool_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
+def request_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     """Return the ports on which serving pods of a role take requests, that of `engine.port` first."""
     return _ports_from(port_of(engine_of(deployment, role)), deployment, role)
 
@@ -272,12 +272,12 @@ def target_ports(deployment: ModelDeployment) -> tuple[int, ...]:
 
     They are those of the role that has most; pods with fewer say so in an annotation.
     """
-    return max((pool_ports(deployment, role) for role in serving_roles(deployment)), key=len)
+    return max((request_ports(deployment, role) for role in serving_roles(deployment)), key=len)
 
 
 def serving_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
     """Return the ports of each serving pod of a role, in workers of a shape."""
-    return _in_pod(pool_ports(deployment, role), deployment, role, shape)
+    return _in_pod(request_ports(deployment, role), deployment, role, shape)
 
 
 def engine_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
@@ -314,7 +314,7 @@ def health(deployment: ModelDeployment, role: str) -> Health:
     answer (vllm/entrypoints/openai/dp_supervisor.py).
     """
     table = engine(engine_of(deployment, role).type)
-    if len(pool_ports(deployment, role)) > 1 and table.supervisor_port:
+    if len(request_ports(deployment, role)) > 1 and table.supervisor_port:
         return Health(table.supervisor_port, "/health", "/ready")
     # Not through a routing proxy, which answers for itself.
     return Health(listening_port(deployment, role), table.health_path, table.health_path)

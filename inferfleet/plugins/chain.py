@@ -150,39 +150,44 @@ def run(template: PodTemplate, request: Request, links: Iterable[BoundLink], che
         return Outcome(template, problems=(Problem(what, "Put dates in quotes, and write keys as text"),))
     if not (ordered := in_order(links)):
         return Outcome(generated)
-    pod = _Pod(generated, request, check)
-    outcome = _run(pod, ordered, checked=False)
-    if outcome.link_problems or not _is_sound(outcome, pod):
-        outcome = _run(pod, ordered, checked=True)
+    chain_input = _ChainInput(generated, request, check)
+    outcome = _run(chain_input, ordered, checked=False)
+    if outcome.link_problems or not _is_sound(outcome, chain_input):
+        outcome = _run(chain_input, ordered, checked=True)
     return replace(outcome, template=with_fingerprints(outcome.template, outcome.companions))
 
 
 @dataclass(frozen=True)
-class _Pod:
-    """The generated template, what plugins are told of it, and what an edited one is checked by."""
+class _ChainInput:
+    """What a chain starts from: the generated template, what plugins are told of its pod, and the check of
+    what they make of it.
+    """
 
     generated: PodTemplate
     request: Request
     check: TemplateCheck
 
-    def mistakes(self, edited: PodTemplate) -> list[Mistake]:
-        """Return what is gone of the generated template, and what contradicts its place and document."""
+    def mistakes_in(self, edited: PodTemplate) -> list[Mistake]:
+        """Return what plugins removed or changed that they must keep, and what the document's check finds in
+        the edited template and did not find in the generated one.
+        """
         mistakes = list(guard(self.generated, edited))
         guarded = {mistake.at for mistake in mistakes if mistake.at}
-        others = [mistake for mistake in self.check(edited) if mistake.at not in guarded]
-        if others:
-            before = {(mistake.at, mistake.what) for mistake in self.check(self.generated)}
+        unguarded = [mistake for mistake in self.check(edited) if mistake.at not in guarded]
+        if unguarded:
+            of_generated = {(mistake.at, mistake.what) for mistake in self.check(self.generated)}
             mistakes += (
                 Mistake(f"{mistake.at[0]}: {mistake.what}", mistake.next_step)
-                for mistake in others
-                if (mistake.at, mistake.what) not in before
+                for mistake in unguarded
+                if (mistake.at, mistake.what) not in of_generated
             )
         return mistakes
 
 
-def _is_sound(outcome: Outcome, pod: _Pod) -> bool:
+def _is_sound(outcome: Outcome, chain_input: _ChainInput) -> bool:
+    """Return whether a run without checks between links left nothing that a checked run would find."""
     if any(step.changes for step in outcome.steps) and (
-        packed_mistakes(packed(outcome.template)) or pod.mistakes(outcome.template)
+        packed_mistakes(packed(outcome.template)) or chain_input.mistakes_in(outcome.template)
     ):
         return False
     return not _injected_twice(outcome.steps, {}, outcome.template)
@@ -243,18 +248,18 @@ class _Progress:
     written: _WrittenFields = field(default_factory=_WrittenFields)
 
 
-def _run(pod: _Pod, links: list[BoundLink], *, checked: bool) -> Outcome:
+def _run(chain_input: _ChainInput, links: list[BoundLink], *, checked: bool) -> Outcome:
     """Run the chain. An unchecked run ends as soon as there is anything to look at."""
-    progress = _Progress(packed(pod.generated))
+    progress = _Progress(packed(chain_input.generated))
     for bound in links:
-        if not bound.link.acts_on(pod.request):
+        if not bound.link.acts_on(chain_input.request):
             progress.steps.append(_step(bound, None))
         elif checked or not progress.link_problems:
             output: list[str] = []
             with capture_output(output):
-                _run_link(progress, bound, pod, checked=checked)
-            progress.output += _output_warnings(bound.link, output, pod.request)
-    warnings = tuple(_holds_still(progress, links, pod.request))
+                _run_link(progress, bound, chain_input, checked=checked)
+            progress.output += _output_warnings(bound.link, output, chain_input.request)
+    warnings = tuple(_holds_still(progress, links, chain_input.request))
     return Outcome(
         unpacked(progress.data),
         progress.companions,
@@ -265,12 +270,12 @@ def _run(pod: _Pod, links: list[BoundLink], *, checked: bool) -> Outcome:
     )
 
 
-def _run_link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) -> None:
+def _run_link(progress: _Progress, bound: BoundLink, chain_input: _ChainInput, *, checked: bool) -> None:
     """Run one link, and take over what it did unless something is wrong with it."""
     cause = ""
     try:
-        change = _change(progress, bound, pod.request, checked=checked)
-        mistakes = _mistakes(progress, bound, pod, change, checked=checked)
+        change = _change(progress, bound, chain_input.request, checked=checked)
+        mistakes = _mistakes(progress, bound, chain_input, change, checked=checked)
     except PluginMistakes as error:
         mistakes = error.mistakes
     except PluginCodeError as error:
@@ -283,7 +288,7 @@ def _run_link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool
     if mistakes:
         progress.link_problems += (
             LinkProblem(
-                bound.link, shortened(mistake.what.rstrip(".")), mistake.next_step, pod.request, cause
+                bound.link, shortened(mistake.what.rstrip(".")), mistake.next_step, chain_input.request, cause
             )
             for mistake in mistakes
         )
@@ -330,13 +335,13 @@ def _change(progress: _Progress, bound: BoundLink, request: Request, *, checked:
 
 
 def _mistakes(
-    progress: _Progress, bound: BoundLink, pod: _Pod, change: _Change, *, checked: bool
+    progress: _Progress, bound: BoundLink, chain_input: _ChainInput, change: _Change, *, checked: bool
 ) -> Sequence[Mistake]:
     """Return what is wrong with a change, by the first rule that finds anything. Raises PluginError."""
     # Compared with the generated template: a plugin may change what another plugin added.
     if checked:
         template = unpacked(change.data)
-        mistakes = pod.mistakes(template)
+        mistakes = chain_input.mistakes_in(template)
         mistakes += _injected_twice(progress.steps, change.result.injected, template)
         if mistakes:
             return mistakes

@@ -91,24 +91,24 @@ def put_env(container: dict[str, Any], *variables: dict[str, Any], replace: bool
     Raises PluginError for two of one name; without `replace` also where the container has one of its name
     with another value.
     """
-    if not (wanted := {variable["name"]: variable for variable in variables}):
+    if not (by_name := {variable["name"]: variable for variable in variables}):
         return
     names = [variable["name"] for variable in variables]
-    if twice := next((name for name in wanted if names.count(name) > 1), None):
+    if twice := next((name for name in by_name if names.count(name) > 1), None):
         raise PluginError(f"variable {shown(twice)} is set twice; keep one of the two")
     env: list[dict[str, Any]] = []
     for old in container.get("env", []):
-        if old["name"] not in wanted:
+        if old["name"] not in by_name:
             env.append(old)
-        elif not replace and old != wanted[old["name"]]:
+        elif not replace and old != by_name[old["name"]]:
             # Without the value, which may be secret.
             raise PluginError(
                 f"container {container.get('name')} has {old['name']} already, with another value; remove "
                 "one of the two"
             )
-        elif wanted[old["name"]] not in env:
-            env.append(wanted[old["name"]])
-    container["env"] = env + [variable for variable in wanted.values() if variable not in env]
+        elif by_name[old["name"]] not in env:
+            env.append(by_name[old["name"]])
+    container["env"] = env + [variable for variable in by_name.values() if variable not in env]
 
 
 def put_volume(template: PodTemplate, volume: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ def put_port(container: dict[str, Any], port: dict[str, Any]) -> None:
     """Add a port. Raises PluginError for another one of its number, or of its name."""
     ports = sequence(container, "ports")
     _put(ports, port, ("containerPort", "protocol"), "port")
-    if sum("name" in port and other.get("name") == port["name"] for other in ports) > 1:
+    if sum("name" in port and present.get("name") == port["name"] for present in ports) > 1:
         raise PluginError(f"the container has another port named {port['name']}; {_STEP}")
 
 
@@ -169,15 +169,15 @@ def require_nodes(template: PodTemplate, label: str, values: Sequence[str]) -> N
     chosen = template["spec"].get("nodeSelector", {}).get(label)
     if chosen is not None and chosen not in values:
         raise _disagreement(label, values, [chosen])
-    wanted = {"key": label, "operator": "In", "values": list(values)}
+    requirement = {"key": label, "operator": "In", "values": list(values)}
     terms = sequence(template, *_REQUIRED, "nodeSelectorTerms")
     if not terms:
-        terms.append({"matchExpressions": [wanted]})
+        terms.append({"matchExpressions": [requirement]})
     # Terms are alternatives, so each gets the requirement.
     for term in terms:
         # An empty term matches no node; with an expression it would match some.
         if term:
-            _add_expression(term, wanted)
+            _add_expression(term, requirement)
 
 
 def add_args(container: dict[str, Any], *arguments: str) -> tuple[str, ...]:
@@ -197,10 +197,10 @@ def add_args(container: dict[str, Any], *arguments: str) -> tuple[str, ...]:
     for argument in arguments:
         flag = argument.rpartition("=")[0] or argument
         if argument not in flags:
-            others = [other for other in flags if (other.rpartition("=")[0] or other) == flag]
-            if others:
+            present = [word for word in flags if (word.rpartition("=")[0] or word) == flag]
+            if present:
                 raise PluginError(
-                    f"the container has {others[-1]} already, and not {argument}; remove one of the two"
+                    f"the container has {present[-1]} already, and not {argument}; remove one of the two"
                 )
             container.setdefault("args", []).append(argument)
             flags.append(argument)
@@ -215,6 +215,11 @@ def _put(
     *,
     same: Sequence[str] | None = None,
 ) -> None:
+    """Add the entry `new` to a list of a template, unless it is there.
+
+    An entry with the same values of `keys` is the same thing. One that also has the same values of the fields
+    `same` stays as it is. Raises PluginError for any other, in whose words `thing` says what the entries are.
+    """
     for entry in entries:
         if entry == new:
             return
@@ -228,17 +233,22 @@ def _put(
     entries.append(new)
 
 
-def _add_expression(term: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _add_expression(term: dict[str, Any], requirement: dict[str, Any]) -> None:
+    """Require a node label to have one of these values.
+
+    Raises PluginError where the term already requires values of which none is among them: no node could
+    match.
+    """
     expressions = sequence(term, "matchExpressions")
-    for other in expressions:
-        if (other.get("key"), other.get("operator")) != (wanted["key"], "In"):
+    for expression in expressions:
+        if (expression.get("key"), expression.get("operator")) != (requirement["key"], "In"):
             continue
-        values = other.get("values", [])
-        if not any(value in wanted["values"] for value in values):
-            raise _disagreement(wanted["key"], wanted["values"], values)
-    if wanted not in expressions:
+        values = expression.get("values", [])
+        if not any(value in requirement["values"] for value in values):
+            raise _disagreement(requirement["key"], requirement["values"], values)
+    if requirement not in expressions:
         # A copy, because two terms that share one map would be one in YAML.
-        expressions.append({**wanted, "values": list(wanted["values"])})
+        expressions.append({**requirement, "values": list(requirement["values"])})
 
 
 def _disagreement(label: str, values: Sequence[str], required: Sequence[Any]) -> PluginError:

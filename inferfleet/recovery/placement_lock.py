@@ -56,20 +56,19 @@ class Content:
     services: frozenset[str]
 
 
-def lock_of_what_runs(
+def lock_from_clusters(
     documents: Documents, desired: Desired, kubeconfigs: Kubeconfigs, *, google: Addresses, seconds: float
 ) -> Lock:
-    """Return the lock that what runs on the clusters follows from, each asked within `seconds`.
+    """Return the lock that follows from what runs on the clusters. Each of them is asked within `seconds`.
 
-    `desired` is that of the documents and of no lock. What clusters and pools were made with is not in it:
-    `with_created` adds that. Raises InvalidDocuments with every
-    reason why it is not clear what runs.
+    `desired` is that of the documents and of no lock. What clusters and pools were made with is not in the
+    lock: `with_created` adds that. Raises InvalidDocuments with every reason why it is not clear what runs.
     """
 
-    def look(_: Connection, api: Api) -> Content:
+    def read_content(_: Connection, api: Api) -> Content:
         return _content(api, desired.stack)
 
-    answers = ask(desired, kubeconfigs.texts, look, container_api=google.container, seconds=seconds)
+    answers = ask(desired, kubeconfigs.texts, read_content, container_api=google.container, seconds=seconds)
     contents: dict[str, Content] = {}
     problems: list[Problem] = []
     for cluster in desired.clusters:
@@ -166,7 +165,7 @@ def with_created(
         )
         for found in drift(desired, {}, in_cloud)
     )
-    made = replace(
+    lock_with_created = replace(
         lock,
         clusters={
             name: replace(planned.clusters[name], uid=cluster.uid) for name, cluster in lock.clusters.items()
@@ -174,7 +173,7 @@ def with_created(
         pools={key: pool for key, pool in planned.pools.items() if key not in missing},
         nodes={key: nodes for key, nodes in planned.nodes.items() if key not in missing},
     )
-    return made, tuple(problems)
+    return lock_with_created, tuple(problems)
 
 
 def _content(api: Api, stack: str) -> Content:

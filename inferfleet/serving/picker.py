@@ -115,7 +115,7 @@ class Picker:
         return names.inference_pool(self.deployment.metadata.key, self.revised)
 
     @property
-    def several(self) -> bool:
+    def is_replicated(self) -> bool:
         """Return whether it has several replicas, of which one leads."""
         return self.deployment.spec.endpoint_picker.replicas > 1
 
@@ -227,7 +227,7 @@ def edition(picker: Picker) -> str:
 
     The given one has no edition yet.
     """
-    return names.short_hash(6, json.dumps(_template(picker), sort_keys=True)) if picker.several else ""
+    return names.short_hash(6, json.dumps(_template(picker), sort_keys=True)) if picker.is_replicated else ""
 
 
 def inference_pool(picker: Picker) -> dict[str, Any]:
@@ -255,11 +255,13 @@ def inference_pool(picker: Picker) -> dict[str, Any]:
 
 
 def _rules(picker: Picker) -> list[dict[str, Any]]:
-    """Return rights to read pods, pool and objectives; with several replicas also to elect a leader.
+    """Return the rules of a picker's Role: to read pods, its pool and objectives; with several replicas also
+    to elect a leader, which takes a Lease and writes Events.
 
-    A request to create has no name that RBAC could compare, so that right is for any Lease and Event of the
-    namespace. A list or watch has one where it selects by `metadata.name`, as pickers do with their pool
-    (pkg/epp/server/controller_manager.go of all releases).
+    Its own pool and Lease are named in `resourceNames`, where RBAC can compare a name. A request to create
+    has none, so a picker may create any Lease and Event of its namespace. A list or watch has one if it
+    selects by `metadata.name`, as pickers do with their pool (pkg/epp/server/controller_manager.go of all
+    releases).
     """
     key, profile = picker.deployment.metadata.key, picker.profile
     rules = [
@@ -267,7 +269,7 @@ def _rules(picker: Picker) -> list[dict[str, Any]]:
         _rule(profile.pool_group, _POOLS, *_READ, only=[picker.pool]),
         *(_rule(group, _OBJECTIVES, *_READ) for group in profile.objective_groups),
     ]
-    if picker.several:
+    if picker.is_replicated:
         lease = names.epp_lease(key, picker.revised, profile.lease_suffix)
         rules += [
             _rule("coordination.k8s.io", ["leases"], "create"),
@@ -285,7 +287,7 @@ def _rule(group: str, resources: list[str], *verbs: str, only: Sequence[str] = (
 def _deployment(picker: Picker) -> dict[str, Any]:
     # Only the elected leader becomes ready, so the Deployment as a whole never does. Another edition is
     # another Deployment, in which nobody is ready before.
-    leads = {WAIT_FOR: "jsonpath={.status.readyReplicas}"} if picker.several else None
+    leads = {WAIT_FOR: "jsonpath={.status.readyReplicas}"} if picker.is_replicated else None
     # Several are replaced by hand alone, and a rolling update would wait for followers.
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     return {
@@ -294,7 +296,7 @@ def _deployment(picker: Picker) -> dict[str, Any]:
         "metadata": picker.metadata(annotations=leads),
         "spec": {
             "replicas": picker.deployment.spec.endpoint_picker.replicas,
-            "strategy": {"type": "Recreate"} if picker.several else rolling,
+            "strategy": {"type": "Recreate"} if picker.is_replicated else rolling,
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": picker.selector},
             "template": _template(picker),
@@ -341,7 +343,7 @@ def _template(picker: Picker) -> dict[str, Any]:
                 "runAsNonRoot": True,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            **(_spread(picker) if picker.several else {}),
+            **(_spread(picker) if picker.is_replicated else {}),
             "containers": [_container(picker)],
         },
     }
@@ -370,8 +372,8 @@ def _container(picker: Picker) -> dict[str, Any]:
     elif profile.always_traces:
         # Otherwise it sends a part of them to a collector beside it, and complains that there is none.
         tracing = [{"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}]
-    live = profile.liveness_service if picker.several else profile.probe_service
-    ready = profile.readiness_service if picker.several else profile.probe_service
+    live = profile.liveness_service if picker.is_replicated else profile.probe_service
+    ready = profile.readiness_service if picker.is_replicated else profile.probe_service
     return {
         "name": CONTAINER,
         "image": image(picker),
@@ -475,7 +477,7 @@ def args(picker: Picker) -> list[str]:
         # A kubelet replaces `$(NAME)` in arguments.
         "config-text": config.replace("$", "$$"),
         "grpc-port": str(picker.grpc_port),
-        **({"ha-enable-leader-election": "true"} if picker.several else {}),
+        **({"ha-enable-leader-election": "true"} if picker.is_replicated else {}),
         "tracing": text(picker.serving.tracing is not None),
         "metrics-endpoint-auth": text(picker.serving.metrics_auth),
     }

@@ -147,7 +147,7 @@ def _leader(picker: Picker) -> Iterator[Problem]:
     With FailOpen gateways choose pods themselves meanwhile.
     """
     declared, profile = picker.deployment.spec.endpoint_picker, picker.profile
-    if not picker.several or declared.failure_mode == "FailOpen" or profile.serves_on:
+    if not picker.is_replicated or declared.failure_mode == "FailOpen" or profile.serves_on:
         return
     without = unled_seconds(picker.drain, profile, picker.flags)
     what = (

@@ -41,7 +41,7 @@ def _deployment(balance: str | None = None, *, engine: Any = None, **topology: i
 def test_each_copy_of_a_pod_has_a_port_only_where_a_picker_spreads_the_requests(
     balance: str | None, topology: dict[str, int], wanted: tuple[int, ...]
 ) -> None:
-    assert roles.pool_ports(_deployment(balance, **topology), "decode") == wanted
+    assert roles.request_ports(_deployment(balance, **topology), "decode") == wanted
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_pods_of_a_worker_meet_on_ports_of_their_own() -> None:
 
 def test_ports_end_at_the_last_one_there_is() -> None:
     deployment = _deployment("Port", engine={"port": 65534}, data=4, data_local=4)
-    assert roles.pool_ports(deployment, "decode") == (65534, 65535)
+    assert roles.request_ports(deployment, "decode") == (65534, 65535)
 
 
 def test_pickers_read_the_ports_of_a_pod_in_one_text() -> None:

@@ -209,7 +209,7 @@ def _from_clusters(source: Source, report: Report) -> Source:
     """Return the stack with the lock that follows from what runs. Raises InvalidDocuments."""
     # They import a client for clusters, which a plan from a file does without.
     from inferfleet.clusters.connections.pulumi_command import Pulumi
-    from inferfleet.recovery.placement_lock import lock_of_what_runs, with_created
+    from inferfleet.recovery.placement_lock import lock_from_clusters, with_created
     from inferfleet.recovery.survey import SECONDS, kubeconfigs_of
 
     report.documents = documents = source.documents
@@ -219,7 +219,7 @@ def _from_clusters(source: Source, report: Report) -> Source:
     connections = [cluster.connection for cluster in desired.clusters]
     trusted = documents.settings.trust_repository_kubeconfigs
     kubeconfigs = kubeconfigs_of(Pulumi(root, stack), connections, trusted=trusted)
-    lock = lock_of_what_runs(documents, desired, kubeconfigs, google=google(), seconds=SECONDS)
+    lock = lock_from_clusters(documents, desired, kubeconfigs, google=google(), seconds=SECONDS)
     lock = replace(lock, seen=source.lock.seen)
     by_lock = replace(source, lock=lock).desired()
     lock, differences = with_created(lock, by_lock, google=google(), seconds=SECONDS)

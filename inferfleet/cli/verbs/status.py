@@ -125,7 +125,7 @@ def show(status: Status) -> None:
 
 
 def tables(status: Status) -> Iterator[Titled]:
-    """Yield the tables of a status, without empty ones."""
+    """Yield title, columns and rows of each table: clusters always, the others where they have rows."""
     yield (
         f"stack {status.stack}: {'ready' if status.phase == Phase.READY else 'not ready'}",
         ("cluster", "phase", "gateway", "address", "what"),

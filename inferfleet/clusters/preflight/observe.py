@@ -143,8 +143,10 @@ def _check(
     resources = served_kinds(api, prerequisites.kinds_needed(cluster))
     if connection.state == "paused":
         unreadable: list[Problem] = []
-        theirs = _permitted(connection, prerequisites.their_address(api, cluster, resources), unreadable)
-        address = {connection.cluster: theirs[0]} if theirs else {}
+        addresses = _permitted(
+            connection, prerequisites.referenced_gateway_address(api, cluster, resources), unreadable
+        )
+        address = {connection.cluster: addresses[0]} if addresses else {}
         return Observation(tuple(unreadable), uids={connection.cluster: uid}, addresses=address)
     problems = [
         *prerequisites.missing_kinds(api, cluster, resources),
@@ -164,7 +166,9 @@ def _check(
         prerequisites.without_metrics(api, cluster),
     ):
         problems += _permitted(connection, check, problems)
-    addresses = _permitted(connection, prerequisites.their_address(api, cluster, resources), problems)
+    addresses = _permitted(
+        connection, prerequisites.referenced_gateway_address(api, cluster, resources), problems
+    )
     existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
     workloads = [
         workload

@@ -239,7 +239,7 @@ def gateway_ref(
         )
 
 
-def their_address(
+def referenced_gateway_address(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Address]:
     """Yield the address of somebody else's Gateway, if it exists and has one."""

@@ -117,7 +117,9 @@ def pods_of(workload: KubeObject) -> PodSelection:
 
 @dataclass(frozen=True)
 class _End:
-    edition: str
+    """How a pod ended the last time, and the mark of its template."""
+
+    template_mark: str
     sentences: tuple[str, ...]
 
 
@@ -146,8 +148,8 @@ class PodWatch:
             self._labels = manifest["spec"]["selector"]["matchLabels"]
         self._ends: Mapping[str, _End] = {}
         self._pods: tuple[dict[str, Any], ...] = ()
-        # Those that are gone too, by name.
-        self._known: Mapping[str, dict[str, Any]] = {}
+        # By name, those that are gone too.
+        self._seen_pods: Mapping[str, dict[str, Any]] = {}
 
     @property
     def value(self) -> str:
@@ -159,30 +161,32 @@ class PodWatch:
         ends = dict(self._ends)
         for _, pod in events:
             if self._has(pod) and not is_ready(pod) and (sentences := ends_of(pod)):
-                ends[pod["metadata"]["name"]] = _End(_edition(pod), sentences)
+                ends[pod["metadata"]["name"]] = _End(_template_mark(pod), sentences)
         self._ends = ends
 
     def take_pods(self, pods: Iterable[dict[str, Any]]) -> None:
         """Take in the pods that there are."""
         self._pods = tuple(pod for pod in pods if self._has(pod))
-        self._known = {**self._known, **{pod["metadata"]["name"]: pod for pod in self._pods}}
+        self._seen_pods = {**self._seen_pods, **{pod["metadata"]["name"]: pod for pod in self._pods}}
 
     def sentences(self) -> Iterator[tuple[str, str]]:
         """Yield how pods ended and why they do not start, with what is the same when it happens again."""
-        latest = self._latest()
+        latest = self._latest_template_mark()
         for name, end in self._of_latest(latest):
             for sentence in end.sentences:
                 yield _NUMBERS.sub("", sentence), f"pod {name}: {sentence}"
         for pod in self._pods:
-            if _edition(pod) == latest:
+            if _template_mark(pod) == latest:
                 for container, sentence in not_started(pod):
                     yield f"{container} does not start", f"pod {pod['metadata']['name']}: {sentence}"
 
     def waits(self, now: datetime) -> Iterator[str]:
         """Yield which pods are not ready, and why, and how they ended before where that does not say it."""
-        latest = self._latest()
+        latest = self._latest_template_mark()
         held = list(
-            held_up((pod for pod in self._pods if _edition(pod) == latest), now, main=self.selection.main)
+            held_up(
+                (pod for pod in self._pods if _template_mark(pod) == latest), now, main=self.selection.main
+            )
         )
         yield from held
         for name, end in self._of_latest(latest):
@@ -194,28 +198,42 @@ class PodWatch:
 
     def serving(self) -> int:
         """Return how many pods of before are ready."""
-        latest = self._latest()
-        return sum(is_ready(pod) and _edition(pod) != latest for pod in self._pods)
+        latest = self._latest_template_mark()
+        return sum(is_ready(pod) and _template_mark(pod) != latest for pod in self._pods)
 
     def _of_latest(self, latest: str) -> list[tuple[str, _End]]:
-        return sorted((name, end) for name, end in self._ends.items() if end.edition == latest)
+        return sorted((name, end) for name, end in self._ends.items() if end.template_mark == latest)
 
-    def _latest(self) -> str:
-        """Return the mark of the latest template that there are pods of."""
-        known, pods, spec = self._known, self._pods, self.workload.manifest["spec"]
-        alive = {pod["metadata"]["name"]: pod for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+    def _latest_template_mark(self) -> str:
+        """Return the mark of the latest template that there are pods of, "" where there are none.
+
+        Of a LeaderWorkerSet: the revision of its highest group. Of a Deployment: the mark of live pods that
+        match the desired template; where several or none match, the one whose first pod is newest.
+        """
+        live = {
+            pod["metadata"]["name"]: pod for pod in self._pods if "deletionTimestamp" not in pod["metadata"]
+        }
         if self.workload.kind == WORKER_SET:
-            # A group that ended is gone until it is made anew; those above their number stay away.
-            return latest_revision(
-                pod
-                for name, pod in known.items()
-                if name in alive or number_of(pod, names.LWS_GROUP) < spec["replicas"]
-            )
-        written = {_edition(pod) for pod in alive.values() if _is_of(spec["template"], pod)}
-        first: dict[str, tuple[str, str]] = {}
-        for pod in sorted(known.values(), key=_created):
-            first.setdefault(_edition(pod), (_created(pod), _edition(pod)))
-        return max(written or map(_edition, alive.values()), key=first.__getitem__, default="")
+            return self._revision_of_highest_group(live)
+        return self._mark_of_latest_pods(live)
+
+    def _revision_of_highest_group(self, live: Mapping[str, dict[str, Any]]) -> str:
+        replicas = self.workload.manifest["spec"]["replicas"]
+        # A group that ended is gone until it is made anew; those above their number stay away.
+        return latest_revision(
+            pod
+            for name, pod in self._seen_pods.items()
+            if name in live or number_of(pod, names.LWS_GROUP) < replicas
+        )
+
+    def _mark_of_latest_pods(self, live: Mapping[str, dict[str, Any]]) -> str:
+        template = self.workload.manifest["spec"]["template"]
+        matching = {_template_mark(pod) for pod in live.values() if _is_of(template, pod)}
+        first_pod: dict[str, tuple[str, str]] = {}
+        for pod in sorted(self._seen_pods.values(), key=_created):
+            first_pod.setdefault(_template_mark(pod), (_created(pod), _template_mark(pod)))
+        candidates = matching or {_template_mark(pod) for pod in live.values()}
+        return max(candidates, key=first_pod.__getitem__, default="")
 
     def _has(self, pod: Mapping[str, Any]) -> bool:
         if not selected(pod, self.workload.namespace or "", self._labels):
@@ -223,7 +241,7 @@ class PodWatch:
         return (names.LWS_NAME in pod["metadata"]["labels"]) == (self.workload.kind == WORKER_SET)
 
 
-def _edition(pod: Mapping[str, Any]) -> str:
+def _template_mark(pod: Mapping[str, Any]) -> str:
     """Return the mark of a pod's template."""
     labels = pod["metadata"].get("labels") or {}
     return str(labels.get(_HASH) or revision_of(pod))
@@ -239,9 +257,9 @@ def _is_of(template: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     return not any(differences(wanted, {"metadata": pod["metadata"], "spec": _telling(pod)}))
 
 
-def _telling(made: Mapping[str, Any]) -> dict[str, Any]:
+def _telling(pod_or_template: Mapping[str, Any]) -> dict[str, Any]:
     """Return of the containers of a pod or template what tells it from others."""
-    spec = made.get("spec") or {}
+    spec = pod_or_template.get("spec") or {}
     return {
         key: [
             {field: container[field] for field in _TELLING if field in container}
@@ -280,7 +298,7 @@ class _Listener:
 
     def end(self, watch: PodWatch) -> None:
         with self._lock:
-            self._watches = tuple(other for other in self._watches if other is not watch)
+            self._watches = tuple(begun for begun in self._watches if begun is not watch)
 
     def unfollowed(self) -> Problem | None:
         """Return why the pods could not be followed, once for all workloads of the cluster."""
@@ -326,10 +344,10 @@ class _Listener:
                     pods.pop(key, None)
                 else:
                     pods[key] = pod
-            before, watches = watches, self._watches
+            followed, watches = watches, self._watches
             for watch in watches:
                 # One that is new here has not seen the events before.
-                watch.take_events(events if watch in before else (("ADDED", pod) for pod in pods.values()))
+                watch.take_events(events if watch in followed else (("ADDED", pod) for pod in pods.values()))
                 watch.take_pods(pods.values())
             if not watches or time.monotonic() >= until:
                 break
@@ -346,8 +364,8 @@ class _Listener:
 def _query(watches: Iterable[PodWatch]) -> dict[str, str]:
     """Return the query for the pods of workloads that are asked for together."""
     [(label, every, _)] = {watch.selection for watch in watches}
-    named = sorted({watch.value for watch in watches})
-    return {"labelSelector": every if len(named) > _MOST_NAMES else f"{label} in ({','.join(named)})"}
+    values = sorted({watch.value for watch in watches})
+    return {"labelSelector": every if len(values) > _MOST_NAMES else f"{label} in ({','.join(values)})"}
 
 
 async def _tell(watch: PodWatch, unfollowed: Callable[[], Problem | None], warn: Say, fail: Say) -> None:
@@ -359,30 +377,31 @@ async def _tell(watch: PodWatch, unfollowed: Callable[[], Problem | None], warn:
     until = time.monotonic() + (watch.workload.timeout or float("inf")) - _BEFORE
     said: set[str] = set()
     await asyncio.sleep(_FIRST)
-    while (left := until - time.monotonic()) > 0:
+    while (seconds_left := until - time.monotonic()) > 0:
         if problem := unfollowed():
             warn(str(problem))
         for key, sentence in watch.sentences():
             if key not in said:
-                more = "" if said else f". {_meanwhile(left + _BEFORE, watch.serving())}"
-                warn(f"{thing}: {sentence.removesuffix('.') if more else sentence}{more}")
+                how_long = "" if said else f". {_meanwhile(seconds_left + _BEFORE, watch.serving())}"
+                warn(f"{thing}: {sentence.removesuffix('.') if how_long else sentence}{how_long}")
                 said.add(key)
         await asyncio.sleep(_REPORT_EVERY)
     if sentences := list(watch.waits(datetime.now(UTC))):
         fail(f"{thing} is not available after {watch.workload.timeout} s: {'; '.join(sentences)}")
 
 
-def _meanwhile(left: float, serving: int) -> str:
+def _meanwhile(seconds_left: float, serving: int) -> str:
     """Return for how long an update waits still, what serves until then, and how it is ended before.
 
     The state does not learn of what a cancelled update wrote (readLiveObject in pulumi-kubernetes v4.25.0,
     pkg/provider/provider.go, asks with the context that is cancelled), so a document that is as it was before
     would change nothing without `--refresh`.
     """
-    if left == float("inf"):
+    if seconds_left == float("inf"):
         waits = "The update waits until it is ready"
     else:
-        waits = f"The update waits {f'{left / 60:.0f} minutes' if left >= 120 else f'{left:.0f} s'} more"
+        time_left = f"{seconds_left / 60:.0f} minutes" if seconds_left >= 120 else f"{seconds_left:.0f} s"
+        waits = f"The update waits {time_left} more"
     pods = "1 pod of before serves" if serving == 1 else f"{serving} pods of before serve"
     return (
         f"{waits}{f', and {pods} meanwhile' if serving else ''}. "

@@ -177,8 +177,8 @@ class Config(api.Config):
         }[self.fabric]
         for name, field in type(self).model_fields.items():
             if name in given & wrong:
-                written = field.alias or name
-                yield Mistake(f"{written} has no use with fabric {self.fabric}", "Remove it", (written,))
+                key = field.alias or name
+                yield Mistake(f"{key} has no use with fabric {self.fabric}", "Remove it", (key,))
         if len(set(self.networks)) != len(self.networks):
             yield Mistake("networks has one name twice", "Write one name per interface", ("networks",))
 
@@ -207,15 +207,17 @@ def _fabric(request: Request, config: Config) -> str:
         if config.fabric is None:
             raise PluginError(f"what network {pool} has is not known; set fabric, or use scope")
         return config.fabric
-    own = request.pool.fabric
-    if own is None:
+    pool_fabric = request.pool.fabric
+    if pool_fabric is None:
         asked = config.fabric or "a network between GPUs"
         raise PluginError(f"{pool} has no network between GPUs, so pods cannot use {asked}; {_SCOPE}")
-    if config.fabric not in (None, own):
-        raise PluginError(f"fabric {config.fabric} contradicts {pool}, which has {own}; write fabric: {own}")
-    if own not in ("TCPXO", "RDMA"):
-        raise PluginError(f"{pool} has {own}, for which this plugin has nothing; {_SCOPE}")
-    return own
+    if config.fabric not in (None, pool_fabric):
+        raise PluginError(
+            f"fabric {config.fabric} contradicts {pool}, which has {pool_fabric}; write fabric: {pool_fabric}"
+        )
+    if pool_fabric not in ("TCPXO", "RDMA"):
+        raise PluginError(f"{pool} has {pool_fabric}, for which this plugin has nothing; {_SCOPE}")
+    return pool_fabric
 
 
 def _check_adapters(request: Request, resource: str) -> None:
@@ -241,7 +243,7 @@ def _use_rdma(template: PodTemplate, request: Request, config: Config) -> None:
     rails = tuple(f"{part}-{rail}" for part in request.pool.networks[1:] for rail in range(count))
     if not request.pool.claims_cards:
         names = _network_names(rails, config.networks, count=count, fabric="GPUDirect RDMA")
-        _attach(template, names, first=_RDMA_FIRST)
+        _annotate_interfaces(template, names, first=_RDMA_FIRST)
     elif config.networks:
         raise PluginError(
             f"pods on pool {request.pool.name} of cluster {request.cluster.name} claim their network cards, "
@@ -257,6 +259,10 @@ def _use_rdma(template: PodTemplate, request: Request, config: Config) -> None:
 
 
 def _start_with_script(container: dict[str, Any], entry_point: tuple[str, ...]) -> None:
+    """Let the container run Google's script before its command, or before the entry point of its image.
+
+    Raises PluginError where neither is known.
+    """
     command = container.get("command") or []
     if command[: len(_START_WITH_SCRIPT)] == _START_WITH_SCRIPT:
         return
@@ -278,7 +284,7 @@ def _use_tcpxo(template: PodTemplate, request: Request, config: Config) -> None:
     names = _network_names(
         request.pool.networks, config.networks, count=_TCPXO_INTERFACES, fabric="GPUDirect-TCPXO"
     )
-    _attach(template, names, first=_TCPXO_FIRST)
+    _annotate_interfaces(template, names, first=_TCPXO_FIRST)
     paths = "".join(f"- path: {device}\n" for device in _DEVICES)
     put_field(template, "metadata", "annotations", _DAEMON_DEVICES, value=paths)
     container = engine(template)
@@ -346,26 +352,32 @@ def _require_whole_node(request: Request, fabric: str) -> None:
         )
 
 
-def _attach(template: PodTemplate, names: tuple[str, ...], *, first: int) -> None:
-    """Give the pod the interfaces of these networks, from the interface number `first` on."""
+def _annotate_interfaces(template: PodTemplate, names: tuple[str, ...], *, first: int) -> None:
+    """Write the annotations that give the pod an interface in each of these networks, beside its first one.
+
+    The interface of the first network is `eth<first>`. Raises PluginError where the template has other
+    annotations.
+    """
     interfaces = [(_FIRST_INTERFACE, gke.FIRST_NETWORK)]
     interfaces += [(f"eth{first + number}", name) for number, name in enumerate(names)]
-    written = json.dumps([{"interfaceName": name, "network": network} for name, network in interfaces])
+    interfaces_json = json.dumps(
+        [{"interfaceName": name, "network": network} for name, network in interfaces]
+    )
     for key, value in (
         (gke.DEFAULT_INTERFACE, _FIRST_INTERFACE),
-        (gke.INTERFACES, written),
+        (gke.INTERFACES, interfaces_json),
     ):
         put_field(template, "metadata", "annotations", key, value=value)
 
 
 def _network_names(
-    known: tuple[str, ...], networks: tuple[str, ...], *, count: int, fabric: str
+    pool_networks: tuple[str, ...], networks: tuple[str, ...], *, count: int, fabric: str
 ) -> tuple[str, ...]:
-    """Return the names of the pod's networks: those of the config, or those that are known.
+    """Return the names of the pod's networks: those of the config, or else those of the pool.
 
     Raises PluginError unless there is one per GPU of a node.
     """
-    names = networks or known
+    names = networks or pool_networks
     if not names:
         raise PluginError(
             f"the Network objects for {fabric} are not known; set networks to their {count} names, in the "
@@ -379,8 +391,8 @@ def _network_names(
     return names
 
 
-def _add_libraries(container: dict[str, Any], before: tuple[str, ...]) -> None:
-    """Let the container find the node's libraries, after the folders `before` and what it has in its path.
+def _add_libraries(container: dict[str, Any], folders_of_image: tuple[str, ...]) -> None:
+    """Let the container find the node's libraries, after what it has in its path and these folders.
 
     Raises PluginError where the path comes from elsewhere, such as a ConfigMap.
     """
@@ -388,15 +400,16 @@ def _add_libraries(container: dict[str, Any], before: tuple[str, ...]) -> None:
     if old is not None and "valueFrom" in old:
         raise PluginError(f"{_LIBRARY_PATH} has valueFrom, and cannot be added to; write it as value")
     folders = [folder for folder in (old or {}).get("value", "").split(":") if folder]
-    new = [folder for folder in (*before, _LIBRARIES) if folder not in folders]
+    new = [folder for folder in (*folders_of_image, _LIBRARIES) if folder not in folders]
     put_env(container, {"name": _LIBRARY_PATH, "value": ":".join([*folders, *new])})
 
 
-def _put_missing_env(container: dict[str, Any], wanted: Mapping[str, str]) -> None:
+def _put_missing_env(container: dict[str, Any], defaults: Mapping[str, str]) -> None:
     """Set variables that the container does not have: what a deployment sets itself is meant."""
     present = {entry["name"] for entry in container.get("env", [])}
     put_env(
-        container, *({"name": name, "value": value} for name, value in wanted.items() if name not in present)
+        container,
+        *({"name": name, "value": value} for name, value in defaults.items() if name not in present),
     )
 
 

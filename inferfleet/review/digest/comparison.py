@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import get_args
 
 from inferfleet.clusters.connections.git import Difference
-from inferfleet.desired.gate import refuses, unplaced_problem
+from inferfleet.desired.gate import stops_update, unplaced_problem
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.settings import Settings
@@ -157,7 +157,7 @@ def _missing(update: Update) -> list[tuple[MissingReplicas, Problem]]:
             unplaced.deployment,
             unplaced.replicas,
             unplaced.running,
-            refuses(documents, unplaced),
+            stops_update(documents, unplaced),
             f"{problem.what}. {problem.next_step}",
         )
         missing.append((replicas, problem))

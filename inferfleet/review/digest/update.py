@@ -138,7 +138,7 @@ def update_of(base: Side, head: Side) -> Update:
         *head.lock_refused,
         *refusals(head.desired, documents, head.lock, locked=False, preview=False),
         *cloud_problems,
-        *policy_problems(documents, lock, desired, today=head.day, before=base.state),
+        *policy_problems(documents, lock, desired, today=head.day, state_before=base.state),
         *(
             problem
             for cluster in staying
@@ -253,7 +253,7 @@ def _problems_of_base(base: Side, lock: Lock) -> tuple[Problem, ...]:
         *announcements(desired, documents, lock, locked=False, preview=False),
         *base.lock_refused,
         *refusals(base.desired, documents, base.lock, locked=False, preview=False),
-        *policy_problems(documents, lock, desired, today=base.day, before=base.state),
+        *policy_problems(documents, lock, desired, today=base.day, state_before=base.state),
     ]
     return of_severity(documents.located(problems), "error", "warning", "notice")
 

@@ -45,19 +45,24 @@ class FleetState:
 
 
 def policy_problems(
-    documents: Documents, lock: Lock, desired: Desired, *, today: date, before: FleetState | None = None
+    documents: Documents,
+    lock: Lock,
+    desired: Desired,
+    *,
+    today: date,
+    state_before: FleetState | None = None,
 ) -> tuple[Problem, ...]:
     """Return what breaks the policies of a stack, and what is wrong with its waivers.
 
-    Changes count from `before`; without it, from the replicas of the lock, with the documents at hand.
+    Changes count from `state_before`; without it, from the replicas of the lock, with the documents at hand.
     """
     if not documents.policies and not documents.waivers:
         return ()
     # Every command comes by here, few stacks have policies, and the import takes 20 ms.
     from inferfleet.review.policy.subjects import Subjects
 
-    before = before or FleetState(documents, lock.placements, desired.plan.demands)
-    enforcement = _Enforcement(documents, Subjects(documents, lock, desired, before), today)
+    state_before = state_before or FleetState(documents, lock.placements, desired.plan.demands)
+    enforcement = _Enforcement(documents, Subjects(documents, lock, desired, state_before), today)
     return (*enforcement.policy_problems(), *enforcement.waiver_problems())
 
 

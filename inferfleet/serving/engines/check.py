@@ -21,8 +21,8 @@ from inferfleet.fleet.roles import (
     path_of_args,
     path_of_engine,
     path_of_role,
-    pool_ports,
     proxied_port,
+    request_ports,
     roles_of,
     supervisor_port,
     template_path,
@@ -180,15 +180,17 @@ def _names_variable(deployment: ModelDeployment, role: str, name: str) -> bool:
 
 
 def _ports(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
-    """Yield that an engine's own ports are those on which its pods meet, tell health, or have a proxy."""
+    """Yield a problem where the engine would listen on a port that the pod needs for the other pods of its
+    worker, the supervisor's health, or the routing proxy.
+    """
     taken = {port: "pods of a worker meet there" for port in group_ports(deployment, role) if max(sizes) > 1}
     if supervisor := supervisor_port(deployment, role):
         taken[supervisor] = "the health of all copies of a pod is told there"
     if role == DECODE and deployment.spec.prefill and proxied_port(deployment, role):
-        taken |= dict.fromkeys(pool_ports(deployment, role), "the routing proxy takes requests there")
+        taken |= dict.fromkeys(request_ports(deployment, role), "the routing proxy takes requests there")
     first = listening_port(deployment, role)
-    own = range(first, first + len(pool_ports(deployment, role)))
-    clash = next((port for port in own if port in taken), None)
+    of_engine = range(first, first + len(request_ports(deployment, role)))
+    clash = next((port for port in of_engine if port in taken), None)
     if clash is not None:
         what = f"the engine serves on port {clash}, and {taken[clash]}"
         yield _problem(deployment, f"{path_of_engine(deployment, role)}.port", what, "Write another port")

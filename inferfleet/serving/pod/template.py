@@ -524,7 +524,8 @@ def _proxy_variables(pod: PlacedPod) -> Iterator[dict[str, Any]]:
         yield variable_of_pod("POD_NAME", "metadata.name")
         yield from tracing_variables(tracing, _PROXY_SERVICE)
     elif proxy_table(pod).tracing_flag is None:
-        # It would send a tenth of its requests to a collector in the pod, which is not there.
+        # A proxy without a tracing flag traces by default: it would send a tenth of its requests to a
+        # collector in the pod, which is not there.
         yield {"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}
 
 

@@ -19,7 +19,7 @@ from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.names import SERVICE
-from inferfleet.recovery.placement_lock import Content, lock_of_what_runs, rebuilt, with_created
+from inferfleet.recovery.placement_lock import Content, lock_from_clusters, rebuilt, with_created
 from inferfleet.serving.workload import WORKER_SET
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ def test_a_deployment_without_a_document_is_left_out() -> None:
 
 def _asked(*texts: tuple[str, str]) -> Lock:
     documents, made = planned("local")
-    return lock_of_what_runs(documents, made, Kubeconfigs(dict(texts), {}, ()), google=GOOGLE, seconds=60)
+    return lock_from_clusters(documents, made, Kubeconfigs(dict(texts), {}, ()), google=GOOGLE, seconds=60)
 
 
 def test_clusters_are_asked_for_workloads_and_routes_of_the_stack(cluster: Start) -> None:
