@@ -28,7 +28,7 @@ def _unplaced(replicas: str, reasons: str, fix: str) -> Problem:
         "spec.replicas",
         kind="ModelDeployment",
         key="ml/a",
-        alike=True,
+        mended_together=True,
     )
 
 
