@@ -68,7 +68,9 @@ def test_errors_are_told_each_at_its_line() -> None:
 
 
 def test_errors_that_one_step_may_mend_are_one() -> None:
-    one, other = (replace(problem, severity="error", mended_together=True) for problem in _of(["ml/a", "ml/b"]))
+    one, other = (
+        replace(problem, severity="error", mended_together=True) for problem in _of(["ml/a", "ml/b"])
+    )
     assert joined([one, other]) == (replace(one, what=f"{one.what} (also ml/b)"),)
 
 
