@@ -29,9 +29,9 @@ from inferfleet.documents.loading.stack import load_files
 from inferfleet.documents.problems import cluster_problem, joined, of_severity
 from inferfleet.documents.wording import one_of, shown
 from inferfleet.documents.work import counted
-from inferfleet.fleet.lock.capacity import observation_warnings
+from inferfleet.fleet.lock.capacity import observation_problems
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.lock import Lock, LockedCluster, lock_warnings, parse, text
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, lock_problems, parse, text
 from inferfleet.plugins.loading import registered
 from inferfleet.review.policy.enforcement import policy_problems
 from inferfleet.serving.gateway import Address
@@ -169,8 +169,8 @@ def prepare(
     seen_before = parse_capacity(read_capacity(files, seen_name), file=seen_name, stack=stack)
     lock = replace(parse(old_text, file=lock_name, stack=stack, options=documents.fleet), seen=seen_before)
     odd = (
-        *lock_warnings(documents, lock, file=lock_name, exists=old_text is not None),
-        *observation_warnings(documents, seen_before, today=today),
+        *lock_problems(documents, lock, file=lock_name, exists=old_text is not None),
+        *observation_problems(documents, seen_before, today=today),
     )
     with registered(documents, root, outside=outside_plugins) as registry:
         first = desired(documents, lock, registry=registry)

@@ -316,3 +316,57 @@ def test_every_room_says_what_belongs_there() -> None:
         if len((ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()) < 2
     ]
     assert silent == []
+
+
+# Rooms in which functions that find problems or mistakes, and validators, are named for it.
+NAMED_ROOMS = ("documents", "fleet", "tables", "cloud")
+_FOUND = "(?:Problem|Mistake|RecipeProblem)"
+_FOUND_MANY = re.compile(rf"(?:Iterator|Iterable|list|Sequence)\[{_FOUND}\]|tuple\[{_FOUND}, \.\.\.\]")
+
+
+def finders(source: str) -> Iterator[str]:
+    """The functions that return problems or mistakes, but for those that are handed some and pass them on."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.returns:
+            handed = [argument.annotation for argument in (*node.args.args, *node.args.kwonlyargs)]
+            passes_on = any(annotation and _many(annotation) for annotation in handed)
+            if _many(node.returns) and not passes_on:
+                yield node.name
+
+
+def _many(annotation: ast.expr) -> bool:
+    return _FOUND_MANY.fullmatch(ast.unparse(annotation)) is not None
+
+
+def validators(source: str) -> Iterator[str]:
+    """The functions by which pydantic checks a value once it has its type."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            decorators = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
+            if decorators & {"model_validator", "field_validator"}:
+                yield node.name
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "AfterValidator":
+            yield ast.unparse(node.args[0]).rpartition(".")[2]
+
+
+def test_functions_that_find_problems_or_mistakes_end_with_that_word() -> None:
+    texts = {path: (ROOT / path).read_text() for path in sources()}
+    wrong = [
+        f"{path}: {name}"
+        for path, text in texts.items()
+        if path.parts[1:] and path.parts[1] in NAMED_ROOMS
+        for name in finders(text)
+        if not re.fullmatch("(.*_)?(problems|mistakes)", name)
+    ]
+    assert wrong == []
+
+
+def test_validators_of_models_begin_with_check() -> None:
+    wrong = [
+        f"{path}: {name}"
+        for path in sources()
+        if path.parts[1:] and path.parts[1] in NAMED_ROOMS
+        for name in validators((ROOT / path).read_text())
+        if not re.match("_?check(_|$)", name)
+    ]
+    assert wrong == []

@@ -30,9 +30,9 @@ from inferfleet.documents.loading.settings import in_ci
 from inferfleet.documents.loading.stack import load_files
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_line
-from inferfleet.fleet.lock.capacity import observation_warnings
+from inferfleet.fleet.lock.capacity import observation_problems
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.lock import Lock, lock_warnings, parse
+from inferfleet.fleet.lock.lock import Lock, lock_problems, parse
 from inferfleet.plugins.loading import outside_allowed, registered
 from inferfleet.review.policy.enforcement import policy_problems
 
@@ -184,14 +184,14 @@ def stack_source(root: Path, stack: str | FleetPlace, *, base: Path, edits: tupl
     file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack, options=documents.fleet)
-    warnings = lock_warnings(documents, lock, file=file, exists=text is not None)
+    warnings = lock_problems(documents, lock, file=file, exists=text is not None)
     file = shown_path(files.capacity_file, base)
     seen = parse_capacity(read_capacity(files, file), file=file, stack=files.stack)
     today = date.today()
     notices = (
         *documents.notices,
         *warnings,
-        *observation_warnings(documents, seen, today=today),
+        *observation_problems(documents, seen, today=today),
     )
     return Source(documents, replace(lock, seen=seen), files, notices, today)
 

@@ -11,7 +11,7 @@ from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, shown
-from inferfleet.fleet.advice.exposure import lost_routes
+from inferfleet.fleet.advice.exposure import lost_route_problems
 from inferfleet.fleet.advice.summaries import MOST, fix_step, in_short, named_and_counted
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
 from inferfleet.fleet.lock.lock import Lock, matches
@@ -59,7 +59,7 @@ def announcements(
         replace(problem, severity="warning")
         for problem in unplaced_problems(allowed, desired.plan, documents)
     ]
-    warnings += lost_routes(documents, desired.plan, lock)
+    warnings += lost_route_problems(documents, desired.plan, lock)
     warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
     for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
         warnings.append(

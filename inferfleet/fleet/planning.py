@@ -60,13 +60,17 @@ from inferfleet.documents.kinds.model_deployment import ReplicaRange
 from inferfleet.documents.problems import Problem, in_reading_order
 from inferfleet.documents.work import take
 from inferfleet.fleet.advice.fixes import Fixes
-from inferfleet.fleet.advice.warnings import placement_problems, uncounted_requests, unmet_wishes
+from inferfleet.fleet.advice.warnings import (
+    placement_problems,
+    uncounted_request_problems,
+    unmet_wish_problems,
+)
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, ServiceRoute, Unplaced, changes, shared
 from inferfleet.fleet.demands import Demands, declared_demands
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
-from inferfleet.fleet.placement.prices import in_other_regions, unpriced
+from inferfleet.fleet.placement.prices import foreign_price_problems, missing_price_problems
 from inferfleet.fleet.placement.reasons import Reasoning, ReasonList, ReasonsByDeployment, RunnersUp
 from inferfleet.fleet.placement.retention import LockedReplicas, retain
 from inferfleet.fleet.placement.soundness import check
@@ -126,15 +130,15 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         *soundness.problems,
         *retained.problems,
         *placement_problems(task, ledger, checked=soundness, why=reasoning),
-        *unmet_wishes(documents, candidates, task.valid),
+        *unmet_wish_problems(documents, candidates, task.valid),
         *(ledger.quotas.problems(placement.spot for placement in placements) if ledger.quotas else ()),
         *route_problems(documents, index, services, lock),
         *path_problems(documents, reachable, services),
-        *unpriced(documents),
-        *in_other_regions(documents),
+        *missing_price_problems(documents),
+        *foreign_price_problems(documents),
         *shortage_problems(documents, lock.seen),
-        *uncounted_requests(documents),
-        *_exchange_ended(placing.exchange_ended),
+        *uncounted_request_problems(documents),
+        *_exchange_problems(placing.exchange_ended),
     ]
     return Plan(
         placements=tuple(shared(placements, _least(documents))),
@@ -187,7 +191,7 @@ def _left(
     }
 
 
-def _exchange_ended(ended: bool) -> Iterator[Problem]:
+def _exchange_problems(ended: bool) -> Iterator[Problem]:
     if ended:
         yield Problem(
             "moves among new replicas were tried as often as one plan may: with more of them some may have a "

@@ -222,9 +222,9 @@ def route_problems(
                 yield _route_without_endpoints(key, cluster, document.spec.state)
         for route in of_service:
             if not documents.clusters[route.cluster].spec.held:
-                yield from _too_many_backends(route)
-        yield from _matching_nothing(documents, service, selected)
-        yield from _without_endpoints(service, selected, clusters=clusters)
+                yield from _backend_count_problems(route)
+        yield from _unmatched_selector_problems(documents, service, selected)
+        yield from _missing_endpoint_problems(service, selected, clusters=clusters)
 
 
 def _route_without_endpoints(key: str, cluster: str, state: State) -> Problem:
@@ -237,7 +237,7 @@ def _route_without_endpoints(key: str, cluster: str, state: State) -> Problem:
     )
 
 
-def _too_many_backends(route: ServiceRoute) -> Iterator[Problem]:
+def _backend_count_problems(route: ServiceRoute) -> Iterator[Problem]:
     """Yield an error for a route that Kubernetes would refuse. On a lost cluster nothing is written."""
     count = len(route.backends)
     if count > BACKEND_LIMIT:
@@ -252,7 +252,7 @@ def _too_many_backends(route: ServiceRoute) -> Iterator[Problem]:
         )
 
 
-def _matching_nothing(
+def _unmatched_selector_problems(
     documents: Documents, service: ModelService, selected: EndpointIndex
 ) -> Iterator[Problem]:
     """Yield a problem for each selector that matches no endpoint, on whichever clusters replicas run."""
@@ -286,7 +286,7 @@ def _text(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "no labels"
 
 
-def _without_endpoints(
+def _missing_endpoint_problems(
     service: ModelService, selected: EndpointIndex, *, clusters: list[str]
 ) -> Iterator[Problem]:
     """Yield a problem for a service without a route, or for selectors that lack an endpoint on a cluster."""
@@ -385,7 +385,7 @@ def path_problems(
         for taker in on_cluster:
             if len(taker.requests.paths) > PATH_LIMIT:
                 yield _too_many_paths(taker, cluster)
-        yield from _clashes(documents, on_cluster, cluster, reported)
+        yield from _clash_problems(documents, on_cluster, cluster, reported)
 
 
 def _too_many_paths(taker: _Taker, cluster: str) -> Problem:
@@ -399,7 +399,7 @@ def _too_many_paths(taker: _Taker, cluster: str) -> Problem:
     )
 
 
-def _clashes(
+def _clash_problems(
     documents: Documents, takers: list[_Taker], cluster: str, reported: set[tuple[str, str, str]]
 ) -> Iterator[Problem]:
     """Yield an error at each one on a cluster that takes requests of others, with the first of these.

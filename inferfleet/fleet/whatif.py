@@ -71,7 +71,7 @@ def without(documents: Documents, lock: Lock, lost: Iterable[Loss]) -> tuple[Doc
     Raises InvalidDocuments for a loss of something that does not exist.
     """
     all_losses = tuple(lost)
-    if problems := list(_unknown(documents, all_losses)):
+    if problems := list(_unknown_loss_problems(documents, all_losses)):
         raise InvalidDocuments(problems)
     lost_pools = {key for loss in all_losses for key in pools_of(documents, loss) if loss.kind != "cluster"}
     abandoned = {loss.name for loss in all_losses if loss.kind == "cluster"}
@@ -99,7 +99,7 @@ def pools_of(documents: Documents, loss: Loss) -> frozenset[PoolKey]:
     )
 
 
-def _unknown(documents: Documents, lost: Iterable[Loss]) -> Iterator[Problem]:
+def _unknown_loss_problems(documents: Documents, lost: Iterable[Loss]) -> Iterator[Problem]:
     for loss in lost:
         names = _named(documents, loss.kind)
         meant = _meant(documents, loss.name) if loss.kind == "reservation" else []

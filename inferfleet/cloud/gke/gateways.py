@@ -59,11 +59,11 @@ def gateway_problems(documents: Documents, known: Container[str]) -> Iterator[Pr
     for name, cluster in sorted(documents.clusters.items()):
         of_class = cluster.spec.serving.gateway.class_name or ""
         if of_class.startswith(GOOGLES) and cluster.spec.state != "abandoned":
-            yield from _of_class(name, of_class)
-            yield from _of_provider(name, cluster, known=name in known)
+            yield from _class_problems(name, of_class)
+            yield from _provider_problems(name, cluster, known=name in known)
 
 
-def _of_class(name: str, of_class: str) -> Iterator[Problem]:
+def _class_problems(name: str, of_class: str) -> Iterator[Problem]:
     """Yield an error where the class takes no InferencePools, a warning where no source says that it does."""
     verdict = TAKES_POOLS.get(of_class, "disputed")
     if verdict == "yes":
@@ -84,7 +84,7 @@ def _of_class(name: str, of_class: str) -> Iterator[Problem]:
     )
 
 
-def _of_provider(name: str, cluster: InferenceCluster, *, known: bool) -> Iterator[Problem]:
+def _provider_problems(name: str, cluster: InferenceCluster, *, known: bool) -> Iterator[Problem]:
     """Yield an error where the routes are those for another controller than Google's.
 
     It is a warning of a cluster that is in the lock: it may have no routes, and what else its update does

@@ -338,14 +338,14 @@ def family_quotas(answer: Mapping[str, Any], region: str) -> dict[str, Quota]:
     return {metric: quota for metric, (_, quota) in exact.items()}
 
 
-def shortages(needs: Mapping[QuotaUse, Quota | None]) -> Iterator[Problem]:
+def quota_problems(needs: Mapping[QuotaUse, Quota | None]) -> Iterator[Problem]:
     """Yield a warning for each quota that is too small for its need; none for quotas that are not known."""
     for need, quota in sorted(needs.items()):
-        if quota and (problem := short(need, quota)):
+        if quota and (problem := quota_problem(need, quota)):
             yield problem
 
 
-def short(need: QuotaUse, quota: Quota) -> Problem | None:
+def quota_problem(need: QuotaUse, quota: Quota) -> Problem | None:
     """Return a warning at the first pool, when the quota is too small for the need; None when it is not."""
     others = max((quota.used or 0) - need.in_use, 0)
     if others + need.amount <= quota.limit:

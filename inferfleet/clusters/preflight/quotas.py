@@ -15,9 +15,9 @@ from inferfleet.cloud.gke.quotas import (
     Quota,
     family_quotas,
     gpu_metric,
+    quota_problems,
     quota_uses,
     quotas,
-    shortages,
 )
 from inferfleet.cloud.gke.reservations import (
     ReservationUse,
@@ -87,7 +87,7 @@ def capacity_warnings(
     }
     answers, unanswered = _ask(questions, until)
     return (
-        *shortages(_quotas(of_quotas, answers)),
+        *quota_problems(_quotas(of_quotas, answers)),
         *_reservations(of_reservations, answers),
         *_proxies(of_proxies, answers),
         *dict.fromkeys((*sizeless, *unanswered)),

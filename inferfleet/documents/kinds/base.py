@@ -103,13 +103,13 @@ def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) ->
     return mistakes
 
 
-def _labels(labels: dict[str, str]) -> dict[str, str]:
+def _check_labels(labels: dict[str, str]) -> dict[str, str]:
     if mistakes := label_mistakes(labels, ("inferfleet.dev/",)):
         raise Mistaken(*mistakes)
     return labels
 
 
-def _wanted(labels: dict[str, str]) -> dict[str, str]:
+def _check_wanted_labels(labels: dict[str, str]) -> dict[str, str]:
     if mistakes := label_mistakes(labels):
         raise Mistaken(*mistakes)
     return labels
@@ -139,9 +139,9 @@ Name = Annotated[str, Dns1035(NAME_LIMIT)]
 ClusterName = Annotated[str, Dns1035(CLUSTER_LIMIT)]
 PoolName = Annotated[str, Dns1035(POOL_LIMIT)]
 RoleName = Annotated[str, Dns1035(ROLE_LIMIT)]
-Labels = Annotated[dict[str, str], AfterValidator(_labels)]
+Labels = Annotated[dict[str, str], AfterValidator(_check_labels)]
 # Labels to select by: those that inferfleet makes may be among them.
-WantedLabels = Annotated[dict[str, str], AfterValidator(_wanted)]
+WantedLabels = Annotated[dict[str, str], AfterValidator(_check_wanted_labels)]
 Quantity = Annotated[
     str,
     BeforeValidator(_quantity),
@@ -217,7 +217,7 @@ class LabelRequirement(StrictModel):
     """Values for `In` and `NotIn`, at least one; refused with the others."""
 
     @model_validator(mode="after")
-    def _values_where_compared(self) -> "LabelRequirement":
+    def _check_values(self) -> "LabelRequirement":
         if self.operator in ("In", "NotIn") and not self.values:
             raise mistaken(f"operator {self.operator} needs values", "Add values: [...], or use Exists")
         if self.operator in ("Exists", "DoesNotExist") and self.values:
@@ -282,7 +282,7 @@ class Toleration(StrictModel):
     """Effect of the taint. Left out, all effects are tolerated."""
 
     @model_validator(mode="after")
-    def _as_kubernetes(self) -> "Toleration":
+    def _check_as_kubernetes_does(self) -> "Toleration":
         # https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
         if self.operator == "Exists" and self.value:
             raise mistaken("a toleration with operator Exists has no value", "Remove value, or use Equal")

@@ -24,7 +24,7 @@ Scope = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def _moment(text: str) -> str:
+def _check_moment(text: str) -> str:
     try:
         datetime.strptime(text, _FORMAT)
     except ValueError:
@@ -39,7 +39,7 @@ Moment = Annotated[
         "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z",
         "a moment in UTC such as 2026-12-01T09:00:00Z",
     ),
-    AfterValidator(_moment),
+    AfterValidator(_check_moment),
 ]
 
 
@@ -90,7 +90,7 @@ class MaintenanceExclusion(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _ends_once(self) -> "MaintenanceExclusion":
+    def _check_one_end(self) -> "MaintenanceExclusion":
         if (self.end_time is None) == (self.end_time_behavior is None):
             what = f"exclusion {self.name} has either endTime or endTimeBehavior"
             raise mistaken(what, "Remove one" if self.end_time else "Write one")
@@ -112,7 +112,7 @@ class MaintenancePolicy(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _one_window(self) -> "MaintenancePolicy":
+    def _check_one_window(self) -> "MaintenancePolicy":
         windows = [window for window in (self.daily_maintenance_window, self.recurring_window) if window]
         if len(windows) != 1:
             what = "a maintenancePolicy has either dailyMaintenanceWindow or recurringWindow"
@@ -159,7 +159,7 @@ def _network(text: str) -> ipaddress.IPv4Network:
     return network
 
 
-def _block(text: str) -> str:
+def _check_block(text: str) -> str:
     block = _network(text)
     private = any(block.subnet_of(space) for space in _PRIVATE)
     if not private or not LARGEST_BLOCK <= block.prefixlen <= SMALLEST_BLOCK:
@@ -168,14 +168,14 @@ def _block(text: str) -> str:
     return str(block)
 
 
-def _range(text: str) -> str:
+def _check_range(text: str) -> str:
     return str(_network(text))
 
 
-IpRange = Annotated[str, AfterValidator(_range)]
+IpRange = Annotated[str, AfterValidator(_check_range)]
 
 
-def _cloud_labels(labels: dict[str, str]) -> dict[str, str]:
+def _check_cloud_labels(labels: dict[str, str]) -> dict[str, str]:
     mistakes = []
     for key, text in labels.items():
         if not re.fullmatch("[a-z][-_a-z0-9]{0,62}", key):
@@ -221,7 +221,7 @@ class ExistingNetwork(StrictModel):
 class GkeNetwork(StrictModel):
     """The network of a GKE cluster: one of its own, or one that exists."""
 
-    block: Annotated[str, AfterValidator(_block)] | None = None
+    block: Annotated[str, AfterValidator(_check_block)] | None = None
     """Private IPv4 range from /10 to /16 out of which all ranges of the cluster are cut. Default: the next
     free /14 of the stack, which `placement.lock` keeps.
     """
@@ -298,7 +298,7 @@ class Gke(StrictModel):
     """Whether Pulumi and Google Cloud both refuse to delete the cluster. Turning it off takes an update of
     its own.
     """
-    labels: Annotated[dict[str, str], AfterValidator(_cloud_labels)] = {}
+    labels: Annotated[dict[str, str], AfterValidator(_check_cloud_labels)] = {}
     """Google Cloud labels of the cluster and of its machines and disks, for billing and search; pods do not
     get them, and GKE replaces all nodes when they change. Default: none beside those of inferfleet.
     """
@@ -310,7 +310,7 @@ class Gke(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _agree(self) -> "Gke":
+    def _check_fields_agree(self) -> "Gke":
         if self.authorized_networks and self.control_plane_endpoint == "DNS":
             what = "authorizedNetworks apply to the IP endpoint; IAM controls access to the DNS endpoint"
             raise mistaken(what, "Remove authorizedNetworks, or use controlPlaneEndpoint: IP")
@@ -348,7 +348,7 @@ class StandardRolloutPolicy(StrictModel):
     """How long Google waits after each batch, from `0s` to `168h`."""
 
     @model_validator(mode="after")
-    def _counted_once(self) -> "StandardRolloutPolicy":
+    def _check_one_batch_size(self) -> "StandardRolloutPolicy":
         if self.batch_node_count is not None and self.batch_percentage is not None:
             raise mistaken("a batch has either batchNodeCount or batchPercentage", "Remove one")
         return self
@@ -372,7 +372,7 @@ class BlueGreenSettings(StrictModel):
     """How long the old nodes stay once all are empty, from `0s` to `168h`. Default: 1h."""
 
     @model_validator(mode="after")
-    def _one_policy(self) -> "BlueGreenSettings":
+    def _check_one_policy(self) -> "BlueGreenSettings":
         if self.standard_rollout_policy and self.autoscaled_rollout_policy:
             what = "a pool has either standardRolloutPolicy or autoscaledRolloutPolicy"
             raise mistaken(what, "Remove one")
@@ -404,7 +404,7 @@ class UpgradeSettings(StrictModel):
         return self.max_unavailable if self.max_unavailable is not None else int(not self.surge)
 
     @model_validator(mode="after")
-    def _of_its_strategy(self) -> "UpgradeSettings":
+    def _check_fields_of_strategy(self) -> "UpgradeSettings":
         if self.strategy == "BLUE_GREEN":
             for field, value in (("maxSurge", self.max_surge), ("maxUnavailable", self.max_unavailable)):
                 if value is not None:

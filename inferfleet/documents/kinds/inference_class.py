@@ -15,12 +15,12 @@ from inferfleet.tables.devices import CHANNEL_DRIVER, is_network
 def _in_pages(size: str) -> AfterValidator:
     """Require whole pages of the size."""
 
-    def checked(amount: str) -> str:
+    def check_multiple(amount: str) -> str:
         if parse_quantity(amount) % parse_quantity(size):
             raise mistaken(f"{{field}} {amount} is not a multiple of {size}", f"Write a multiple of {size}")
         return amount
 
-    return AfterValidator(checked)
+    return AfterValidator(check_multiple)
 
 
 class HugePages(StrictModel):
@@ -68,7 +68,7 @@ class AttributeValue(StrictModel):
     """The value as a whole number."""
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> "AttributeValue":
+    def _check_exactly_one_value(self) -> "AttributeValue":
         count = sum(value is not None for value in (self.string, self.version, self.bool_, self.int_))
         if count != 1:
             what = "an attribute has exactly one of string, version, bool, int"
@@ -110,7 +110,7 @@ class Device(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _claimable(self) -> "Device":
+    def _check_claimable(self) -> "Device":
         if self.claim == "DRA" and not self.device_class_name:
             raise mistaken("a device with claim DRA needs deviceClassName", "Add deviceClassName")
         return self
@@ -179,7 +179,7 @@ class Provisioning(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _its_block(self) -> "Provisioning":
+    def _check_provider_block(self) -> "Provisioning":
         block = self.provider.lower()
         blocks = ("gke", "eks", "aks", "nebius", "vultr")
         written = [name for name in blocks if getattr(self, name) is not None]
@@ -217,7 +217,7 @@ class InferenceClassSpec(StrictModel):
     """How such nodes are created. Default: the class describes nodes that already exist."""
 
     @model_validator(mode="after")
-    def _devices_once(self) -> "InferenceClassSpec":
+    def _check_device_names(self) -> "InferenceClassSpec":
         if self.devices and self.resources:
             raise mistaken("a class has either devices or the shorthand resources", "Keep one of them")
         if self.allocation == "DRA" and not self.all_devices:

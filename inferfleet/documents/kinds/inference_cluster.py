@@ -24,7 +24,7 @@ from inferfleet.documents.kinds.base import (
     seconds,
 )
 from inferfleet.documents.kinds.gke import PROJECT, ZONE, Gke, IpRange, UpgradeSettings, zone_mistakes
-from inferfleet.documents.kinds.scheduler import Scheduler, cluster_scheduler
+from inferfleet.documents.kinds.scheduler import Scheduler, check_cluster_scheduler
 from inferfleet.documents.pods.template import POOL_LABEL
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
@@ -59,7 +59,7 @@ class Reservation(StrictModel):
     """Sub-block of the block to use. Default: any."""
 
     @model_validator(mode="after")
-    def _of_a_block(self) -> "Reservation":
+    def _check_reservation_block(self) -> "Reservation":
         if self.sub_block and self.block is None:
             raise mistaken(f"sub-block {self.sub_block} is of a block, and none is named", "Add block")
         return self
@@ -125,7 +125,7 @@ class NodePool(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _one_size(self) -> "NodePool":
+    def _check_one_size(self) -> "NodePool":
         if (self.node_count is None) == (self.max_node_count is None):
             raise mistaken("a pool has either nodeCount (fixed) or maxNodeCount (autoscaled)", "Write one")
         if self.min_node_count is None:
@@ -154,13 +154,13 @@ class NodePool(StrictModel):
         """True when nodes may have to be started before a pod can run."""
         return self.max_node_count is not None and (self.min_node_count or 0) < self.max_node_count
 
-    def not_on_existing(self, place: int) -> list[Mistake]:
+    def existing_cluster_mistakes(self, index: int) -> list[Mistake]:
         """Return mistakes: fields that only a pool which the stack creates can have."""
         return [
             Mistake(
                 f"{field} is for pools that inferfleet creates, and this cluster exists already",
                 f"Remove {field}",
-                ("nodePools", place, field),
+                ("nodePools", index, field),
             )
             for name, field in (
                 ("labels", "labels"),
@@ -171,14 +171,14 @@ class NodePool(StrictModel):
             if name in self.model_fields_set
         ]
 
-    def not_on_gke(self, place: int, region: str) -> list[Mistake]:
+    def gke_mistakes(self, index: int, region: str) -> list[Mistake]:
         """Return mistakes: fields that only an existing pool can have, and zones of other regions."""
-        mistakes = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
+        mistakes = zone_mistakes(self.zones, region, ("nodePools", index, "zones"))
         if self.node_selector is not None:
             what = (
                 "nodeSelector is for nodes that exist; inferfleet labels the nodes of pools that it creates"
             )
-            mistakes.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
+            mistakes.append(Mistake(what, "Remove nodeSelector", ("nodePools", index, "nodeSelector")))
         return mistakes
 
 
@@ -214,7 +214,7 @@ class Gateway(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> "Gateway":
+    def _check_exactly_one_field(self) -> "Gateway":
         if (self.class_name is None) == (self.ref is None):
             raise mistaken(
                 "a gateway has exactly one of className (inferfleet creates it) and ref (it exists)",
@@ -237,7 +237,7 @@ class Gateway(StrictModel):
 # `serving.monitoring`: how metrics of engines and endpoint pickers are scraped, and who may read them.
 
 
-def _labels(labels: dict[str, str]) -> dict[str, str]:
+def _check_labels(labels: dict[str, str]) -> dict[str, str]:
     if mistakes := label_mistakes(labels, ("inferfleet.dev/", "app.kubernetes.io/managed-by")):
         raise Mistaken(*mistakes)
     return labels
@@ -280,7 +280,7 @@ class Monitoring(StrictModel):
     """
     interval: Duration = 30
     """How often each pod is scraped, such as `15s`; the default is in seconds."""
-    labels: Annotated[dict[str, str], AfterValidator(_labels)] = {}
+    labels: Annotated[dict[str, str], AfterValidator(_check_labels)] = {}
     """Labels of these objects, by which a Prometheus selects its own (`podMonitorSelector`), such as
     `{release: kube-prometheus-stack}`. Default: none beside those of the stack.
     """
@@ -296,7 +296,7 @@ class Monitoring(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _scrapes_something(self) -> "Monitoring":
+    def _check_scrapes_something(self) -> "Monitoring":
         if self.engines is None and self.pickers is None and self.server is None:
             raise mistaken(
                 "{field} says neither how engines nor how pickers are scraped", "Write one of both"
@@ -420,11 +420,11 @@ class Serving(StrictModel):
     """Where endpoint pickers and routing proxies send traces. Default: tracing is off."""
     network_policy: NetworkPolicy | None = None
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
-    scheduler: Annotated[Scheduler, AfterValidator(cluster_scheduler)] = Scheduler()
+    scheduler: Annotated[Scheduler, AfterValidator(check_cluster_scheduler)] = Scheduler()
     """Who schedules the pods of models, and in which queue they wait. Default: Kubernetes' own scheduler."""
 
     @model_validator(mode="after")
-    def _knows_the_proxies(self) -> "Serving":
+    def _check_proxies(self) -> "Serving":
         policy, provider = self.network_policy, self.gateway.provider
         if policy and provider == "gke" and policy.gateway_namespace:
             what = "the proxies of a gateway with provider gke are no pods, so they are in no namespace"
@@ -436,7 +436,7 @@ class Serving(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _lets_the_scraper_read(self) -> "Serving":
+    def _check_scraper(self) -> "Serving":
         monitoring, policy, mistakes = self.monitoring, self.network_policy, []
         if monitoring is None:
             return self
@@ -475,7 +475,7 @@ class KubeconfigRef(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> "KubeconfigRef":
+    def _check_exactly_one_field(self) -> "KubeconfigRef":
         if (self.path is None) == (self.config_key is None):
             next_step = "Write one of them" if self.path is None else "Keep one of them"
             raise mistaken("a kubeconfig has exactly one of path and configKey", next_step)
@@ -507,7 +507,7 @@ class ClusterSource(StrictModel):
     """The GKE cluster to create. Required with source `GKE`, and refused with `Existing`."""
 
     @model_validator(mode="after")
-    def _its_block(self) -> "ClusterSource":
+    def _check_source_block(self) -> "ClusterSource":
         if self.source == "Existing" and self.existing is None:
             raise mistaken("source Existing needs a block existing", "Add existing: {kubeconfig: ...}")
         if self.source == "GKE" and self.gke is None:
@@ -543,19 +543,19 @@ class InferenceClusterSpec(StrictModel):
     """Plugins for every pod on this cluster; they run after those of the class. Default: none."""
 
     @model_validator(mode="after")
-    def _of_its_source(self) -> "InferenceClusterSpec":
+    def _check_fields_of_source(self) -> "InferenceClusterSpec":
         if self.cluster.source == "Existing":
             mistakes = []
             if "serving" not in self.model_fields_set or "gateway" not in self.serving.model_fields_set:
                 what = "an existing cluster needs serving.gateway"
                 mistakes.append(Mistake(what, "Add serving: {gateway: ...}"))
             for place, pool in enumerate(self.node_pools):
-                mistakes += pool.not_on_existing(place)
+                mistakes += pool.existing_cluster_mistakes(place)
         else:
             region = self.cluster.gke.region if self.cluster.gke else ""
             mistakes = []
             for place, pool in enumerate(self.node_pools):
-                mistakes += pool.not_on_gke(place, region)
+                mistakes += pool.gke_mistakes(place, region)
         if not self._own_network and self._lacks_ranges:
             what = "networkPolicy needs the range of the proxy-only subnetwork: the stack does not create it"
             next_step = "Add gatewayRanges: gcloud compute networks subnets list has it"
@@ -583,7 +583,7 @@ class InferenceClusterSpec(StrictModel):
         return policy is not None and self.serving.gateway.provider == "gke" and not policy.gateway_ranges
 
     @model_validator(mode="after")
-    def _pools_differ(self) -> "InferenceClusterSpec":
+    def _check_pool_names(self) -> "InferenceClusterSpec":
         names = [pool.name for pool in self.node_pools]
         if twice := [place for place, name in enumerate(names) if name in names[:place]]:
             raise Mistaken(
@@ -597,7 +597,7 @@ class InferenceClusterSpec(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _nodes_differ(self) -> "InferenceClusterSpec":
+    def _check_node_selectors(self) -> "InferenceClusterSpec":
         """Nodes that two pools select would be counted twice, and half of the pods find no room."""
         selected: dict[tuple[tuple[str, str], ...], str] = {}
         mistakes = []

@@ -22,7 +22,7 @@ from inferfleet.documents.kinds.base import (
 )
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.kinds.model_service import RouteForm
-from inferfleet.documents.kinds.scheduler import DeploymentScheduler, deployment_scheduler
+from inferfleet.documents.kinds.scheduler import DeploymentScheduler, check_deployment_scheduler
 from inferfleet.documents.kinds.workers import NodeSelector, ResourceRequirements, Workers
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, Steps, mistaken
@@ -73,7 +73,7 @@ class Preference(StrictModel):
     """Capacity models of the pools (`capacity.model`). Default: all that the deployment runs on."""
 
     @model_validator(mode="after")
-    def _says_something(self) -> "Preference":
+    def _check_not_empty(self) -> "Preference":
         if not (self.cluster_selector or self.pools or self.capacity_models):
             what = "a preference names nothing"
             raise mistaken(what, "Write clusterSelector, pools or capacityModels")
@@ -99,7 +99,7 @@ class ReplicaRange(StrictModel):
     """The most replicas that run: the plan keeps room for so many, and new workloads begin with them."""
 
     @model_validator(mode="after")
-    def _in_order(self) -> "ReplicaRange":
+    def _check_order(self) -> "ReplicaRange":
         if self.min > self.max:
             what = f"min {self.min} is more than max {self.max}"
             raise Mistaken(Mistake(what, "Lower min, or raise max", ("min",)))
@@ -116,7 +116,7 @@ Replicas = Annotated[
 ]
 
 
-def _metric(name: str) -> str:
+def _check_metric(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise mistaken(
             f"{{field}} {shown(name)!r} is not a name of a metric",
@@ -125,7 +125,7 @@ def _metric(name: str) -> str:
     return name
 
 
-def _above_zero(target: str) -> str:
+def _check_above_zero(target: str) -> str:
     if parse_quantity(target) <= 0:
         raise mistaken(f"{{field}} {target} must be more than 0", "Write how much one replica should have")
     return target
@@ -134,11 +134,11 @@ def _above_zero(target: str) -> str:
 class ScalingMetric(StrictModel):
     """A metric that replicas are scaled by, and what it should be."""
 
-    name: Annotated[str, AfterValidator(_metric)]
+    name: Annotated[str, AfterValidator(_check_metric)]
     """Name of a gauge as upstream has it: of the engine, such as `vllm:num_requests_waiting`, or of the
     endpoint picker, such as `inference_pool_average_queue_size`.
     """
-    target: Annotated[Quantity, AfterValidator(_above_zero)]
+    target: Annotated[Quantity, AfterValidator(_check_above_zero)]
     """What the average over the replicas should be, such as `5` or `0.8`."""
 
 
@@ -156,7 +156,7 @@ class Scaling(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _has_what_it_needs(self) -> "Scaling":
+    def _check_needs(self) -> "Scaling":
         if self.by == "External" and self.metrics:
             what = "by is External, so nothing here reads metrics"
             raise Mistaken(Mistake(what, "Remove metrics, or write by: HPA or KEDA", ("metrics",)))
@@ -239,7 +239,7 @@ class Decider(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _one_way(self) -> "Decider":
+    def _check_one_way(self) -> "Decider":
         if self.type == "Always" and self.non_cached_tokens is not None:
             what = "nonCachedTokens is for type PrefixBased, and Always asks for no number"
             step = "Remove nonCachedTokens, or write type: PrefixBased"
@@ -343,7 +343,7 @@ class ModelToken(StrictModel):
 _HUB = re.compile(r"(hf|https?)://(huggingface\.co/)?")
 
 
-def _model_name(name: str) -> str:
+def _check_model_name(name: str) -> str:
     if re.search(r"[\s\x00-\x1f\x7f]", name) or name.startswith("-"):
         what = f"{{field}} {shown(name)!r} has a blank, a control character, or a dash at its beginning"
         raise mistaken(what, "Write the name of a model, or a path")
@@ -356,7 +356,7 @@ def _model_name(name: str) -> str:
 class ModelSource(StrictModel):
     """A model and what is needed to load exactly that."""
 
-    repository: Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_model_name)]
+    repository: Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_check_model_name)]
     """Name of the model on the Hugging Face Hub, such as `Qwen/Qwen3-32B-AWQ`, or the path of a folder in the
     container.
     """
@@ -489,7 +489,7 @@ _TAKEN = {
 }
 
 
-def _role_names(roles: dict[str, "Role"]) -> dict[str, "Role"]:
+def _check_role_names(roles: dict[str, "Role"]) -> dict[str, "Role"]:
     """Names of roles, which become parts of names of workloads. Those of inferfleet's own are taken."""
     mistakes = []
     for name in roles:
@@ -588,7 +588,7 @@ class ModelDeploymentSpec(StrictModel):
     """The model server. Default: vLLM with its usual port."""
     workers: Workers
     """The workers that serve the requests of each replica. Their role is `decode`."""
-    roles: Annotated[dict[str, Role], Field(max_length=8), AfterValidator(_role_names)] = {}
+    roles: Annotated[dict[str, Role], Field(max_length=8), AfterValidator(_check_role_names)] = {}
     """Further roles by their names (lowercase letters, digits and `-`, starting with a letter, at most 12
     characters), each with workers of its own in every replica. Default: none.
     """
@@ -615,7 +615,9 @@ class ModelDeploymentSpec(StrictModel):
     """How many of the pods or groups that a role has on a cluster may be drained from their nodes at a time:
     `One`, or any number (`None`), for where somebody else keeps a PodDisruptionBudget.
     """
-    scheduler: Annotated[DeploymentScheduler, AfterValidator(deployment_scheduler)] = DeploymentScheduler()
+    scheduler: Annotated[DeploymentScheduler, AfterValidator(check_deployment_scheduler)] = (
+        DeploymentScheduler()
+    )
     """Who schedules the pods, where that differs from `serving.scheduler` of the cluster: each field that is
     written here takes the place of the cluster's, and with another `type` none of the cluster's count.
     Default: as the cluster says.
@@ -629,7 +631,7 @@ class ModelDeploymentSpec(StrictModel):
         return self.replicas.max if isinstance(self.replicas, ReplicaRange) else self.replicas
 
     @model_validator(mode="after")
-    def _steady_nodes(self) -> "ModelDeploymentSpec":
+    def _check_on_demand_replicas(self) -> "ModelDeploymentSpec":
         if self.on_demand_replicas and STEADY.isdisjoint(self.capacity_models):
             allowed = ", ".join(self.capacity_models)
             what = f"onDemandReplicas is {self.on_demand_replicas}, and capacityModels allow {allowed} alone"
@@ -638,7 +640,7 @@ class ModelDeploymentSpec(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _scaled(self) -> "ModelDeploymentSpec":
+    def _check_scaling(self) -> "ModelDeploymentSpec":
         parts = {
             "prefill": self.prefill is not None,
             "roles": bool(self.roles),

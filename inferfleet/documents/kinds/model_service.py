@@ -82,7 +82,7 @@ class RouteForm(StrictModel):
     """HTTP headers and the exact values a request must have for this route. Default: none."""
 
     @model_validator(mode="after")
-    def _something_remains(self) -> "RouteForm":
+    def _check_paths_remain(self) -> "RouteForm":
         if self.path is None and "/" in self.paths:
             what = (
                 "paths has /, of which a gateway would have to make an empty path: some send //v1 then, and "

@@ -23,7 +23,7 @@ from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 Each = Literal["fleet", "team", "model", "placement", "image", "plugin", "cluster", "pool", "loss"]
 
 
-def _of_calendar(written: str) -> str:
+def _check_date(written: str) -> str:
     try:
         date.fromisoformat(written)
     except ValueError:
@@ -35,7 +35,7 @@ Sentence = Annotated[str, Field(min_length=1, max_length=300)]
 Day = Annotated[
     str,
     TextRule("[0-9]{4}-[0-9]{2}-[0-9]{2}", "a date such as 2026-04-14"),
-    AfterValidator(_of_calendar),
+    AfterValidator(_check_date),
 ]
 
 
@@ -155,7 +155,7 @@ class QuotaSpec(StrictModel):
     """What the GPUs may cost. Default: no limit."""
 
     @model_validator(mode="after")
-    def _limits(self) -> "QuotaSpec":
+    def _check_limits(self) -> "QuotaSpec":
         if self.gpus is None and not self.gpus_by_class and self.cost is None:
             raise Mistaken(Mistake("a quota has no limit", "Write gpus, gpusByClass or cost"))
         return self

@@ -25,7 +25,7 @@ QueueName = Annotated[str, replace(SUBDOMAIN, words=SUBDOMAIN.words.replace("253
 _HIGHEST_TIER = 2**31 - 1
 
 
-def _level(level: int | str) -> int | str:
+def _check_level(level: int | str) -> int | str:
     if isinstance(level, int) and level < 0:
         raise mistaken(f"tier {level} is below the lowest, 0", "Write 0 or more")
     if isinstance(level, int) and level > _HIGHEST_TIER:
@@ -36,7 +36,7 @@ def _level(level: int | str) -> int | str:
     return level
 
 
-Level = Annotated[int | str, AfterValidator(_level)]
+Level = Annotated[int | str, AfterValidator(_check_level)]
 
 
 class Closeness(StrictModel):
@@ -55,7 +55,7 @@ class Closeness(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _says_something(self) -> "Closeness":
+    def _check_not_empty(self) -> "Closeness":
         if self.required is None and self.preferred is None:
             raise mistaken("{field} names no level", "Write required or preferred")
         return self
@@ -81,7 +81,7 @@ class Scheduler(StrictModel):
     """How close to each other the nodes of one worker are. Default: wherever its pods fit."""
 
 
-def _minima(roles: dict[str, int]) -> dict[str, int]:
+def _check_minima(roles: dict[str, int]) -> dict[str, int]:
     mistakes = [
         Mistake(f"{count} workers of role {shown(role)} are none to wait for", "Write 1 or more", (role,))
         for role, count in roles.items()
@@ -95,7 +95,9 @@ def _minima(roles: dict[str, int]) -> dict[str, int]:
 class Gang(StrictModel):
     """What starts together or not at all, beyond the pods of one worker: Kthena's `gangPolicy`."""
 
-    min_role_replicas: Annotated[dict[str, int], Field(min_length=1, max_length=9), AfterValidator(_minima)]
+    min_role_replicas: Annotated[
+        dict[str, int], Field(min_length=1, max_length=9), AfterValidator(_check_minima)
+    ]
     """Workers by role that must have room all at once before any of them starts, at most as many as a replica
     has. Roles that are not named start on their own.
     """
@@ -108,14 +110,14 @@ class DeploymentScheduler(Scheduler):
     """What starts together or not at all; only Volcano does it. Default: the pods of each worker."""
 
 
-def cluster_scheduler(scheduler: Scheduler) -> Scheduler:
+def check_cluster_scheduler(scheduler: Scheduler) -> Scheduler:
     """Return the block of a cluster. Raises Mistaken with all that its fields contradict."""
     if mistakes := tuple(scheduler_mistakes(scheduler)):
         raise Mistaken(*mistakes)
     return scheduler
 
 
-def deployment_scheduler(scheduler: DeploymentScheduler) -> DeploymentScheduler:
+def check_deployment_scheduler(scheduler: DeploymentScheduler) -> DeploymentScheduler:
     """Return the block of a deployment, which is checked here as far as it names its type itself."""
     if scheduler.type and (mistakes := tuple(scheduler_mistakes(scheduler))):
         raise Mistaken(*mistakes)
@@ -134,10 +136,10 @@ def scheduler_mistakes(scheduler: Scheduler) -> Iterator[Mistake]:
         what = f"gang is done by PodGroups of Volcano, and type is {kind}"
         yield Mistake(what, "Write type: Volcano, or remove gang", ("gang",))
     if scheduler.topology and kind != "None":
-        yield from _closeness(scheduler.topology, kind)
+        yield from _closeness_mistakes(scheduler.topology, kind)
 
 
-def _closeness(topology: Closeness, kind: str) -> Iterator[Mistake]:
+def _closeness_mistakes(topology: Closeness, kind: str) -> Iterator[Mistake]:
     if kind == "KAI" and topology.name is None:
         what = "topology of KAI needs the name of a Topology"
         yield Mistake(what, "Add name: `kubectl get topologies.kai.scheduler` has them", ("topology",))

@@ -36,7 +36,7 @@ class AllowedPlugin(StrictModel):
     """
 
 
-def _once(allowed: tuple[AllowedPlugin, ...]) -> tuple[AllowedPlugin, ...]:
+def _check_names_once(allowed: tuple[AllowedPlugin, ...]) -> tuple[AllowedPlugin, ...]:
     names = [plugin.name for plugin in allowed]
     if again := [place for place, name in enumerate(names) if name in names[:place]]:
         raise Mistaken(
@@ -90,7 +90,7 @@ class Settings(StrictModel):
     """Plugins for every pod of the stack; they run after those of class and cluster, and before those of the
     deployment. Default: none.
     """
-    allowed_plugins: Annotated[tuple[AllowedPlugin, ...], AfterValidator(_once)] = ()
+    allowed_plugins: Annotated[tuple[AllowedPlugin, ...], AfterValidator(_check_names_once)] = ()
     """Plugins besides those that come with inferfleet: only what is named here is imported from the folder
     `plugins` of the project and from installed packages. Default: none.
     """

@@ -12,20 +12,20 @@ from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.wording import shown
 
 
-def _shaped(spec: dict[str, Any]) -> dict[str, Any]:
+def _check_template(spec: dict[str, Any]) -> dict[str, Any]:
     if mistakes := list(spec_mistakes(spec)):
         raise Mistaken(*mistakes)
     written: dict[str, Any] = without_nulls(spec)
     return written
 
 
-def _own_labels(labels: dict[str, str]) -> dict[str, str]:
+def _check_own_labels(labels: dict[str, str]) -> dict[str, str]:
     if mistakes := label_mistakes(labels, ("inferfleet.dev/", "llm-d.ai/")):
         raise Mistaken(*mistakes)
     return labels
 
 
-def _keys(annotations: dict[str, str]) -> dict[str, str]:
+def _check_keys(annotations: dict[str, str]) -> dict[str, str]:
     mistakes = [
         Mistake(f"the key {shown(key)!r} must be {ANNOTATION_KEY.words}", "Change it", (key,))
         for key in annotations
@@ -36,17 +36,17 @@ def _keys(annotations: dict[str, str]) -> dict[str, str]:
     return annotations
 
 
-PodSpec = Annotated[dict[str, Any], AfterValidator(_shaped)]
+PodSpec = Annotated[dict[str, Any], AfterValidator(_check_template)]
 
 
 class TemplateMetadata(StrictModel):
     """Labels and annotations of the pods."""
 
-    labels: Annotated[dict[str, str], AfterValidator(_own_labels)] = {}
+    labels: Annotated[dict[str, str], AfterValidator(_check_own_labels)] = {}
     """Labels of the pods, beside those that inferfleet adds. Keys under `inferfleet.dev/` and `llm-d.ai/` are
     reserved; default: none.
     """
-    annotations: Annotated[dict[str, str], AfterValidator(_keys)] = {}
+    annotations: Annotated[dict[str, str], AfterValidator(_check_keys)] = {}
     """Annotations of the pods. Default: none."""
 
 
@@ -138,7 +138,7 @@ class Topology(StrictModel):
     """
 
     @model_validator(mode="after")
-    def _divides(self) -> "Topology":
+    def _check_divisible(self) -> "Topology":
         if self.data % self.data_local:
             what = f"data {self.data} must be a multiple of dataLocal {self.data_local}"
             raise mistaken(what, "Change one of the two")
@@ -212,7 +212,7 @@ class Workers(StrictModel):
     """The other pods of each engine instance. Default: as `template` says."""
 
     @model_validator(mode="after")
-    def _one_template_for_each_pod(self) -> "Workers":
+    def _check_templates(self) -> "Workers":
         mistakes = []
         apart = [name for name in ("entry", "follower") if getattr(self, name)]
         if self.template and apart:
@@ -243,7 +243,7 @@ class Workers(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _copies_to_choose_among(self) -> "Workers":
+    def _check_balance(self) -> "Workers":
         topology = self.topology
         mistake = None
         if self.balance not in (None, "Engine") and topology.data == 1:

@@ -79,7 +79,7 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> tuple[Source, list[Pro
     return replace(source, text=replace(source.text, data=data)), problems
 
 
-def unknown_documents(edits: Iterable[Edit], names: Iterable[tuple[str, str]]) -> Iterable[Problem]:
+def unknown_document_problems(edits: Iterable[Edit], names: Iterable[tuple[str, str]]) -> Iterable[Problem]:
     """Yield a problem for each edit of a document that there is not."""
     keys = sorted(names)
     for edit in edits:

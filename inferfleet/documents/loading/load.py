@@ -14,7 +14,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
-from inferfleet.documents.loading.edits import Edit, apply_edits, unknown_documents
+from inferfleet.documents.loading.edits import Edit, apply_edits, unknown_document_problems
 from inferfleet.documents.loading.files import Source, files_of, of_program, read
 from inferfleet.documents.loading.project import CATALOGUE
 from inferfleet.documents.loading.recognition import kind_of, text_problems
@@ -154,7 +154,7 @@ def load(
         limits = _Limits(file in classes, file in shared_alone, file in shared)
         for source in sources:
             source = source.as_packaged() if limits.catalogued and packaged else source
-            problems += _take(source, collection, edits, limits)
+            problems += _add_with_problems(source, collection, edits, limits)
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
@@ -163,14 +163,14 @@ def load(
         if budget.spent:
             break
     for source in of_program(written, root or base, budget):
-        problems += _take(source, collection, edits, _Limits(False, False, False))
+        problems += _add_with_problems(source, collection, edits, _Limits(False, False, False))
     problems += islice(reference_problems(collection, catalogue), MOST_PROBLEMS)
     if collection.complete:
-        problems += unknown_documents(edits, collection.by_name)
+        problems += unknown_document_problems(edits, collection.by_name)
     if errors := of_severity(problems, "error"):
         raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
     documents = collection.documents(settings or Settings(stack="unnamed"))
-    if too_large := list(_oversize(documents)):
+    if too_large := list(_limit_problems(documents)):
         raise InvalidDocuments(too_large)
     return replace(documents, notices=of_severity(problems, "warning", "notice"))
 
@@ -194,7 +194,9 @@ class _Limits(NamedTuple):
     shared: bool
 
 
-def _take(source: Source, collection: Collection, edits: tuple[Edit, ...], limits: _Limits) -> list[Problem]:
+def _add_with_problems(
+    source: Source, collection: Collection, edits: tuple[Edit, ...], limits: _Limits
+) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
     problems = list(islice(text_problems(source), MOST_PROBLEMS))
     missing = [mistake.path for mistake in source.text.mistakes if mistake.missing]
@@ -236,7 +238,7 @@ def _key(kind: str, data: Any) -> str | None:
     return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
 
-def _oversize(documents: Documents) -> Iterator[Problem]:
+def _limit_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a problem for each limit that the documents of a stack exceed together."""
     deployments = len(documents.deployments)
     replicas = sum(deployment.spec.wanted for deployment in documents.deployments.values())
@@ -264,18 +266,20 @@ def reference_problems(collection: Collection, catalogue: Path | None) -> Iterat
         data = entry.source.text.data
         problems: Iterable[Problem] = ()
         if kind == "InferenceCluster":
-            unknown_classes = _classes(key, data, classes, catalogue) if collection.complete else ()
-            problems = [*_profile(f"cluster {key}", data, "serving", "profile"), *unknown_classes]
+            unknown_classes = _class_problems(key, data, classes, catalogue) if collection.complete else ()
+            problems = [*_profile_problems(f"cluster {key}", data, "serving", "profile"), *unknown_classes]
         elif kind == "ModelDeployment":
-            problems = _profile(f"deployment {key!r}", data, "profile")
+            problems = _profile_problems(f"deployment {key!r}", data, "profile")
         elif kind == "Quota" and collection.complete:
-            problems = _limited(data, classes, catalogue)
+            problems = _quota_problems(data, classes, catalogue)
         elif kind == "Waiver" and collection.complete:
-            problems = _waived(key, entry, collection, policies)
+            problems = _waiver_problems(key, entry, collection, policies)
         yield from entry.source.located(problems, kind=kind, key=key)
 
 
-def _waived(waiver: str, entry: Entry, collection: Collection, policies: frozenset[str]) -> Iterator[Problem]:
+def _waiver_problems(
+    waiver: str, entry: Entry, collection: Collection, policies: frozenset[str]
+) -> Iterator[Problem]:
     """Yield a problem for the policy of a waiver where there is none of that name, or where it is one of all
     stacks and the waiver is of a single one: whoever edits a stack must not end what holds for all.
     """
@@ -293,14 +297,16 @@ def _waived(waiver: str, entry: Entry, collection: Collection, policies: frozens
         yield Problem(what, "Move the waiver there, where the owners of the policy review it", "spec.policy")
 
 
-def _profile(whose: str, data: Any, *path: str) -> Iterator[Problem]:
+def _profile_problems(whose: str, data: Any, *path: str) -> Iterator[Problem]:
     profile = part_of(data, ("spec", *path))
     if isinstance(profile, str) and profile not in names():
         what = f"{whose} has profile {shown(profile)!r}, which does not exist"
         yield Problem(what, one_of(profile, names(), "Known profiles"), path_of(("spec", *path)))
 
 
-def _classes(cluster: str, data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
+def _class_problems(
+    cluster: str, data: Any, classes: frozenset[str], catalogue: Path | None
+) -> Iterator[Problem]:
     pools = part_of(data, ("spec", "nodePools"))
     for index, pool in enumerate(pools if isinstance(pools, list) else ()):
         class_name, name = part_of(pool, ("className",)), part_of(pool, ("name",))
@@ -313,7 +319,7 @@ def _classes(cluster: str, data: Any, classes: frozenset[str], catalogue: Path |
             yield Problem(what, next_step, path)
 
 
-def _limited(data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
+def _quota_problems(data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:
     """Yield a problem for each class that a quota limits and that does not exist."""
     limits = part_of(data, ("spec", "gpusByClass"))
     for class_name in limits if isinstance(limits, dict) else ():

@@ -89,7 +89,7 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
         lines,
         tuple(path for path in missing if path is not None),
         (*unread, *problems),
-        tuple(readable_provider_secrets(source, config or {})),
+        tuple(readable_provider_secret_problems(source, config or {})),
     )
 
 
@@ -182,7 +182,7 @@ def settings_of(
     places = {path: Where(file, line) for path, line in (lines or {}).items()} if file else {}
     given = Config(config, places)
     settings, problems = checked_settings(given, stack=stack)
-    problems = given.located([*problems, *unknown_keys(given, config_keys)], stack)
+    problems = given.located([*problems, *unknown_key_problems(given, config_keys)], stack)
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
@@ -194,7 +194,10 @@ def read_settings(
     """Return the settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
     given = read_config(files.config_file, (base or Path.cwd()).absolute(), files.root)
     settings, problems = checked_settings(given, stack=files.stack)
-    problems = [*given.problems, *given.located([*problems, *unknown_keys(given, config_keys)], files.stack)]
+    problems = [
+        *given.problems,
+        *given.located([*problems, *unknown_key_problems(given, config_keys)], files.stack),
+    ]
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
@@ -234,7 +237,9 @@ def checked_settings_and_links(
     return (None if problems else settings), problems, links
 
 
-def unknown_keys(given: Config, config_keys: Collection[str], *, sure: bool = True) -> Iterator[Problem]:
+def unknown_key_problems(
+    given: Config, config_keys: Collection[str], *, sure: bool = True
+) -> Iterator[Problem]:
     """Yield a problem for each key that is no setting, not encrypted, and not the `configKey` of a cluster.
 
     While the clusters are not known (not `sure`), only keys that look like a mistyped setting are reported.
@@ -298,13 +303,15 @@ def _names(secrets: Any) -> dict[str, list[str]]:
         )
     if len(secrets) > _MOST_SECRETS:
         raise mistaken(f"a stack has at most {_MOST_SECRETS:,} secrets, not {len(secrets):,}", "Remove some")
-    mistakes = [mistake for name, values in secrets.items() for mistake in _secret(str(name), values)]
+    mistakes = [
+        mistake for name, values in secrets.items() for mistake in _secret_mistakes(str(name), values)
+    ]
     if mistakes:
         raise Mistaken(*mistakes)
     return {name: sorted(values) for name, values in secrets.items()}
 
 
-def _secret(name: str, values: Any) -> Iterator[Mistake]:
+def _secret_mistakes(name: str, values: Any) -> Iterator[Mistake]:
     if not _SECRET.fullmatch(name):
         what = f"secret {shown(name)!r} must be named namespace/name, in lowercase"
         yield Mistake(what, "Write it like ml/hf-token", (name,))
@@ -323,7 +330,7 @@ def _secret(name: str, values: Any) -> Iterator[Mistake]:
 # Secrets that are in plain text in the file of a stack: of the stack, and of other programs.
 
 
-def readable_secrets(given: Config) -> Iterator[Problem]:
+def readable_secret_problems(given: Config) -> Iterator[Problem]:
     """Yield a warning for each value of a secret that is not encrypted in the stack's file."""
     try:
         secrets = setting_value("secrets", given.values.get("secrets"))
@@ -353,7 +360,7 @@ _SECRETS = {
 }
 
 
-def readable_provider_secrets(source: Source, config: dict[Any, Any]) -> Iterator[Problem]:
+def readable_provider_secret_problems(source: Source, config: dict[Any, Any]) -> Iterator[Problem]:
     """Yield a warning for each secret of another program that is not encrypted in the file of a stack."""
     for key, secret in _SECRETS.items():
         value = config.get(key)
@@ -387,7 +394,7 @@ def names_environment(files: StackFiles) -> bool:
     return bool(map_in(files.config_file, files.root).get("environment"))
 
 
-def settings_elsewhere(files: StackFiles, base: Path) -> Iterator[Problem]:
+def misplaced_setting_problems(files: StackFiles, base: Path) -> Iterator[Problem]:
     """Yield a problem for each setting in the repository that only Pulumi reads as one of the stack.
 
     Those of Pulumi.yaml come with their line, which is shown relative to `base`.
@@ -420,7 +427,7 @@ def _inline(stack: Any) -> Any:
     return stack
 
 
-def hidden_settings(written: Config, given: Config) -> Iterator[Problem]:
+def hidden_setting_problems(written: Config, given: Config) -> Iterator[Problem]:
     """Yield a problem for each setting that Pulumi hands over (`given`) with another value than the file has.
 
     No message shows a value: it may come from a place of secrets. Those in `given` must be valid.

@@ -16,12 +16,12 @@ from inferfleet.documents.loading.project import StackFiles, files_of_stack
 from inferfleet.documents.loading.settings import (
     Config,
     checked_settings_and_links,
-    hidden_settings,
+    hidden_setting_problems,
+    misplaced_setting_problems,
     names_environment,
     read_config,
-    readable_secrets,
-    settings_elsewhere,
-    unknown_keys,
+    readable_secret_problems,
+    unknown_key_problems,
 )
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import shown
@@ -67,10 +67,10 @@ def load_files(
     problems = list(given.problems)
     # Where there is no project, no command reads its settings.
     if settings is None and (not of_fleet or (files.root / PROJECT_FILE).is_file()):
-        for problem in settings_elsewhere(files, base):
+        for problem in misplaced_setting_problems(files, base):
             (problems if problem.where else setting_problems).append(problem)
         if config is not None and not setting_problems:
-            setting_problems += hidden_settings(in_file, given)
+            setting_problems += hidden_setting_problems(in_file, given)
     if not of_fleet:
         folder = given.values.get("documents")
         files = replace(files, folder=folder if isinstance(folder, str) else None)
@@ -96,7 +96,7 @@ def load_files(
         problems += documents.located(_kubeconfig_problems(documents, files, given, configured=configured))
     # The configuration of a stack may be that of several Fleets.
     sure = documents is not None and not of_fleet
-    setting_problems += unknown_keys(given, _config_keys(documents), sure=sure)
+    setting_problems += unknown_key_problems(given, _config_keys(documents), sure=sure)
     problems += given.located(setting_problems, files.stack)
     broken_links = {
         ("Settings", files.stack, path): tuple(given.located(link_problems, files.stack))
@@ -106,7 +106,7 @@ def load_files(
         broken_links |= documents.broken_links
     if problems or documents is None:
         raise InvalidDocuments([*problems, *chain.from_iterable(broken_links.values())])
-    notices = (*_setting_notices(files, in_file), *documents.notices)
+    notices = (*_setting_problems(files, in_file), *documents.notices)
     positions = {**documents.positions, ("Settings", files.stack): given.lines}
     return replace(
         documents,
@@ -117,15 +117,15 @@ def load_files(
     ), files
 
 
-def _setting_notices(files: StackFiles, in_file: Config) -> Iterator[Problem]:
+def _setting_problems(files: StackFiles, in_file: Config) -> Iterator[Problem]:
     """Yield warnings about readable secrets in the file of settings, and settings that nobody reads."""
-    yield from in_file.located(readable_secrets(in_file), files.stack)
+    yield from in_file.located(readable_secret_problems(in_file), files.stack)
     yield from (replace(warning, key=files.stack) for warning in in_file.readable)
     if files.settings is None:
-        yield from _misplaced(files)
+        yield from _unread_file_problems(files)
 
 
-def _misplaced(files: StackFiles) -> Iterator[Problem]:
+def _unread_file_problems(files: StackFiles) -> Iterator[Problem]:
     """Yield warnings about settings of the stack in places where they are not read."""
     name = files.config_file.name
     for place in (f"stacks/{name.removesuffix('.yaml')}.yml", name, f"{name.removesuffix('.yaml')}.yml"):

@@ -52,7 +52,7 @@ def template_mistakes(template: Any) -> Iterator[Mistake]:
         if key not in _METADATA:
             what = f"pods of a deployment have labels and annotations, and no {shown(key)} of their own"
             whole.append(Mistake(what, "Remove it", ("metadata", key)))
-    for mistake in _between(kept.get("spec", {})):
+    for mistake in _container_mistakes(kept.get("spec", {})):
         whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.at)))
     yield from _of_their_owners(whole, template.get("spec"), 1)
 
@@ -69,7 +69,7 @@ def spec_mistakes(spec: Any) -> Iterator[Mistake]:
     """Yield the mistakes of the `spec` of a pod template."""
     walk = Walk()
     kept = walk.of(spec, "PodSpec")
-    yield from _of_their_owners([*walk.mistakes, *_between(kept)], spec, 0)
+    yield from _of_their_owners([*walk.mistakes, *_container_mistakes(kept)], spec, 0)
 
 
 def amount_mistakes(amounts: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -90,7 +90,7 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _between(spec: Any) -> Iterator[Mistake]:
+def _container_mistakes(spec: Any) -> Iterator[Mistake]:
     """Yield what is wrong between the parts of a spec from which everything of a wrong type was left out."""
     if not isinstance(spec, dict):
         return
@@ -106,12 +106,12 @@ def _between(spec: Any) -> Iterator[Mistake]:
     volumes = [volume.get("name") for volume in spec.get("volumes", [])]
     for part in ("initContainers", "containers"):
         for place, container in enumerate(spec.get(part, [])):
-            yield from _ports(container, (part, place))
+            yield from _port_mistakes(container, (part, place))
             if all(volumes):  # one without a name may be the one that is meant
-                yield from _mounts(container, (part, place), volumes)
+                yield from _mount_mistakes(container, (part, place), volumes)
 
 
-def _ports(container: dict[str, Any], at: Steps) -> Iterator[Mistake]:
+def _port_mistakes(container: dict[str, Any], at: Steps) -> Iterator[Mistake]:
     seen: set[str] = set()
     for place, port in enumerate(container.get("ports", [])):
         if (name := port.get("name")) and name in seen:
@@ -120,7 +120,7 @@ def _ports(container: dict[str, Any], at: Steps) -> Iterator[Mistake]:
         seen.add(name)
 
 
-def _mounts(container: dict[str, Any], at: Steps, volumes: list[str]) -> Iterator[Mistake]:
+def _mount_mistakes(container: dict[str, Any], at: Steps, volumes: list[str]) -> Iterator[Mistake]:
     for part in ("volumeMounts", "volumeDevices"):
         for place, mount in enumerate(container.get(part, [])):
             name = mount.get("name")

@@ -199,7 +199,7 @@ class Walk:
                 checked = self.of(value, types[key].type, (*at, key))
                 if checked is not _WRONG:
                     kept[key] = checked
-                    self.mistakes += _values(checked, kind, key, types[key], (*at, key))
+                    self.mistakes += _value_mistakes(checked, kind, key, types[key], (*at, key))
         likely_typos = {nearest(key, types) for key in fields if key not in types}
         for key, field in types.items():
             if field.required and fields.get(key) is None and key not in likely_typos:
@@ -259,12 +259,12 @@ def _instead(key: str, kind: str) -> str:
     return one_of(key, types, "Fields")
 
 
-def _values(value: Any, kind: str, key: str, field: FieldType, at: Steps) -> Iterator[Mistake]:
+def _value_mistakes(value: Any, kind: str, key: str, field: FieldType, at: Steps) -> Iterator[Mistake]:
     """Yield what is wrong with the value of a field whose type is right."""
     if isinstance(value, list):
         for place, entry in enumerate(value):
-            yield from _text(entry, kind, key, field, at=(*at, place))
-        yield from _twice(value, field, at)
+            yield from _text_mistakes(entry, kind, key, field, at=(*at, place))
+        yield from _repeated_entry_mistakes(value, field, at)
     elif isinstance(value, dict) and (kind, key) in MAPS:
         keys, texts = MAPS[kind, key]
         for name, text in value.items():
@@ -274,10 +274,10 @@ def _values(value: Any, kind: str, key: str, field: FieldType, at: Steps) -> Ite
             if texts and not texts.allows(text):
                 yield Mistake(f"{{field}} {named(text)} must be {texts.words}", "Change it", (*at, name))
     else:
-        yield from _text(value, kind, key, field, at=at)
+        yield from _text_mistakes(value, kind, key, field, at=at)
 
 
-def _text(value: Any, kind: str, key: str, field: FieldType, *, at: Steps) -> Iterator[Mistake]:
+def _text_mistakes(value: Any, kind: str, key: str, field: FieldType, *, at: Steps) -> Iterator[Mistake]:
     if not isinstance(value, str) or not (value or field.required):
         return
     if field.choices and value not in field.choices:
@@ -288,7 +288,7 @@ def _text(value: Any, kind: str, key: str, field: FieldType, *, at: Steps) -> It
         yield Mistake(f"{{field}} {named(value)} must be {text.words}", "Change it", at)
 
 
-def _twice(entries: list[Any], field: FieldType, at: Steps) -> Iterator[Mistake]:
+def _repeated_entry_mistakes(entries: list[Any], field: FieldType, at: Steps) -> Iterator[Mistake]:
     """Yield entries of a list that must differ in their keys, and do not.
 
     Server-side apply, by which Pulumi writes, refuses two variables of a name, which a plain create takes.

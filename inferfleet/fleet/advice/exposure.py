@@ -96,7 +96,7 @@ def one_picker(documents: Documents, placements: Iterable[Placement]) -> OnePick
 # Clients that ask there get 404 from then on.
 
 
-def lost_routes(documents: Documents, plan: Plan, lock: Lock) -> Iterator[Problem]:
+def lost_route_problems(documents: Documents, plan: Plan, lock: Lock) -> Iterator[Problem]:
     """Yield one warning for each cluster whose gateway no longer leads to what is elsewhere from then on.
 
     `lock` is what the plan was made from. Of what has no place at all other problems tell, and nobody can

@@ -165,7 +165,9 @@ def _amounts(total: Node | Pod) -> str:
 # Wishes of deployments that replicas which run do not meet, and preferences that name nothing.
 
 
-def unmet_wishes(documents: Documents, candidates: Candidates, valid: Iterable[str]) -> Iterator[Problem]:
+def unmet_wish_problems(
+    documents: Documents, candidates: Candidates, valid: Iterable[str]
+) -> Iterator[Problem]:
     """Yield a warning for each wish that replicas which run do not meet, and for preferences of nothing."""
     for key in sorted(valid):
         spec = documents.deployments[key].spec
@@ -182,10 +184,10 @@ def unmet_wishes(documents: Documents, candidates: Candidates, valid: Iterable[s
                     f"spec.prefer[{place}]",
                 )
         if spec.on_demand_replicas or spec.spread:
-            yield from _of_replicas(documents, candidates, key)
+            yield from _replica_problems(documents, candidates, key)
 
 
-def _of_replicas(documents: Documents, candidates: Candidates, key: str) -> Iterator[Problem]:
+def _replica_problems(documents: Documents, candidates: Candidates, key: str) -> Iterator[Problem]:
     terms, spreading = candidates.terms(key), candidates.spreading
     unsteady = spreading.unsteady(terms)
     if terms.unsteady is not None and unsteady > terms.unsteady:
@@ -228,7 +230,7 @@ _STORAGE = "ephemeral-storage"
 _WITHOUT_OVERHEAD = {"nvidia", "nvidia-cdi", "nvidia-legacy"}
 
 
-def uncounted_requests(documents: Documents) -> Iterator[Problem]:
+def uncounted_request_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a notice for each template whose pods ask for something that plans do not count."""
     for key, document in sorted(documents.deployments.items()):
         for role in roles_of(document):
@@ -239,10 +241,10 @@ def uncounted_requests(documents: Documents) -> Iterator[Problem]:
                 if (template := workers.of(position))
             }
             for path, template in templates.items():
-                yield from _of_template(key, template.spec, path)
+                yield from _template_problems(key, template.spec, path)
 
 
-def _of_template(key: str, spec: dict[str, Any], path: str) -> Iterator[Problem]:
+def _template_problems(key: str, spec: dict[str, Any], path: str) -> Iterator[Problem]:
     if storage := requests(spec, _STORAGE):
         yield _template_notice(
             f"each pod requests {gib(storage)} of {_STORAGE}, which plans do not count: classes do not say "

@@ -187,13 +187,13 @@ def _day(written: Any) -> date:
         raise ValueError(f"{what} on which it was seen, such as 2026-11-23") from None
 
 
-def observation_warnings(
+def observation_problems(
     documents: Documents, seen: Mapping[PoolKey, Observation], *, today: date
 ) -> Iterator[Problem]:
     """Yield warnings about capacity.lock: pools that no document has, days to come, and the oldest day
     where it is more than a week ago.
     """
-    yield from _unknown_pools(documents, seen)
+    yield from _unknown_pool_problems(documents, seen)
     # Where the day begins first it is a day later than where it begins last.
     ahead = sorted((pool.day, key) for key, pool in seen.items() if pool.day > today + timedelta(days=1))
     if ahead:
@@ -211,7 +211,7 @@ def observation_warnings(
         yield Problem(what, "Run inferfleet capacity --write", severity="warning")
 
 
-def _unknown_pools(documents: Documents, seen: Mapping[PoolKey, Observation]) -> Iterator[Problem]:
+def _unknown_pool_problems(documents: Documents, seen: Mapping[PoolKey, Observation]) -> Iterator[Problem]:
     pools = {
         name: {pool.name for pool in cluster.spec.node_pools} for name, cluster in documents.clusters.items()
     }

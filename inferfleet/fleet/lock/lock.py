@@ -179,7 +179,7 @@ def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock
         return Lock(stack=stack)
     listed, problems = entries(text, file, stack=stack, options=options)
     if listed:
-        problems += _wrong_head([entry for entry in listed if not entry.section], file, stack)
+        problems += _head_problems([entry for entry in listed if not entry.section], file, stack)
     clusters: dict[str, LockedCluster] = {}
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
@@ -222,7 +222,7 @@ def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock
     return Lock(stack, clusters, placements, services, pools, nodes, where)
 
 
-def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
+def _head_problems(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
     keys: set[str] = set()
     for entry in top:
         if entry.key in keys:
@@ -345,7 +345,7 @@ def _quoted_line(entry: Entry) -> str:
 # What is odd about a lock beside the documents of its stack: it is gone, or they are.
 
 
-def lock_warnings(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iterator[Problem]:
+def lock_problems(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iterator[Problem]:
     """Yield warnings about a lock that does not exist, and about one whose deployments all have no document.
 
     Offline nobody knows whether a stack without a lock has run before, so its first plan warns too.

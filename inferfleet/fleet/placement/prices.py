@@ -72,7 +72,7 @@ def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
     return {name: rank[1] for name, rank in _ranks(documents, currency).items() if not rank[0]}
 
 
-def unpriced(documents: Documents) -> Iterator[Problem]:
+def missing_price_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a notice where some classes in use have no price that can be compared with those of others."""
     used = _used(documents)
     by_rank = ranks(documents)
@@ -92,7 +92,7 @@ def unpriced(documents: Documents) -> Iterator[Problem]:
     )
 
 
-def in_other_regions(documents: Documents) -> Iterator[Problem]:
+def foreign_price_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a notice for each class whose prices are of another region than its nodes on GKE."""
     regions: dict[tuple[str, str], set[str]] = {}
     for cluster in documents.clusters.values() if documents.deployments else ():

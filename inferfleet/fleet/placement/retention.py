@@ -72,10 +72,10 @@ def retain(documents: Documents, lock: Lock) -> LockedReplicas:
             if kept.revision != spot.revision:
                 left[spot] = _other_revision(spot, kept)
                 revised[spot] = kept
-    problems += _sharing(documents, lock, movable)
-    problems += _surplus(documents, fixed)
-    problems += _paused(documents, lock)
-    problems += _orphaned_services(documents, lock)
+    problems += _shared_workload_problems(documents, lock, movable)
+    problems += _surplus_problems(documents, fixed)
+    problems += _paused_problems(documents, lock)
+    problems += _orphaned_service_problems(documents, lock)
     return LockedReplicas(movable, fixed, orphaned, left, revised, ran, tuple(problems))
 
 
@@ -121,7 +121,9 @@ def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
     return None
 
 
-def _sharing(documents: Documents, lock: Lock, movable: dict[Spot, int]) -> Iterator[Problem]:
+def _shared_workload_problems(
+    documents: Documents, lock: Lock, movable: dict[Spot, int]
+) -> Iterator[Problem]:
     """Yield placements whose workloads have the names of another's: somebody wrote or merged them so."""
     first: dict[tuple[str, str, str, str], Spot] = {}
     for spot in sorted(movable):
@@ -139,7 +141,7 @@ def _sharing(documents: Documents, lock: Lock, movable: dict[Spot, int]) -> Iter
                 break
 
 
-def _paused(documents: Documents, lock: Lock) -> Iterator[Problem]:
+def _paused_problems(documents: Documents, lock: Lock) -> Iterator[Problem]:
     """Yield a notice for each cluster and deployment that is paused, and a warning for a deployment that
     loses replicas with a cluster that is abandoned.
     """
@@ -170,7 +172,7 @@ def _paused(documents: Documents, lock: Lock) -> Iterator[Problem]:
         )
 
 
-def _surplus(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Problem]:
+def _surplus_problems(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Problem]:
     """Yield a warning for each deployment that has more replicas on clusters where nothing changes than it
     should have.
     """
@@ -213,7 +215,7 @@ def _other_revision(before: Spot, after: Spot) -> str:
     return f"prefill and decode exchange something else: revision {after.revision}"
 
 
-def _orphaned_services(documents: Documents, lock: Lock) -> Iterator[Problem]:
+def _orphaned_service_problems(documents: Documents, lock: Lock) -> Iterator[Problem]:
     held = {name: cluster.spec.state for name, cluster in documents.clusters.items() if cluster.spec.held}
     for service, clusters in sorted(lock.services.items()):
         for cluster in clusters:

@@ -47,7 +47,7 @@ class Soundness:
 def check(documents: Documents, selectors: Selectors, demands: Demands) -> Soundness:
     """Check every deployment, and every class that a pool uses, by itself."""
     invalid: set[str] = set()
-    problems = list(_classes(documents))
+    problems = list(_class_problems(documents))
     nodes = {
         name: empty
         for name in {
@@ -61,12 +61,12 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
             *(
                 problem
                 for role in roles_of(documents.deployments[key])
-                for problem in _pods(documents, key, role, demands, nodes)
+                for problem in _pod_problems(documents, key, role, demands, nodes)
             ),
-            *_clusters(documents, key, selected),
-            *_selector(documents, key, selectors, selected),
-            *_images(documents, key),
-            *impossible.of(key),
+            *_cluster_problems(documents, key, selected),
+            *_selector_problems(documents, key, selectors, selected),
+            *_image_problems(documents, key),
+            *impossible.policy_problems(key),
         ]
         problems += found
         if any(problem.severity == "error" for problem in found):
@@ -74,7 +74,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
     return Soundness(frozenset(invalid), tuple(problems))
 
 
-def _classes(documents: Documents) -> Iterator[Problem]:
+def _class_problems(documents: Documents) -> Iterator[Problem]:
     if not documents.deployments:
         return
     used = {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
@@ -92,7 +92,7 @@ def _classes(documents: Documents) -> Iterator[Problem]:
             )
 
 
-def _pods(
+def _pod_problems(
     documents: Documents,
     key: str,
     role: str,
@@ -157,7 +157,7 @@ class _ClassesBySelector:
         return self._known[key]
 
 
-def _clusters(documents: Documents, key: str, selected: _ClassesBySelector) -> Iterator[Problem]:
+def _cluster_problems(documents: Documents, key: str, selected: _ClassesBySelector) -> Iterator[Problem]:
     selector = documents.deployments[key].spec.cluster_selector
     any_matches, _ = selected.by(selector)
     if documents.clusters and not any_matches:
@@ -174,7 +174,7 @@ def _clusters(documents: Documents, key: str, selected: _ClassesBySelector) -> I
         )
 
 
-def _images(documents: Documents, key: str) -> Iterator[Problem]:
+def _image_problems(documents: Documents, key: str) -> Iterator[Problem]:
     """Yield engines whose templates name no image, where no cluster that is selected has one either."""
     document = documents.deployments[key]
     engines = lacking_images(document, Images())
@@ -201,7 +201,7 @@ def _images(documents: Documents, key: str) -> Iterator[Problem]:
             )
 
 
-def _selector(
+def _selector_problems(
     documents: Documents, key: str, selectors: Selectors, selected: _ClassesBySelector
 ) -> Iterator[Problem]:
     """Yield what is wrong with the conditions on devices, each once, at the first role that it is of."""
@@ -263,7 +263,7 @@ class Impossible:
         self._documents = documents
         self._known: dict[tuple[object, ...], tuple[Problem, ...]] = {}
 
-    def of(self, key: str) -> Iterator[Problem]:
+    def policy_problems(self, key: str) -> Iterator[Problem]:
         """Yield an error for each field of a deployment's policy that no pool of its clusters meets."""
         spec = self._documents.deployments[key].spec
         if spec.model_fields_set.isdisjoint(("spread", "pool_selector", "capacity_models")):
@@ -272,12 +272,12 @@ class Impossible:
         over = spec.spread.over if spec.spread else None
         policy = str(spec.cluster_selector), str(spec.pool_selector), models, over
         if policy not in self._known:
-            self._known[policy] = tuple(_impossible(self._documents, spec))
+            self._known[policy] = tuple(_policy_problems(self._documents, spec))
         for problem in self._known[policy]:
             yield replace(problem, key=key)
 
 
-def _impossible(documents: Documents, spec: ModelDeploymentSpec) -> Iterator[Problem]:
+def _policy_problems(documents: Documents, spec: ModelDeploymentSpec) -> Iterator[Problem]:
     pools = _selected_pools(documents, spec.cluster_selector)
     if not pools:
         return

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.cloud.gke.quotas import Quota, family_quotas, quotas, short, shortages
+from inferfleet.cloud.gke.quotas import Quota, family_quotas, quota_problem, quota_problems, quotas
 from inferfleet.cloud.values import QuotaUse
 from inferfleet.documents.problems import Problem
 
@@ -26,11 +26,11 @@ ASK = (
     ids=["just", "less is in use than thought", "never", "others", "usage not told", "never, not told"],
 )
 def test_a_quota_holds_what_others_use_and_all_that_is_taken(quota: Quota, holds: bool) -> None:
-    assert (short(NEED, quota) is None) == holds
+    assert (quota_problem(NEED, quota) is None) == holds
 
 
 def test_a_shortage_names_the_quota_its_use_and_the_pools() -> None:
-    found = short(NEED, Quota(8, 4))
+    found = quota_problem(NEED, Quota(8, 4))
     assert found == Problem(
         "quota NVIDIA_L4_GPUS of project acme in us-east5 is 8, with 4 in use; pools east/a, east/b take 8 "
         "more",
@@ -47,7 +47,7 @@ def test_a_shortage_of_a_family_in_one_pool_and_of_the_whole_project() -> None:
         "acme", "us-east5", "GPUS_PER_GPU_FAMILY:NVIDIA_H100", 8, 0, ("east/h100",), "spec.nodePools[0]"
     )
     whole = QuotaUse("acme", "", "GPUS_ALL_REGIONS", 8, 0, H100, "spec.nodePools[0]")
-    told = shortages({family: Quota(0, None), whole: Quota(4, 1), NEED: None})
+    told = quota_problems({family: Quota(0, None), whole: Quota(4, 1), NEED: None})
     assert [one.what for one in told] == [
         "quota GPUS_ALL_REGIONS of project acme is 4, with 1 in use; pool east/h100 takes 8 more",
         "quota GPUS_PER_GPU_FAMILY of NVIDIA_H100 of project acme in us-east5 is 0; pool east/h100 takes "

@@ -6,9 +6,9 @@ from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, TODAY, together
 
 from inferfleet.documents import load
 from inferfleet.documents.problems import Problem, Where
-from inferfleet.fleet.lock.capacity import observation_warnings
+from inferfleet.fleet.lock.capacity import observation_problems
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.lock import Lock, lock_warnings, parse
+from inferfleet.fleet.lock.lock import Lock, lock_problems, parse
 
 TEXT = "version: 1\nstack: prod\nplacements:\n  ml/gone east decode=l4: 2\n  ml/qwen east decode=l4: 1\n"
 
@@ -17,7 +17,7 @@ def _doubts(tmp_path: Path, text: str, lock: str | None) -> list[Problem]:
     (tmp_path / "a.yaml").write_text(text)
     documents = load([tmp_path], catalogue=None)
     known = parse(lock, file="placement.lock", stack="prod") if lock else Lock("prod")
-    return list(lock_warnings(documents, known, file="placement.lock", exists=lock is not None))
+    return list(lock_problems(documents, known, file="placement.lock", exists=lock is not None))
 
 
 def test_replicas_without_a_lock_are_a_warning(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def _doubted(tmp_path: Path, *lines: str) -> list[str]:
     (tmp_path / "a.yaml").write_text(together(CLASS, CLUSTER))
     written = "\n".join(["version: 1", "stack: prod", "pools:", *(f"  {line}" for line in lines), ""])
     seen = parse_capacity(written, file="capacity.lock", stack="prod")
-    problems = list(observation_warnings(load([tmp_path], catalogue=None), seen, today=TODAY))
+    problems = list(observation_problems(load([tmp_path], catalogue=None), seen, today=TODAY))
     assert {problem.severity for problem in problems} <= {"warning"}
     return [f"{problem.where}: {problem.what}. {problem.next_step}" for problem in problems]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_fleet import Document, cluster, deployment, fleet, lock, placed
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.fleet.lock.capacity import Amounts, Observation, observation_warnings
+from inferfleet.fleet.lock.capacity import Amounts, Observation, observation_problems
 from inferfleet.fleet.planning import plan
 
 DAY = date(2026, 11, 23)
@@ -198,7 +198,7 @@ def test_the_plan_says_what_leaves_less_room_and_which_nodes_are_not_what_their_
 def test_what_is_older_than_a_week_is_told_once() -> None:
     seen = {("east", "l4"): Observation(DAY, 1), ("west", "l4"): Observation(date(2026, 11, 20), 1)}
     documents = fleet(EAST, cluster("west", {"l4": ("l4", 2)}))
-    assert list(observation_warnings(documents, seen, today=date(2026, 11, 27))) == []
-    assert [problem.what for problem in observation_warnings(documents, seen, today=date(2026, 12, 1))] == [
+    assert list(observation_problems(documents, seen, today=date(2026, 11, 27))) == []
+    assert [problem.what for problem in observation_problems(documents, seen, today=date(2026, 12, 1))] == [
         "capacity.lock has pool west/l4 as of 2026-11-20, 11 days ago, and 1 more before 2026-11-24"
     ]

@@ -10,7 +10,7 @@ from inferfleet.cloud.gke.described import DescribedClass, DescribedCluster, Des
 from inferfleet.cloud.gke.gateways import gateway_problems, pool_kind_problems
 from inferfleet.cloud.gke.recipes import classes, pools
 from inferfleet.cloud.gke.recipes.classes import tpu_problem
-from inferfleet.cloud.gke.recipes.clusters import both_ways, cluster_problems, maintenance_problems
+from inferfleet.cloud.gke.recipes.clusters import cluster_problems, maintenance_problems, network_way_problems
 from inferfleet.cloud.gke.recipes.problems import MAYBE_UPGRADED, RecipeProblem
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
@@ -38,7 +38,7 @@ def recipe_problems(
             continue
         yield from cluster_problems(cluster)
         yield from pool_kind_problems(cluster, made)
-        yield from both_ways(cluster)
+        yield from network_way_problems(cluster)
         yield from maintenance_problems(cluster)
         provisioned = {pool.place: pool for pool in cluster.pools}
         for place, document in enumerate(cluster.document.spec.node_pools):

@@ -78,7 +78,7 @@ def tpu_problem(gke_class: DescribedClass) -> Problem | None:
     )
 
 
-def _machine(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _machine_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     path, machine = f"{GKE}.machineType", gke_class.machine
     if not gke_class.machine.known:
         close = nearest(machine.type, known_types())
@@ -97,7 +97,7 @@ def _machine(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("doubt", path, what, GPUS, "Use images that are built for arm64 too")
 
 
-def _accelerator(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _accelerator_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     asked, machine = gke_class.recipe.accelerator, gke_class.machine
     if asked is None:
         # N1 machines have GPUs only where a pool attaches some.
@@ -127,7 +127,7 @@ def _accelerator(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", f"{GKE}.accelerator.count", what, GPUS, f"Write count: {counts}{other}")
 
 
-def _local_ssd(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _local_ssd_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     written, ssds = gke_class.recipe.local_ssd, gke_class.machine.ssds
     if written is None or written.count in ssds.counts:
         return
@@ -138,7 +138,7 @@ def _local_ssd(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     yield RecipeProblem("fact", f"{GKE}.localSsd.count", what, LOCAL_SSD, next_step)
 
 
-def _boot_disk(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _boot_disk_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     disk, machine, path = gke_class.recipe.disk_type, gke_class.machine, f"{GKE}.diskType"
     if disk is None or disk == HYPERDISK:
         return
@@ -156,7 +156,7 @@ def _boot_disk(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", path, what, source, next_step)
 
 
-def _image_cache(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _image_cache_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     recipe = gke_class.recipe
     if recipe.secondary_boot_disks and not recipe.image_streaming:
         what = "has secondaryBootDisks with images, which GKE reads by image streaming alone"
@@ -165,7 +165,7 @@ def _image_cache(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         )
 
 
-def _gpu_direct(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _gpu_direct_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     kind, fabric = gke_class.recipe.networking.gpu_direct, gke_class.machine.fabric
     if kind != "None" and (fabric is None or fabric.kind != kind):
         has = fabric.kind if fabric else "none"
@@ -174,7 +174,7 @@ def _gpu_direct(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", f"{GKE}.networking.gpuDirect", what, TOOLKIT, next_step)
 
 
-def _network_profile(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _network_profile_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     if not gke_class.auto_network:
         return
     kind, machine = gke_class.recipe.networking.gpu_direct, gke_class.machine
@@ -188,7 +188,7 @@ def _network_profile(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", _PROFILE, what, str(DRANET), "Remove acceleratorNetworkProfile")
 
 
-def _cards(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _network_card_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     """Yield that the class does not describe the cards that pods are to claim, one for each GPU of a node."""
     fabric = gke_class.fabric
     if fabric is None or fabric.kind != "RDMA" or not gke_class.auto_network:
@@ -212,7 +212,7 @@ def _cards(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", "spec.devices", what, str(DRANET), next_step)
 
 
-def _node(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _node_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     if not gke_class.machine.known:
         return
     node, machine = gke_class.document.spec.node, gke_class.machine
@@ -227,14 +227,14 @@ def _node(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
             yield RecipeProblem("fact", f"spec.node.{field}", what, GPUS, next_step)
 
 
-def _pods(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _pod_number_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     pods = gke_class.document.spec.node.pods
     if pods > MOST_PODS:
         what = f"has {pods} pods per node, and GKE takes at most {MOST_PODS}"
         yield RecipeProblem("rule", "spec.node.pods", what, str(PODS_PER_NODE), f"Write at most {MOST_PODS}")
 
 
-def _huge_pages(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _huge_page_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     hugepages, path = gke_class.document.spec.node.hugepages, "spec.node.hugepages"
     for field, size in (("size_2mi", "2Mi"), ("size_1gi", "1Gi")):
         if field in hugepages.model_fields_set and not parse_quantity(getattr(hugepages, field)):
@@ -258,7 +258,7 @@ def _huge_pages(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", "spec.node.memory", what, SYSTEM_CONFIG, next_step)
 
 
-def _devices(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _device_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     device, gpu = accelerator(gke_class.document), gke_class.recipe.accelerator
     path = "spec.devices" if gke_class.document.spec.devices else "spec.resources.gpu"
     if gpu is None:
@@ -306,7 +306,7 @@ def _partition_gib(size: str) -> int:
     return int(size.partition(".")[2].removesuffix("gb"))
 
 
-def _partition(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _partition_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     gpu, path = gke_class.recipe.accelerator, f"{GKE}.accelerator.partitionSize"
     if gpu is None:
         return
@@ -321,7 +321,7 @@ def _partition(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", path, what, MIG, "Choose one of these")
 
 
-def _allocation(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
+def _allocation_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     gpu, driver = gke_class.recipe.accelerator, gke_class.recipe.driver
     if gpu is None:
         if driver not in (None, "DEFAULT"):
@@ -350,18 +350,18 @@ def _allocation(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
 
 
 RULES: tuple[ClassRule, ...] = (
-    _machine,
-    _accelerator,
-    _local_ssd,
-    _boot_disk,
-    _image_cache,
-    _gpu_direct,
-    _node,
-    _pods,
-    _huge_pages,
-    _devices,
-    _partition,
-    _allocation,
-    _network_profile,
-    _cards,
+    _machine_problems,
+    _accelerator_problems,
+    _local_ssd_problems,
+    _boot_disk_problems,
+    _image_cache_problems,
+    _gpu_direct_problems,
+    _node_problems,
+    _pod_number_problems,
+    _huge_page_problems,
+    _device_problems,
+    _partition_problems,
+    _allocation_problems,
+    _network_profile_problems,
+    _network_card_problems,
 )

@@ -42,9 +42,11 @@ _LINE = (
 
 def cluster_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield every such mistake of a GKE cluster and its pools, whatever their classes are."""
-    yield from _system_pool(cluster)
-    yield from _open_to_all(cluster)
-    yield from _taints(cluster, f"cluster {cluster.name}", "spec.taints", cluster.document.spec.taints)
+    yield from _system_pool_problems(cluster)
+    yield from _open_endpoint_problems(cluster)
+    yield from _taint_problems(
+        cluster, f"cluster {cluster.name}", "spec.taints", cluster.document.spec.taints
+    )
     for place, pool in enumerate(cluster.document.spec.node_pools):
         path, subject = f"spec.nodePools[{place}]", f"pool {pool.name} of cluster {cluster.name}"
         if pool.name == SYSTEM_POOL:
@@ -54,10 +56,10 @@ def cluster_problems(cluster: DescribedCluster) -> Iterator[Problem]:
         for key in sorted(_OF_GKE.intersection(pool.labels)):
             what = f"{subject} has label {key}, which GKE sets itself ({NODE_POOL_API})"
             yield _problem(cluster, what, "Remove it", path=below(f"{path}.labels", key))
-        yield from _taints(cluster, subject, f"{path}.taints", pool.taints)
+        yield from _taint_problems(cluster, subject, f"{path}.taints", pool.taints)
 
 
-def both_ways(cluster: DescribedCluster) -> Iterator[Problem]:
+def network_way_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield that pools of a cluster use both ways: DRANET and the Network objects manage the same cards."""
     claimed = [pool for pool in cluster.pools if pool.claims_cards]
     named = [pool.name for pool in cluster.pools if pool.networks]
@@ -104,7 +106,7 @@ def _blueprint(pool: DescribedPool) -> Source | None:
     return BLUEPRINTS.get(pool.machine.family)
 
 
-def _system_pool(cluster: DescribedCluster) -> Iterator[Problem]:
+def _system_pool_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     machine_type = cluster.gke.system_pool.machine_type
     known = machine(machine_type) if machine_type else None
     if machine_type is None:
@@ -119,7 +121,7 @@ def _system_pool(cluster: DescribedCluster) -> Iterator[Problem]:
         yield _problem(cluster, what, f"Use one of x86, such as {SYSTEM_MACHINE_TYPE}", path=path)
 
 
-def _open_to_all(cluster: DescribedCluster) -> Iterator[Problem]:
+def _open_endpoint_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield a warning where the API server's address takes requests from everywhere."""
     gke = cluster.gke
     if gke.control_plane_endpoint != "IP":
@@ -134,7 +136,7 @@ def _open_to_all(cluster: DescribedCluster) -> Iterator[Problem]:
     yield _problem(cluster, what, next_step, path=path, severity="warning")
 
 
-def _taints(
+def _taint_problems(
     cluster: DescribedCluster, subject: str, path: str, taints: tuple[Taint, ...]
 ) -> Iterator[Problem]:
     for place, taint in enumerate(taints):

@@ -38,7 +38,7 @@ _COMPACT_FLEX = ("A3 Ultra", "A4")
 _BLOCKS = ("A3 Ultra", "A4", "A4X", "A4X Max")
 
 
-def _offered(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _capacity_model_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     machine, model = pool.machine, pool.capacity_model
     path, certain = pool.path("capacity.model"), _models(pool, "yes")
     if machine.capacity[model] == "no":
@@ -57,7 +57,7 @@ def _models(pool: DescribedPool, verdict: Verdict) -> tuple[str, ...]:
     return tuple(model for model, offered in pool.machine.capacity.items() if offered == verdict)
 
 
-def _dynamic(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _dynamic_model_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     size, model, path = pool.document, pool.capacity_model, pool.path("capacity.model")
     if model not in _DYNAMIC:
         return
@@ -107,7 +107,7 @@ def _reservation_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem(certainty, f"{path}.{part}", what, str(AI_CLUSTER), "Remove block and subBlock")
 
 
-def _compact(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _compact_placement_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     """Yield what nodes that stand close together may not be: https://github.com/GoogleCloudPlatform/
     cluster-toolkit/blob/10470803/modules/compute/gke-node-pool/main.tf, 2026-06-25, for flex-start.
     """
@@ -130,7 +130,7 @@ def _compact(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("doubt", pool.path("capacity.reservation"), what, COMPACT_RESERVED, next_step)
 
 
-def _most_nodes(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _node_count_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     machine, size = pool.machine, pool.document
     if machine.max_nodes is not None and size.size > machine.max_nodes:
         field = "nodeCount" if size.node_count is not None else "maxNodeCount"
@@ -139,7 +139,7 @@ def _most_nodes(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("fact", pool.path(field), what, TOOLKIT, next_step)
 
 
-def _from_zero(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _start_from_zero_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     size = pool.document
     if pool.gke_class.document.spec.allocation == "DRA" and size.autoscaled and not size.min_node_count:
         what = (
@@ -150,7 +150,7 @@ def _from_zero(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("doubt", pool.path("minNodeCount"), what, f"{DRA}; {DRA_FROM_ZERO}", next_step)
 
 
-def _cards_from_zero(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _cards_from_zero_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     """Yield a doubt: no page says whether the autoscaler knows what cards a pool without nodes would have."""
     size = pool.document
     by_gpus = pool.gke_class.document.spec.allocation == "DRA"
@@ -163,7 +163,7 @@ def _cards_from_zero(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("doubt", pool.path("minNodeCount"), what, "", next_step)
 
 
-def _one_zone(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _single_zone_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     if len(pool.zones) == 1:
         return
     zones = f"has zones {', '.join(pool.zones)}" if pool.zones else "names no zone"
@@ -185,7 +185,7 @@ def _reasons(pool: DescribedPool) -> Iterator[tuple[str, str]]:
         yield f"reservation {reservation.name} is in one zone", RESERVATIONS
 
 
-def _even(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _even_zones_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     count, zones = pool.document.node_count, len(pool.zones)
     if count is None:
         return
@@ -200,7 +200,7 @@ def _even(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("rule", pool.path("nodeCount"), what, NODE_POOL_API, next_step)
 
 
-def _left_to_google(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _unnamed_zone_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     if pool.zones or pool.document.node_count is not None or any(_reasons(pool)):
         return
     gpu, region = pool.recipe.accelerator, pool.gke.region
@@ -209,7 +209,7 @@ def _left_to_google(pool: DescribedPool) -> Iterator[RecipeProblem]:
     yield RecipeProblem("doubt", pool.path("zones"), what, GPU_ZONES, "Name zones that have it")
 
 
-def _upgrades(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _upgrade_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     settings, path = pool.document.upgrade_settings, pool.path("upgradeSettings")
     if settings is None:
         return
@@ -219,7 +219,7 @@ def _upgrades(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("rule", path, what, str(UPGRADE_STRATEGIES), "Remove upgradeSettings")
         return
     if settings.strategy == "BLUE_GREEN":
-        yield from _blue_green(pool, path)
+        yield from _blue_green_problems(pool, path)
     more = pool.document.size if settings.strategy == "BLUE_GREEN" else settings.surge
     if pool.capacity_model == "Reservation" and more:
         nodes = f"{more} {'node' if more == 1 else 'nodes'}"
@@ -228,7 +228,7 @@ def _upgrades(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("doubt", path, what, str(UPGRADE_STRATEGIES), next_step)
 
 
-def _blue_green(pool: DescribedPool, path: str) -> Iterator[RecipeProblem]:
+def _blue_green_problems(pool: DescribedPool, path: str) -> Iterator[RecipeProblem]:
     settings = pool.document.upgrade_settings
     if pool.recipe.compact_placement or pool.machine.max_nodes:
         what = "is upgraded by BLUE_GREEN, which Google does not do to nodes that stand close together"
@@ -241,7 +241,7 @@ def _blue_green(pool: DescribedPool, path: str) -> Iterator[RecipeProblem]:
         yield RecipeProblem("rule", at, what, str(UPGRADE_STRATEGIES), next_step)
 
 
-def _version(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _version_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     written = pool.gke.min_version
     if written is None:
         return
@@ -271,7 +271,7 @@ def _needs(pool: DescribedPool) -> Iterator[tuple[Floor, str]]:
         yield floors.AUTOSCALED_UPGRADES, "autoscaledRolloutPolicy"
 
 
-def _broken(pool: DescribedPool) -> Iterator[RecipeProblem]:
+def _broken_version_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     """Yield a doubt where the version is, or may become, one that Google asks not to use with the machine.
 
     A cluster stays on an older one by an exclusion of minor upgrades until the end of support.
@@ -308,17 +308,17 @@ def _stays(pool: DescribedPool) -> bool:
 
 
 RULES: tuple[PoolRule, ...] = (
-    _offered,
-    _dynamic,
+    _capacity_model_problems,
+    _dynamic_model_problems,
     _reservation_problems,
-    _compact,
-    _most_nodes,
-    _from_zero,
-    _one_zone,
-    _even,
-    _left_to_google,
-    _upgrades,
-    _version,
-    _broken,
-    _cards_from_zero,
+    _compact_placement_problems,
+    _node_count_problems,
+    _start_from_zero_problems,
+    _single_zone_problems,
+    _even_zones_problems,
+    _unnamed_zone_problems,
+    _upgrade_problems,
+    _version_problems,
+    _broken_version_problems,
+    _cards_from_zero_problems,
 )

@@ -88,13 +88,13 @@ def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
 
 def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
     """Yield blocks that overlap or are not used, clusters without a free block, zones the layout lacks."""
-    yield from _overlaps(clusters, lock)
-    yield from _unused(clusters)
-    yield from _run_out(clusters, lock)
-    yield from _zones(clusters)
+    yield from _overlap_problems(clusters, lock)
+    yield from _unused_block_problems(clusters)
+    yield from _missing_block_problems(clusters, lock)
+    yield from _zone_problems(clusters)
 
 
-def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
+def _overlap_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
     known = _known(clusters, lock)
     for first, second in combinations(known, 2):
         if not _spans_meet(_span(known[first]), _span(known[second])):
@@ -105,7 +105,7 @@ def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
         yield _problem(name, what, "Write another block, or leave it out to have one picked")
 
 
-def _unused(clusters: Clusters) -> Iterator[Problem]:
+def _unused_block_problems(clusters: Clusters) -> Iterator[Problem]:
     needing = _needing(clusters)
     for name, cluster in clusters.items():
         if cluster.gke.network.block and name not in needing:
@@ -113,7 +113,7 @@ def _unused(clusters: Clusters) -> Iterator[Problem]:
             yield _problem(name, f"block of cluster {name!r} is not used: {why}", "Remove it")
 
 
-def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
+def _missing_block_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
     picked = blocks(clusters, lock)
     for name in _needing(clusters):
         if name not in picked:
@@ -121,7 +121,7 @@ def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
             yield _problem(name, what, "Write a smaller block (up to /16) on some of the clusters")
 
 
-def _zones(clusters: Clusters) -> Iterator[Problem]:
+def _zone_problems(clusters: Clusters) -> Iterator[Problem]:
     """Yield a problem for each RDMA pool in a single zone for which the layout has no networks."""
     for name in _needing(clusters):
         for pool in clusters[name].pools:
