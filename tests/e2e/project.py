@@ -19,6 +19,8 @@ PROGRAM = ("inferfleet", "sandbox", ".venv")
 
 Operations = dict[str, str]  # "<Kind> <Pulumi name>" -> create | update | delete | replace | ...
 QUIET = {"same", "read", "refresh"}
+# The provider of the engine itself, by which a program reads its state.
+_OWN = "::pulumi:providers:pulumi::default"
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,10 @@ class Project:
         )
 
     def state(self) -> list[str]:
-        """Every resource of the stack's state, as `<Kind> <name>`."""
+        """Every resource of the stack's state, as `<Kind> <name>`, without the engine's own provider."""
         exported = self.run("pulumi", "stack", "export", "--stack", self.stack)
         resources = json.loads(exported.stdout)["deployment"].get("resources", [])
-        return sorted(_short(resource["urn"]) for resource in resources)
+        return sorted(_short(urn) for resource in resources if not (urn := resource["urn"]).endswith(_OWN))
 
     def engine(self, verb: str, *flags: str) -> Run:
         """One command of the engine, and what it did."""
@@ -175,8 +177,7 @@ def _read(events: list[dict[str, Any]], *, code: int, output: str) -> Run:
     for event in events:
         for kind, word in (("resourcePreEvent", "start"), ("resOutputsEvent", "done")):
             step = event.get(kind, {}).get("metadata", {"op": "same"})
-            # Nobody is shown the provider of the engine itself, by which a program reads its state.
-            own = step.get("urn", "").endswith("::pulumi:providers:pulumi::default")
+            own = step.get("urn", "").endswith(_OWN)
             if own or step["op"] in QUIET:
                 continue
             name = _short(step["urn"])
