@@ -55,7 +55,7 @@ async def _confirmed(
     asked: Sequence[tuple[str, tuple[pulumi.CustomResource, ...]]], confirm: Confirm
 ) -> bool:
     # The first error ends the program, so the answers of all clusters are gathered before.
-    answers = await asyncio.gather(*(_of_cluster(cluster, made, confirm) for cluster, made in asked))
+    answers = await asyncio.gather(*(_cluster_problems(cluster, made, confirm) for cluster, made in asked))
     problems = joined(problem for answer in answers for problem in answer)
     for problem in problems:
         if problem.severity == "warning":
@@ -67,7 +67,7 @@ async def _confirmed(
     return True
 
 
-async def _of_cluster(
+async def _cluster_problems(
     cluster: str, made: tuple[pulumi.CustomResource, ...], confirm: Confirm
 ) -> tuple[Problem, ...]:
     # All are waited for. Where one of them failed, the update ends with that.

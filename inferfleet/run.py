@@ -15,9 +15,9 @@ from inferfleet.clusters.connections.google import GOOGLE, Addresses
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
-from inferfleet.clusters.preflight.quotas import capacity_warnings
+from inferfleet.clusters.preflight.quotas import capacity_problems
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements, parallelism_notice, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems, parallelism_problems
 from inferfleet.desired.transition import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.values import Desired
 from inferfleet.documents import Documents, InvalidDocuments, Problem
@@ -176,7 +176,7 @@ def prepare(
         first = desired(documents, lock, registry=registry)
     of_policies = policy_problems(documents, lock, first, today=today)
     problems = [
-        *refusals(first, documents, lock, locked=locked, preview=preview),
+        *blocking_problems(first, documents, lock, locked=locked, preview=preview),
         *of_severity(of_policies, "error"),
     ]
 
@@ -196,7 +196,7 @@ def prepare(
     )
     asked = replace(first, clusters=known)
     until = time.monotonic() + SECONDS
-    room = Questions({"room": partial(capacity_warnings, asked, documents, lock, google=google)})
+    room = Questions({"room": partial(capacity_problems, asked, documents, lock, google=google)})
     seen = observe(
         asked, kubeconfigs.texts, deployments=documents.deployments, container_api=google.container
     )
@@ -220,10 +220,10 @@ def prepare(
                 [
                     *odd,
                     *of_severity(of_policies, "warning", "notice"),
-                    *announcements(final, documents, lock, locked=locked, preview=preview),
-                    *parallelism_notice(final.plan, parallel=parallel),
+                    *announced_problems(final, documents, lock, locked=locked, preview=preview),
+                    *parallelism_problems(final.plan, parallel=parallel),
                     *kubeconfigs.warnings,
-                    *_not_looked_at(first, lock, handed),
+                    *_unseen_cluster_problems(first, lock, handed),
                     *of_severity(seen.problems, "warning", "notice"),
                     *room.answers(until=until).get("room", ()),
                 ]
@@ -234,7 +234,7 @@ def prepare(
     )
 
 
-def _not_looked_at(desired: Desired, lock: Lock, handed: Handed) -> Iterator[Problem]:
+def _unseen_cluster_problems(desired: Desired, lock: Lock, handed: Handed) -> Iterator[Problem]:
     """Yield what a preview says of clusters that nobody looked at, or that are yet to come."""
     for connection in (cluster.connection for cluster in desired.clusters):
         name = connection.cluster

@@ -61,7 +61,7 @@ class Report:
             return self.code
         return ExitCode.PROBLEMS if self.failed else ExitCode.FINE
 
-    def of(self, severity: Severity) -> tuple[Problem, ...]:
+    def located_problems(self, severity: Severity) -> tuple[Problem, ...]:
         """Return the problems of one severity, located, one of a kind, in the order of files and lines."""
         problems = self.documents.located(self.problems) if self.documents else self.problems
         return joined(in_reading_order(of_severity(problems, severity)))
@@ -123,7 +123,8 @@ def _file_problem(error: OSError | UnicodeDecodeError) -> Problem:
 def _print(report: Report, *, as_json: bool) -> None:
     if as_json:
         problems = {
-            key: [as_values(problem) for problem in report.of(severity)] for severity, key in _KEYS.items()
+            key: [as_values(problem) for problem in report.located_problems(severity)]
+            for severity, key in _KEYS.items()
         }
         print_json(problems | report.values)
         return
@@ -139,7 +140,7 @@ def lines(report: Report) -> Iterator[str]:
     """
     counts = []
     for severity, key in _KEYS.items():
-        problems = report.of(severity)
+        problems = report.located_problems(severity)
         prefix = "" if severity == "error" else f"{severity}: "
         for _, of_file in groupby(
             problems[:MOST_SHOWN], key=lambda problem: problem.where and problem.where.file

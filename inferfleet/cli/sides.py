@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inferfleet.cli.source import FleetPlace, Source, locks_by_default, stack_source
-from inferfleet.desired.gate import lock_refusals
+from inferfleet.desired.gate import lock_mismatch_problems
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.project import files_of_stack, map_in, stacks_of
 from inferfleet.documents.problems import InvalidDocuments, Problem
@@ -46,23 +46,23 @@ def version(root: Path, stack: str | FleetPlace, base: Version = None) -> Versio
             written.documents,
             lock,
             desired,
-            tuple(_homeless(written.notices, root)),
+            tuple(_portable_problems(written.notices, root)),
             day=written.today,
             config=map_in(files.config_file, root),
-            lock_refused=_lock_refused(written, desired if lock == written.lock else None),
+            lock_refused=_lock_problems(written, desired if lock == written.lock else None),
         )
     except InvalidDocuments as invalid:
-        return tuple(_homeless(invalid.problems, root))
+        return tuple(_portable_problems(invalid.problems, root))
 
 
-def _lock_refused(source: Source, planned: Desired | None) -> tuple[Problem, ...]:
+def _lock_problems(source: Source, planned: Desired | None) -> tuple[Problem, ...]:
     """Return what `plan --locked` says of a stack whose updates are locked: by its settings, or in CI."""
     if not source.documents.settings.is_locked(ci=locks_by_default()):
         return ()
-    return tuple(lock_refusals(planned or source.desired(), source.lock))
+    return tuple(lock_mismatch_problems(planned or source.desired(), source.lock))
 
 
-def _homeless(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:
+def _portable_problems(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:
     """Yield the problems without the folder of the project, which is another one for each side."""
     for problem in problems:
         what, step = (text.replace(f"{root}/", "") for text in (problem.what, problem.next_step))

@@ -14,7 +14,12 @@ from typing import TypeVar
 from inferfleet.cloud.provider import Clouds, decide, pod_problems
 from inferfleet.desired.anti_affinity import anti_affinity_problems
 from inferfleet.desired.clusters import Site, connection, expected_nodes
-from inferfleet.desired.demands import EditedDemands, edited_demands, unlike_demands, unplaced_link_problems
+from inferfleet.desired.demands import (
+    EditedDemands,
+    edited_demands,
+    unlike_demand_problems,
+    unplaced_link_problems,
+)
 from inferfleet.desired.endpoints import (
     ModelEndpoint,
     endpoint_picker,
@@ -29,7 +34,7 @@ from inferfleet.desired.problems import (
     engine_problems,
     picker_problems,
     risk_problems,
-    same_names,
+    same_name_problems,
     scheduler_problems,
 )
 from inferfleet.desired.replicas import Replicas, replicas
@@ -44,7 +49,7 @@ from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import LinkProblem, Step, problems_of
+from inferfleet.plugins.chain import LinkProblem, Step, chain_problems
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.serving.picker import Picker
 from inferfleet.serving.schedulers import scheduler_needs
@@ -93,7 +98,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     ]
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, pods, pickers=pickers, reads=reads, lock=lock, clouds=clouds)
-    _refuse(documents, same_names(documents, clusters))
+    _refuse(documents, same_name_problems(documents, clusters))
     return Desired(
         stack=documents.settings.stack,
         fleet=documents.fleet,
@@ -145,14 +150,14 @@ def _pods(
             # Nothing is made of these pods: what documents say meanwhile need not suit where they are.
             continue
         problems += of_spot.problems
-        problems += unlike_demands(demands, of_spot.pods)
+        problems += unlike_demand_problems(demands, of_spot.pods)
         link_problems += of_spot.link_problems
         link_problems += [warning for each in of_spot.pods for warning in each.outcome.output]
     of_documents, of_plugins = anti_affinity_problems(documents, planned, pods)
     problems += of_documents
     link_problems += of_plugins
     link_problems += unplaced_link_problems(demands, {spot.deployment for spot in pods})
-    problems += problems_of(link_problems)
+    problems += chain_problems(link_problems)
     problems += risk_problems(documents, pods)
     problems += scheduler_problems(documents, pods)
     finished = {

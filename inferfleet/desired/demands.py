@@ -301,7 +301,7 @@ def _without(
     return spec
 
 
-def unlike_demands(demands: EditedDemands, every: tuple[Pods, ...]) -> Iterator[Problem]:
+def unlike_demand_problems(demands: EditedDemands, every: tuple[Pods, ...]) -> Iterator[Problem]:
     """Yield what placed pods ask for otherwise than was planned, with the plugin that asks for it."""
     for pods in every:
         spot = pods.spot

@@ -24,14 +24,14 @@ _NAMED = 8
 _LEAST_REASONS = 40
 
 
-def refusals(
+def blocking_problems(
     desired: Desired, documents: Documents, lock: Lock, *, locked: bool, preview: bool
 ) -> tuple[Problem, ...]:
     """Return the errors that stop a run: a lock that would change while `locked`, replicas without a place.
 
-    A preview shows replicas without a place as warnings (see `announcements`), an update refuses them.
+    A preview shows replicas without a place as warnings (see `announced_problems`), an update refuses them.
     """
-    errors = list(lock_refusals(desired, lock)) if locked else []
+    errors = list(lock_mismatch_problems(desired, lock)) if locked else []
     if not preview:
         refused = [unplaced for unplaced in desired.plan.unplaced if stops_update(documents, unplaced)]
         errors += unplaced_problems(refused, desired.plan, documents)
@@ -47,7 +47,7 @@ def stops_update(documents: Documents, unplaced: Unplaced) -> bool:
     return setting == "error" or (setting == "errorOnLoss" and unplaced.running > 0)
 
 
-def announcements(
+def announced_problems(
     desired: Desired, documents: Documents, lock: Lock, *, locked: bool, preview: bool
 ) -> tuple[Problem, ...]:
     """Return the warnings that reviewers should read before the update runs."""
@@ -60,7 +60,7 @@ def announcements(
         for problem in unplaced_problems(allowed, desired.plan, documents)
     ]
     warnings += lost_route_problems(documents, desired.plan, lock)
-    warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
+    warnings += _roll_problems(desired, unwaited=documents.settings.await_ == "applied")
     for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
         warnings.append(
             Problem(
@@ -74,7 +74,7 @@ def announcements(
             )
         )
     if documents.settings.await_ == "applied":
-        warnings += _rolling_together(desired, documents, lock)
+        warnings += _rolling_together_problems(desired, documents, lock)
     if locked:
         warnings += [
             Problem(
@@ -92,7 +92,7 @@ def announcements(
     return tuple(warnings)
 
 
-def parallelism_notice(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:
+def parallelism_problems(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:
     """Return a notice where Pulumi waits for fewer workloads at once than the fleet has.
 
     `parallel` is the number of operations that Pulumi runs at once, four per CPU of its machine by default
@@ -119,7 +119,7 @@ def _round(workloads: int) -> int:
     return 1 << (workloads * 3 // 2).bit_length()
 
 
-def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
+def _roll_problems(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
     """Yield how new sets of pods take the place of old ones.
 
     `unwaited`: updates wait for no pods of engines.
@@ -243,7 +243,7 @@ def describe(change: Change) -> str:
     return f"{spot.deployment} on {spot.place}: {change.before} -> {change.after} replicas"
 
 
-def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
+def lock_mismatch_problems(desired: Desired, lock: Lock) -> Iterator[Problem]:
     """Yield the error of a run that may not write the lock, and would have to."""
     if matches(lock, desired.plan.lock):
         return
@@ -266,7 +266,7 @@ def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
     )
 
 
-def _rolling_together(desired: Desired, documents: Documents, lock: Lock) -> Iterator[Problem]:
+def _rolling_together_problems(desired: Desired, documents: Documents, lock: Lock) -> Iterator[Problem]:
     rolling: Counter[str] = Counter()
     for placement in desired.plan.placements:
         spot = placement.spot

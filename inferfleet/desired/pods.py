@@ -53,11 +53,11 @@ from inferfleet.plugins.link import links as links_of
 from inferfleet.plugins.registry import Registry
 from inferfleet.serving.claims import Claims, claims
 from inferfleet.serving.pod.check import (
-    changing_image,
+    changing_image_problems,
     document_problems,
+    missing_request_problems,
     template_check,
     template_problems,
-    without_requests,
 )
 from inferfleet.serving.pod.hardware import Hardware, hardware
 from inferfleet.serving.pod.template import PlacedPod, pod_template, restrained
@@ -110,11 +110,11 @@ def chains(documents: Documents, registry: Registry) -> Chains:
             sound, registry, roles=roles[key] if origin == "deployment" else every
         )
         problems += wrong
-        problems += _idle(documents, [bound.link for bound in links[origin, key]])
+        problems += _idle_link_problems(documents, [bound.link for bound in links[origin, key]])
     return Chains(links, tuple(problems), stack)
 
 
-def _idle(documents: Documents, links: Iterable[Link]) -> Iterator[Problem]:
+def _idle_link_problems(documents: Documents, links: Iterable[Link]) -> Iterator[Problem]:
     """Yield a warning for each link whose scope no pod of the stack is in: of followers, where none of the
     workers has any on nodes of the stack. Chains of classes are for stacks that have others.
     """
@@ -286,7 +286,7 @@ def spot_pods(
             link_problems += position.outcome.link_problems if position else ()
         sound = [position for position, _ in positions if position]
         if len(sound) == len(positions):
-            problems += _clashing(*sound)
+            problems += _clashing_companion_problems(*sound)
             every += sound
     return SpotPods(tuple(every), tuple(problems), tuple(link_problems))
 
@@ -338,7 +338,7 @@ def _hardware(place: _Place, worker: Shape) -> Hardware:
 def _position(documents: Documents, placed: PlacedPod, place: _Place, chains: Chains) -> _Position:
     problems = list(document_problems(placed))
     refused = bool(problems)
-    problems += changing_image(placed)
+    problems += changing_image_problems(placed)
     if refused:
         return None, problems
     generated = pod_template(placed)
@@ -349,7 +349,7 @@ def _position(documents: Documents, placed: PlacedPod, place: _Place, chains: Ch
     request = _request(documents, placed, class_name=class_name, device=place.device, cloud=place.cloud)
     outcome = chain.run(generated, request, links, template_check(placed))
     problems += outcome.problems
-    problems += without_requests(outcome.template, placed)
+    problems += missing_request_problems(outcome.template, placed)
     # Last, so that a plugin may give what is taken from pods that say nothing.
     outcome = replace(outcome, template=restrained(outcome.template, generated))
     generated = restrained(generated, generated)
@@ -471,7 +471,7 @@ def _no_follower(deployment: ModelDeployment, role: str, worker: Shape, place: _
     )
 
 
-def _clashing(entries: Pods, followers: Pods | None = None) -> Iterator[Problem]:
+def _clashing_companion_problems(entries: Pods, followers: Pods | None = None) -> Iterator[Problem]:
     """Yield companions of one name that plugins make otherwise for followers than for entries."""
     if followers is None:
         return

@@ -60,11 +60,11 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
-                yield from _between_pools(documents, deployment, spot)
+                yield from _lone_fabric_problems(documents, deployment, spot)
     yield from scaler.problems(documents, planned.placements)
 
 
-def _between_pools(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
+def _lone_fabric_problems(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
     """Yield a warning where the pool of one of prefill and decode alone has a network between its GPUs."""
     if not is_disaggregated(deployment) or connector(deployment) == "SharedStorage":
         return
@@ -143,7 +143,7 @@ def scheduler_problems(documents: Documents, placed: Mapping[Spot, Iterable[Pods
             )
 
 
-def same_names(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
+def same_name_problems(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
     """Yield objects of the same kind and name on a cluster, and components of the same Pulumi name.
 
     Of all that two documents would call alike, on all clusters, it is the first: one of the two gets another
@@ -249,7 +249,7 @@ def risk_problems(documents: Documents, placed: Mapping[Spot, tuple[Pods, ...]])
         return
     every = [pods for of_spot in placed.values() for pods in of_spot]
     problems = [problem for pods in every for problem in _secret_problems(documents, pods)]
-    problems += _below_baseline(every, enforced=settings.pod_security == "enforce")
+    problems += _baseline_problems(every, enforced=settings.pod_security == "enforce")
     for problem in problems:
         if settings.pod_security == "warn":
             yield replace(problem, severity="warning")
@@ -286,7 +286,7 @@ class _Forbidding:
     found: list[Forbidden] = field(default_factory=list)
 
 
-def _below_baseline(every: Iterable[Pods], *, enforced: bool) -> Iterator[Problem]:
+def _baseline_problems(every: Iterable[Pods], *, enforced: bool) -> Iterator[Problem]:
     by_document: dict[tuple[str, str, str], _Forbidding] = {}
     for pods in every:
         key, template = pods.spot.deployment, pods.outcome.template

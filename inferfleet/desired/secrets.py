@@ -74,13 +74,17 @@ def secret_problems(documents: Documents, reads: Mapping[Spot, Iterable[Referenc
     """Yield what is wrong with the stack's Secrets and with the pods of each spot that read them."""
     by_deployment: dict[str, list[Reference]] = {}
     for spot, references in reads.items():
-        yield from missing_keys(documents, spot.deployment, references)
+        yield from missing_key_problems(documents, spot.deployment, references)
         by_deployment.setdefault(spot.deployment, []).extend(references)
-    yield from _unread(documents, by_deployment)
-    yield from _unusable(documents, [each for references in by_deployment.values() for each in references])
+    yield from _unread_secret_problems(documents, by_deployment)
+    yield from _unusable_secret_problems(
+        documents, [each for references in by_deployment.values() for each in references]
+    )
 
 
-def missing_keys(documents: Documents, deployment: str, reads: Iterable[Reference]) -> Iterator[Problem]:
+def missing_key_problems(
+    documents: Documents, deployment: str, reads: Iterable[Reference]
+) -> Iterator[Problem]:
     """Yield keys that a pod reads and the stack's Secret does not have."""
     problem = partial(Problem, kind="ModelDeployment", key=deployment)
     for ref in sorted(set(reads), key=str):
@@ -105,7 +109,7 @@ def _reader(deployment: ModelDeployment, ref: Reference) -> str:
     return template_path(deployment)
 
 
-def _unusable(documents: Documents, reads: Iterable[Reference]) -> Iterator[Problem]:
+def _unusable_secret_problems(documents: Documents, reads: Iterable[Reference]) -> Iterator[Problem]:
     """Yield Secrets of the stack that a pod reads and Kubernetes would not take, by their names and keys."""
     problem = partial(Problem, kind="Settings", key=documents.settings.stack)
     for (namespace, name), keys in sorted(stack_secrets(documents, reads).items()):
@@ -125,7 +129,9 @@ def _unusable(documents: Documents, reads: Iterable[Reference]) -> Iterator[Prob
                 )
 
 
-def _unread(documents: Documents, reads: Mapping[str, Iterable[Reference]]) -> Iterator[Problem]:
+def _unread_secret_problems(
+    documents: Documents, reads: Mapping[str, Iterable[Reference]]
+) -> Iterator[Problem]:
     """Yield a warning for each Secret of the stack that no pod reads, and so is created nowhere.
 
     `reads` are by deployment. The pods of a deployment that is placed nowhere are not known, so nothing is

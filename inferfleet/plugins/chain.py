@@ -32,9 +32,9 @@ from inferfleet.plugins.calling import (
     shortened,
     text_of,
 )
-from inferfleet.plugins.companions import add, checked_companion, misread, with_fingerprints
+from inferfleet.plugins.companions import add, checked_companion, companion_mistakes, with_fingerprints
 from inferfleet.plugins.contract import Companion, PluginCodeError, PluginError, PodTemplate, Request
-from inferfleet.plugins.guard import guard
+from inferfleet.plugins.guard import guard_mistakes
 from inferfleet.plugins.link import (
     ORIGINS,
     BoundLink,
@@ -95,7 +95,7 @@ def _holds(outer: str, inner: str) -> bool:
 
 @dataclass(frozen=True)
 class LinkProblem:
-    """A problem of a link on one pod, before `problems_of` tells it once for all pods that have it.
+    """A problem of a link on one pod, before `chain_problems` tells it once for all pods that have it.
 
     `what` is a sentence without a full stop. Those of a link with one `cause` are about the same thing,
     whatever their sentences say.
@@ -167,11 +167,11 @@ class _ChainInput:
     request: Request
     check: TemplateCheck
 
-    def mistakes_in(self, edited: PodTemplate) -> list[Mistake]:
+    def edit_mistakes(self, edited: PodTemplate) -> list[Mistake]:
         """Return what plugins removed or changed that they must keep, and what the document's check finds in
         the edited template and did not find in the generated one.
         """
-        mistakes = list(guard(self.generated, edited))
+        mistakes = list(guard_mistakes(self.generated, edited))
         guarded = {mistake.at for mistake in mistakes if mistake.at}
         unguarded = [mistake for mistake in self.check(edited) if mistake.at not in guarded]
         if unguarded:
@@ -187,10 +187,10 @@ class _ChainInput:
 def _is_sound(outcome: Outcome, chain_input: _ChainInput) -> bool:
     """Return whether a run without checks between links left nothing that a checked run would find."""
     if any(step.changes for step in outcome.steps) and (
-        packed_mistakes(packed(outcome.template)) or chain_input.mistakes_in(outcome.template)
+        packed_mistakes(packed(outcome.template)) or chain_input.edit_mistakes(outcome.template)
     ):
         return False
-    return not _injected_twice(outcome.steps, {}, outcome.template)
+    return not _injected_twice_mistakes(outcome.steps, {}, outcome.template)
 
 
 def in_order(links: Iterable[BoundLink]) -> list[BoundLink]:
@@ -258,8 +258,8 @@ def _run(chain_input: _ChainInput, links: list[BoundLink], *, checked: bool) -> 
             output: list[str] = []
             with capture_output(output):
                 _run_link(progress, bound, chain_input, checked=checked)
-            progress.output += _output_warnings(bound.link, output, chain_input.request)
-    warnings = tuple(_holds_still(progress, links, chain_input.request))
+            progress.output += _output_problems(bound.link, output, chain_input.request)
+    warnings = tuple(_broken_hold_problems(progress, links, chain_input.request))
     return Outcome(
         unpacked(progress.data),
         progress.companions,
@@ -341,14 +341,14 @@ def _mistakes(
     # Compared with the generated template: a plugin may change what another plugin added.
     if checked:
         template = unpacked(change.data)
-        mistakes = chain_input.mistakes_in(template)
-        mistakes += _injected_twice(progress.steps, change.result.injected, template)
+        mistakes = chain_input.edit_mistakes(template)
+        mistakes += _injected_twice_mistakes(progress.steps, change.result.injected, template)
         if mistakes:
             return mistakes
-    if bound.plugin.holds and (own := _held(bound, unpacked(change.data))):
+    if bound.plugin.holds and (own := _hold_mistakes(bound, unpacked(change.data))):
         return (Mistake(f"its holds finds fault with what its own edit made: {own[0].what}", _MEND),)
     # To unpack templates is what most of the time of a chain goes to.
-    if change.companions and (mistakes := misread(unpacked(change.data), change.companions)):
+    if change.companions and (mistakes := companion_mistakes(unpacked(change.data), change.companions)):
         return mistakes
     if bound.link.spec.override:
         return ()
@@ -393,7 +393,9 @@ def _injected_otherwise(steps: Iterable[Step], injected: Injected) -> list[str]:
     ]
 
 
-def _injected_twice(steps: Iterable[Step], injected: Injected, template: PodTemplate) -> list[Mistake]:
+def _injected_twice_mistakes(
+    steps: Iterable[Step], injected: Injected, template: PodTemplate
+) -> list[Mistake]:
     """Return what a link, or a link before it, says of a sidecar whose container is in the template itself.
 
     Kubernetes would refuse a second container of its name, or the webhook merges the two by rules of its own.
@@ -421,7 +423,7 @@ def in_amounts(requests: Mapping[str, str]) -> str:
     return ", ".join(f"{resource} {amount}" for resource, amount in requests.items()) or "nothing"
 
 
-def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) -> Iterator[Problem]:
+def _broken_hold_problems(progress: _Progress, links: list[BoundLink], request: Request) -> Iterator[Problem]:
     """Find the links that broke what earlier ones hold pods to; yield a warning of those that override."""
     bound_of = {(bound.link.origin, bound.link.path): bound for bound in links}
     for number, step in enumerate(progress.steps):
@@ -432,7 +434,7 @@ def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) 
         template = unpacked(progress.data)
         try:
             with capture_output([]):  # it prints what it printed after its own link
-                mistakes = _held(holder, unpacked(progress.data))
+                mistakes = _hold_mistakes(holder, unpacked(progress.data))
         except PluginCodeError as error:
             progress.link_problems.append(LinkProblem(holder.link, shortened(str(error)), _MEND, request))
             continue
@@ -448,7 +450,7 @@ def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) 
                 progress.link_problems.append(LinkProblem(link, shortened(what), next_step, request))
 
 
-def _held(bound: BoundLink, template: PodTemplate) -> tuple[Mistake, ...]:
+def _hold_mistakes(bound: BoundLink, template: PodTemplate) -> tuple[Mistake, ...]:
     """Return what the plugin of a link finds wrong with a template. Raises PluginCodeError."""
     function = bound.plugin.holds
     if function is None:
@@ -473,13 +475,13 @@ def _broken(holder: Link, mistake: Mistake) -> tuple[str, str]:
     return what, f"{mistake.next_step}, or name {holder.spec.name} behind this link too"
 
 
-def _output_warnings(link: Link, output: Iterable[str], request: Request) -> Iterator[LinkProblem]:
+def _output_problems(link: Link, output: Iterable[str], request: Request) -> Iterator[LinkProblem]:
     """Yield the warning of what the plugin of a link printed while it edited the pods."""
     if text := text_of(output):
         yield LinkProblem(link, text, HEED_OUTPUT, request, severity="warning")
 
 
-def problems_of(link_problems: Iterable[LinkProblem]) -> Iterator[Problem]:
+def chain_problems(link_problems: Iterable[LinkProblem]) -> Iterator[Problem]:
     """Yield a problem for each link and thing that is wrong with it, which names the first of its pods.
 
     Problems on several pods count as one if they have one cause, or differ in names of the pod alone.

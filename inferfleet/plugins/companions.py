@@ -287,7 +287,7 @@ def _maps(manifest: dict[str, Any]) -> Iterator[tuple[Steps, dict[str, Any]]]:
     return ((at, value) for at, value in _parts(manifest) if isinstance(value, dict))
 
 
-def misread(template: PodTemplate, companions: tuple[Companion, ...]) -> list[Mistake]:
+def companion_mistakes(template: PodTemplate, companions: tuple[Companion, ...]) -> list[Mistake]:
     """Return what pods need of the companions before they start, and what is not there then."""
     if late := _read_too_late(template, companions):
         what = f"pods read the companion {late.title}, which is created after their workload"

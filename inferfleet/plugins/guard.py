@@ -26,23 +26,23 @@ _GRACE = "terminationGracePeriodSeconds"
 _PROBES = ("readinessProbe", "startupProbe")
 
 
-def guard(before: PodTemplate, after: PodTemplate) -> tuple[Mistake, ...]:
+def guard_mistakes(before: PodTemplate, after: PodTemplate) -> tuple[Mistake, ...]:
     """Return every part of the generated template that is missing or changed in the edited one.
 
     `at` of each is the one path of the field, as in a difference. Both have passed the check of shapes, so
     types are taken as given. Devices, claims and nodes that were added are found by the check of documents.
     """
     return (
-        *_labels(before, after),
-        *_nodes(before, after),
-        *_engine(before, after),
-        *_serving(before, after),
-        *_devices(before, after),
-        *_claims(before, after),
+        *_label_mistakes(before, after),
+        *_node_mistakes(before, after),
+        *_engine_mistakes(before, after),
+        *_serving_mistakes(before, after),
+        *_device_mistakes(before, after),
+        *_claim_mistakes(before, after),
     )
 
 
-def _labels(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+def _label_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     for kind in ("labels", "annotations"):
         old, new = _metadata(before, kind), _metadata(after, kind)
         for key in [*old, *(key for key in new if key not in old)]:
@@ -53,7 +53,7 @@ def _labels(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
                 yield _changed(below(f"metadata.{kind}", key), old.get(key), new.get(key))
 
 
-def _nodes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+def _node_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     old, new = before["spec"], after["spec"]
     selected = new.get("nodeSelector", {})
     for key, value in old.get("nodeSelector", {}).items():
@@ -65,7 +65,7 @@ def _nodes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
             yield Mistake(f"spec.tolerations lost {toleration!r:.200}", _LEAVE)
 
 
-def _engine(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+def _engine_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     old, new = (_port(_containers(template, "containers")[ENGINE]) for template in (before, after))
     if old is not None and new != old:
         ports = f"spec.containers[{ENGINE}].ports"
@@ -73,7 +73,7 @@ def _engine(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
         yield replace(_changed(f"{ports}[{_PORT}]", old, new), at=(place,))
 
 
-def _serving(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+def _serving_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     """Yield what a pod needs to serve, and has no more: whoever changes its numbers leaves it there."""
     old, new = (_containers(template, "containers")[ENGINE] for template in (before, after))
     path = f"spec.containers[{ENGINE}]"
@@ -102,7 +102,7 @@ def _shared_memory(template: PodTemplate) -> bool | None:
     return None
 
 
-def _devices(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+def _device_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     for kind in ("containers", "initContainers"):
         now = _containers(after, kind)
         for name, container in _containers(before, kind).items():
@@ -114,7 +114,7 @@ def _devices(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
                         yield _changed(path, amount, new.get(key))
 
 
-def _claims(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+def _claim_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     """Yield claims that were taken from the pod or its engine."""
     kept = after["spec"].get("resourceClaims", [])
     for claim in before["spec"].get("resourceClaims", []):

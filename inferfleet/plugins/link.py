@@ -139,7 +139,7 @@ def bind(
             bound.append(ready)
         else:
             problems += ready
-        problems += _output_warnings(link, output)
+        problems += _output_problems(link, output)
         problems += _scope_problems(link, roles)
     return tuple(bound), tuple(problems)
 
@@ -251,7 +251,7 @@ def _in_json(value: Any) -> Any:
     return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
 
 
-def _output_warnings(link: Link, output: Iterable[str]) -> Iterator[Problem]:
+def _output_problems(link: Link, output: Iterable[str]) -> Iterator[Problem]:
     """Yield the warning of what a plugin printed while the config of a link was read."""
     if text := text_of(output):
         problem = link.problem(f"plugin {link.spec.name} says: {text}", HEED_OUTPUT, field="config")

@@ -237,7 +237,9 @@ def presence(
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
     def look(connection: Connection, api: Api) -> dict[str, Presence] | Problem:
-        for swapped in ownership.same_cluster(clusters[connection.cluster], ownership.identity(api)):
+        for swapped in ownership.cluster_identity_problems(
+            clusters[connection.cluster], ownership.identity(api)
+        ):
             return swapped
         return _look(api, by_cluster[connection.cluster], desired.stack)
 

@@ -79,7 +79,7 @@ def revision(project: Path, ref: str, *, also: Sequence[str] = ()) -> Iterator[R
             head=head,
             merges=parents[1] if len(parents) == 2 and parents[0] == commit else "",
             uncommitted=_uncommitted(clone, project, prefix, also),
-            notices=(*_notices(clone, ref, commit, exists=exists), *_submodules(ref, every)),
+            notices=(*_commit_problems(clone, ref, commit, exists=exists), *_submodule_problems(ref, every)),
         )
 
 
@@ -142,7 +142,7 @@ def _inside(prefix: str, names: Iterable[str]) -> Iterator[str]:
         yield f":(top,literal){path}" if path else ":(top)"
 
 
-def _notices(clone: Clone, ref: str, commit: str, *, exists: bool) -> Iterator[Problem]:
+def _commit_problems(clone: Clone, ref: str, commit: str, *, exists: bool) -> Iterator[Problem]:
     if not exists:
         yield Problem(
             f"the project is not there in {shown(ref)}, so everything in it is new",
@@ -160,7 +160,7 @@ def _notices(clone: Clone, ref: str, commit: str, *, exists: bool) -> Iterator[P
         )
 
 
-def _submodules(ref: str, entries: Iterable[_Entry]) -> Iterator[Problem]:
+def _submodule_problems(ref: str, entries: Iterable[_Entry]) -> Iterator[Problem]:
     """Yield a notice for each submodule among what inferfleet reads: another repository has its files."""
     for entry in entries:
         if entry.mode == _SUBMODULE and _is_below(f"{entry.path}/", _FOLDERS):

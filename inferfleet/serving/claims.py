@@ -97,7 +97,7 @@ def claims(
             }
         )
     if shape.pods > 1 and _has_channels(inference_class):
-        problems += _shared_channel(deployment, role, inference_class, shape=shape, gpus=first.count)
+        problems += _shared_channel_problems(deployment, role, inference_class, shape=shape, gpus=first.count)
         name = names.channel_template(workload)
         pods.append(PodClaim(CHANNEL, name, shared_by=CLIQUE))
         objects.append(
@@ -189,7 +189,7 @@ def _problems(
 ) -> Iterator[Problem]:
     """Yield what the API server or the scheduler would refuse of the claim template."""
     name = inference_class.metadata.name
-    yield from _names(inference_class, counts)
+    yield from _device_name_problems(inference_class, counts)
     if (number := sum(counts.values())) > MOST_DEVICES:
         listed = " and ".join(f"{count} {device}" for device, count in counts.items())
         yield Problem(
@@ -201,7 +201,7 @@ def _problems(
         )
 
 
-def _names(inference_class: InferenceClass, counts: dict[str, int]) -> Iterator[Problem]:
+def _device_name_problems(inference_class: InferenceClass, counts: dict[str, int]) -> Iterator[Problem]:
     """Yield names of devices of the class that claims cannot have. The shorthand `resources` has none."""
     for at, device in enumerate(inference_class.spec.devices):
         if device.name not in counts:
@@ -221,7 +221,7 @@ def _names(inference_class: InferenceClass, counts: dict[str, int]) -> Iterator[
                 )
 
 
-def _shared_channel(
+def _shared_channel_problems(
     deployment: ModelDeployment, role: str, inference_class: InferenceClass, *, shape: Shape, gpus: int
 ) -> Iterator[Problem]:
     """Yield that pods with a channel leave GPUs to others, which the node's one channel would keep away."""

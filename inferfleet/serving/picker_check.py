@@ -76,9 +76,9 @@ def check_deployment(deployment: ModelDeployment) -> Iterator[Problem]:
     for field, mistakes in every:
         for mistake in mistakes:
             yield _problem(deployment, ("endpointPicker", field), mistake)
-    yield from _filters(deployment)
-    yield from _decider(deployment)
-    yield from _open(deployment)
+    yield from _filter_problems(deployment)
+    yield from _decider_problems(deployment)
+    yield from _fail_open_problems(deployment)
 
 
 def flag_mistakes(written: Mapping[str, Value]) -> Iterator[Mistake]:
@@ -102,12 +102,12 @@ def _is_port(value: str) -> bool:
 
 def check_picker(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield what is wrong with the picker of a deployment on one cluster."""
-    yield from _image(picker, cluster)
-    yield from _metrics(picker)
-    yield from _leader(picker)
+    yield from _image_problems(picker, cluster)
+    yield from _metrics_problems(picker)
+    yield from _leader_problems(picker)
 
 
-def _image(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
+def _image_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's.
 
     Who chooses an image cannot pull the profile's, or must not; and the usual one is another program.
@@ -141,7 +141,7 @@ def _image(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
     )
 
 
-def _leader(picker: Picker) -> Iterator[Problem]:
+def _leader_problems(picker: Picker) -> Iterator[Problem]:
     """Yield a warning where an evicted leader of a deployment's pickers leaves gateways without one.
 
     With FailOpen gateways choose pods themselves meanwhile.
@@ -162,7 +162,7 @@ def _leader(picker: Picker) -> Iterator[Problem]:
     yield _problem(picker.deployment, ("endpointPicker", "replicas"), Mistake(what, step), "warning")
 
 
-def _metrics(picker: Picker) -> Iterator[Problem]:
+def _metrics_problems(picker: Picker) -> Iterator[Problem]:
     """Yield a warning where no source of a config of a team's own says where the engine has its metrics, and
     it is not where pickers look: they log that they read none, and choose pods without.
     """
@@ -215,10 +215,12 @@ def config_mistakes(deployment: ModelDeployment) -> Iterator[Mistake]:
                 step = one_of(name, plugins, "Plugins") if plugins else "Add it to plugins"
                 yield Mistake(f"there is no plugin {shown(name)!r}", step, at)
     if is_disaggregated(deployment):
-        yield from _handler(config, plugins)
+        yield from _handler_mistakes(config, plugins)
 
 
-def _handler(config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]) -> Iterator[Mistake]:
+def _handler_mistakes(
+    config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Mistake]:
     """Yield what keeps prefill pods unused. Handlers log of a decider that is not configured, and no more
     (HandlerFactory in pkg/epp/framework/plugins/scheduling/profilehandler/disagg of llm-d-router v0.10.0).
     """
@@ -238,7 +240,7 @@ def _handler(config: Mapping[str, Any], plugins: Mapping[str, Mapping[str, Any]]
         yield Mistake(what, f"Add it, of type {PREFIX_DECIDER} or another one", ("plugins", at))
 
 
-def _filters(deployment: ModelDeployment) -> Iterator[Problem]:
+def _filter_problems(deployment: ModelDeployment) -> Iterator[Problem]:
     """Yield a warning for each role whose pods no filter of a config of a team's own seems to choose."""
     config = deployment.spec.endpoint_picker.config
     if config is None or not is_disaggregated(deployment):
@@ -291,7 +293,7 @@ def _entries(above: object, name: str) -> list[Mapping[str, Any]]:
     return [entry if isinstance(entry, Mapping) else {} for entry in entries]
 
 
-def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
+def _decider_problems(deployment: ModelDeployment) -> Iterator[Problem]:
     """Yield a decider in the document that is not used, or with which SGLang refuses requests."""
     prefill, below = deployment.spec.prefill, ("prefill", "decider")
     if prefill is None or "decider" not in prefill.model_fields_set:
@@ -305,7 +307,7 @@ def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
         yield _problem(deployment, below, Mistake(what, "Write type: Always, or remove it"))
 
 
-def _open(deployment: ModelDeployment) -> Iterator[Problem]:
+def _fail_open_problems(deployment: ModelDeployment) -> Iterator[Problem]:
     """Yield that a gateway may send requests to pods of prefill, and to decode pods without a prefill pod."""
     if not is_disaggregated(deployment) or deployment.spec.endpoint_picker.failure_mode != "FailOpen":
         return

@@ -111,7 +111,7 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
         ]
         for place, metric in enumerate(scaling.metrics):
             path = f"spec.scaling.metrics[{place}]"
-            yield from _unknown(metric, path, deployment, clusters)
+            yield from _unknown_metric_problems(metric, path, deployment, clusters)
             if scaling.by == "HPA" and len(clusters) > 1 and (shared := _added_up(metric, clusters)):
                 yield Problem(
                     f"{metric.name} of cluster {shared!r} comes from Google Cloud, which adds up the "
@@ -150,7 +150,7 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
             )
 
 
-def _unknown(
+def _unknown_metric_problems(
     metric: ScalingMetric, path: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]
 ) -> Iterator[Problem]:
     """Yield that pickers of the deployment on these clusters do not have the average that it declares there.

@@ -167,7 +167,7 @@ def test_an_update_that_does_not_know_a_kubeconfig_ends_before_anything_is_regis
 def test_a_cluster_that_the_fleet_creates_is_in_the_programs_project_and_network(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "capacity_warnings", lambda *_, **__: ())
+    monkeypatch.setattr(run, "capacity_problems", lambda *_, **__: ())
     shutil.copy(ROOT / "classes/gke-l4.yaml", "classes")
     Path("chat/fleet.yaml").write_text(GKE)
 

@@ -6,7 +6,7 @@ import pytest
 from small_stack import NOTHING, cluster, deployment, lock, made, service, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements, describe, parallelism_notice, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems, describe, parallelism_problems
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, joined
 from inferfleet.fleet.lock.lock import Lock
@@ -38,13 +38,13 @@ NONE = "2 of 2 replicas of ml/a found no place, so nothing serves it"
 def _refused(
     documents: Documents, lock: Lock, *, locked: bool = False, preview: bool = False
 ) -> tuple[Problem, ...]:
-    return refusals(desired(documents, lock), documents, lock, locked=locked, preview=preview)
+    return blocking_problems(desired(documents, lock), documents, lock, locked=locked, preview=preview)
 
 
 def _announced(
     documents: Documents, lock: Lock, *, locked: bool = False, preview: bool = False
 ) -> tuple[Problem, ...]:
-    return announcements(desired(documents, lock), documents, lock, locked=locked, preview=preview)
+    return announced_problems(desired(documents, lock), documents, lock, locked=locked, preview=preview)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_fewer_operations_at_once_than_workloads_are_told_with_a_number_that_suf
         f"Set {enough}, or write --parallel 8: waiting costs nothing",
         severity="notice",
     )
-    assert parallelism_notice(plan, parallel=parallel) == ((told,) if enough else ())
+    assert parallelism_problems(plan, parallel=parallel) == ((told,) if enough else ())
 
 
 def test_a_new_cluster_moves_a_locked_stack_too() -> None:

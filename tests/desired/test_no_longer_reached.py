@@ -4,7 +4,7 @@ import pytest
 from small_stack import Document, cluster, deployment, lock, service, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements
+from inferfleet.desired.gate import announced_problems
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 
@@ -14,14 +14,14 @@ DRAINED = cluster("east", state="drained")
 
 def _warned(before: Lock, *documents: Document) -> list[tuple[str, str]]:
     read = stack(*documents)
-    told = announcements(desired(read, before), read, before, locked=False, preview=False)
+    told = announced_problems(desired(read, before), read, before, locked=False, preview=False)
     return [(one.what, one.next_step) for one in told if "no longer reached" in one.what]
 
 
 def test_a_cluster_that_loses_its_last_replica_is_told_with_where_clients_go_first() -> None:
     before = lock({"a east/l4": 1, "a west/l4": 1}, {"s": ("east", "west")})
     documents = stack(DRAINED, WEST, deployment("a", 2), service("s"))
-    told = announcements(desired(documents, before), documents, before, locked=False, preview=False)
+    told = announced_problems(desired(documents, before), documents, before, locked=False, preview=False)
     assert [one for one in told if "gateway" in one.what] == [
         Problem(
             "ml/a, service ml/s are no longer reached through the gateway of east",

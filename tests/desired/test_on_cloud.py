@@ -6,7 +6,7 @@ from typing import Any
 from small_stack import NOTHING, after, deployment, find, service, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
@@ -104,15 +104,15 @@ def test_a_locked_stack_says_which_pool_would_be_replaced() -> None:
     allowing = {"allow": ["capacity.model"]}
     documents = on_gke(pool={"capacity": {"model": "Spot"}}, replace=allowing)
     found = desired(documents, known)
-    (problem,) = refusals(found, documents, known, locked=True, preview=True)
+    (problem,) = blocking_problems(found, documents, known, locked=True, preview=True)
     assert "pool east/l4 is replaced: capacity.model" in problem.what
-    assert refusals(found, documents, known, locked=False, preview=True) == ()
+    assert blocking_problems(found, documents, known, locked=False, preview=True) == ()
 
 
 def test_a_cluster_that_is_not_there_yet_is_not_missed_by_its_uid() -> None:
     documents = on_gke()
     found = made(documents)
-    told = announcements(found, documents, found.plan.lock, locked=True, preview=True)
+    told = announced_problems(found, documents, found.plan.lock, locked=True, preview=True)
     assert [one for one in told if "UID" in one.what] == []
 
 

@@ -6,7 +6,7 @@ import pytest
 from small_stack import NOTHING, after, cluster, deployment, find, made, service, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements
+from inferfleet.desired.gate import announced_problems
 from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Leaving
@@ -132,7 +132,7 @@ def test_a_new_set_that_is_not_awaited_is_announced_with_its_gap() -> None:
         )
         [placement] = desired(documents, NOTHING).plan.placements
         old = replace(NOTHING, placements={placement.spot._replace(revision="0ld000"): 1})
-        found = announcements(desired(documents, old), documents, old, locked=False, preview=False)
+        found = announced_problems(desired(documents, old), documents, old, locked=False, preview=False)
         said[setting] = [(one.severity, one.what) for one in found if "gets a new set of pods" in one.what]
     what = f"ml/a on {placement.spot.place} gets a new set of pods beside the old one"
     assert said == {
@@ -157,7 +157,7 @@ def test_a_new_set_is_told_of_also_where_the_lock_was_committed_before() -> None
     documents = stack(cluster("east"), deployment("a", engine=ENGINE, prefill=PREFILL))
     lock = desired(documents, NOTHING).plan.lock
     found = with_leaving(desired(documents, lock), documents, lock, [OLD])
-    told = announcements(found, documents, lock, locked=True, preview=True)
+    told = announced_problems(found, documents, lock, locked=True, preview=True)
     assert [problem.severity for problem in told if "gets a new set of pods beside" in problem.what] == [
         "notice"
     ]
@@ -173,7 +173,7 @@ def test_a_gap_is_announced_by_the_plan_alone_until_clusters_say_otherwise() -> 
     told = [
         next(
             problem.severity
-            for problem in announcements(found, documents, old, locked=False, preview=False)
+            for problem in announced_problems(found, documents, old, locked=False, preview=False)
             if "gets a new set of pods" in problem.what
         )
         for found in (planned, with_leaving(planned, documents, old, []))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from small_stack import cluster, deployment, find, lock, made, stack
 
-from inferfleet.desired.secrets import Reference, missing_keys
+from inferfleet.desired.secrets import Reference, missing_key_problems
 from inferfleet.desired.values import Desired, SecretNeed
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import InvalidDocuments, Problem
@@ -251,4 +251,4 @@ def test_a_missing_key_is_told_at_the_template_that_reads_it() -> None:
         reader["spec"]["workers"] = {"topology": topology, **workers}
         documents = stack(ModelDeployment.model_validate(reader), secrets={"ml/hf": ["a"]})
         read = [Reference("ml", "hf", "b", optional=False)]
-        assert [problem.path for problem in missing_keys(documents, "ml/a", read)] == [path]
+        assert [problem.path for problem in missing_key_problems(documents, "ml/a", read)] == [path]

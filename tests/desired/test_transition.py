@@ -4,7 +4,7 @@ import pytest
 from small_stack import NOTHING, cluster, deployment, find, lock, spot, stack
 
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements
+from inferfleet.desired.gate import announced_problems
 from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
@@ -28,7 +28,7 @@ def _unawaited(found: Desired) -> set[str]:
 
 def _said(documents: Documents, lock: Lock, *leaving: Leaving) -> tuple[Problem, ...]:
     found = with_leaving(desired(documents, lock), documents, lock, leaving)
-    return announcements(found, documents, lock, locked=False, preview=True)
+    return announced_problems(found, documents, lock, locked=False, preview=True)
 
 
 def test_every_workload_is_awaited_by_default_and_nothing_is_announced() -> None:

@@ -13,7 +13,7 @@ from fleet_of_one import TODAY
 from gke_edits import Edit
 
 from inferfleet.desired import desired
-from inferfleet.desired.gate import lock_refusals
+from inferfleet.desired.gate import lock_mismatch_problems
 from inferfleet.documents import Documents, InvalidDocuments, Problem, load
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
@@ -41,7 +41,7 @@ def side(documents: Documents, lock: Lock | None = None, base: Side | None = Non
     """A side of a stack; with a base, the head that leaves its lock alone."""
     known = lock_after(base, lock or (base.lock if base else Lock(stack=documents.settings.stack)))
     made = desired(documents, known)
-    refused = tuple(lock_refusals(made, known)) if documents.settings.is_locked(ci=False) else ()
+    refused = tuple(lock_mismatch_problems(made, known)) if documents.settings.is_locked(ci=False) else ()
     return Side(documents, known, made, documents.notices, day=TODAY, lock_refused=refused)
 
 

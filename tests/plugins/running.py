@@ -7,7 +7,7 @@ from one_request import NO_CHECK
 
 from inferfleet.documents.problems import Problem
 from inferfleet.plugins import contract
-from inferfleet.plugins.chain import Outcome, problems_of, run
+from inferfleet.plugins.chain import Outcome, chain_problems, run
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.link import Link, bind
 from inferfleet.plugins.registry import Registry
@@ -26,7 +26,7 @@ def ran(
     """What a chain gives, and every problem of its links."""
     bound, problems = bind(links, registry, roles=ROLES)
     outcome = run(template, request, bound, NO_CHECK)
-    return outcome, [*problems, *outcome.problems, *problems_of((*outcome.link_problems, *outcome.output))]
+    return outcome, [*problems, *outcome.problems, *chain_problems((*outcome.link_problems, *outcome.output))]
 
 
 def outcome_of(template: PodTemplate, request: Request, links: Iterable[Link], registry: Registry) -> Outcome:

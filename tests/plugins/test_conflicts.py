@@ -10,7 +10,7 @@ from running import mine, ran
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.problems import Where
 from inferfleet.plugins import api, contract
-from inferfleet.plugins.chain import problems_of, run
+from inferfleet.plugins.chain import chain_problems, run
 from inferfleet.plugins.contract import PodTemplate, Request
 from inferfleet.plugins.link import Link, Origin, bind
 from inferfleet.plugins.registry import Registry, builtin
@@ -215,7 +215,7 @@ def test_a_link_with_a_conflict_is_told_once_for_all_its_pods(
         for n in range(40)
     ]
     found = [problem for pod in pods for problem in run(generated, pod, bound, NO_CHECK).link_problems]
-    (problem,) = problems_of(found)
+    (problem,) = chain_problems(found)
     assert len(found) == 40
     assert problem.what.endswith("(deployment ml/web, role decode on east/pool-0, and 39 more)")
 

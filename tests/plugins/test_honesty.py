@@ -17,7 +17,7 @@ from running import mine, ran
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.problems import Mistake, Mistaken
 from inferfleet.plugins import contract
-from inferfleet.plugins.chain import problems_of, run
+from inferfleet.plugins.chain import chain_problems, run
 from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Request
 from inferfleet.plugins.link import bind, links
 from inferfleet.plugins.put import put_container
@@ -139,7 +139,7 @@ def test_what_a_plugin_says_is_one_warning_for_all_pods_whole_and_in_no_output(
         for number in range(40)
     ]
     outcomes = [run(generated, pod, bound, NO_CHECK) for pod in pods]
-    (problem,) = problems_of(said for outcome in outcomes for said in outcome.output)
+    (problem,) = chain_problems(said for outcome in outcomes for said in outcome.output)
     assert problem.what.startswith(f"plugin mine says: {SAID}")
     assert problem.what.endswith("(deployment ml/web-0, role decode on east/h100, and 39 more)")
     assert (problem.severity, problem.path) == ("warning", "spec.plugins[0]")
@@ -196,7 +196,7 @@ def test_what_a_plugin_does_wrong_on_many_pods_is_told_once_with_who_mends_it(
     ]
     untouched = copy.deepcopy(pods)
     outcomes = [run(generated, pod, bound, NO_CHECK) for pod in pods]
-    (problem,) = problems_of(problem for outcome in outcomes for problem in outcome.link_problems)
+    (problem,) = chain_problems(problem for outcome in outcomes for problem in outcome.link_problems)
     assert problem.what.startswith(f"plugin mine: {said}")
     assert problem.what.endswith("(deployment ml/web-0, role decode on east/h100, and 39 more)")
     assert (problem.next_step, problem.path, pods) == (next_step, "spec.plugins[0]", untouched)

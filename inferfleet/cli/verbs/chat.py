@@ -16,7 +16,7 @@ from inferfleet.clusters.connections.ask import ask as ask_clusters
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import NotThere
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
-from inferfleet.clusters.preflight.ownership import identity, same_cluster
+from inferfleet.clusters.preflight.ownership import cluster_identity_problems, identity
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.problems import Problem
 
@@ -104,7 +104,7 @@ def _answer(
         return problem
 
     def converse(_: Connection, api: Api) -> Reply | Problem:
-        for problem in same_cluster(cluster, identity(api)):
+        for problem in cluster_identity_problems(cluster, identity(api)):
             return problem
         try:
             return ask(api, cluster, asked, question, seconds=seconds)

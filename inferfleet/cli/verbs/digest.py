@@ -14,7 +14,7 @@ from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.sides import version
 from inferfleet.cli.source import AsJson, FleetFolder, FleetLock, FleetName, FleetPlace, fleet_place
 from inferfleet.cli.verbs.digest_markdown import markdown
-from inferfleet.desired.gate import refusals
+from inferfleet.desired.gate import blocking_problems
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import files_of_stack, find_root, stacks_of
 from inferfleet.documents.problems import Problem, Where, of_severity
@@ -170,7 +170,7 @@ def _code_of(stack: StackDigest, head: Version) -> ExitCode:
         return ExitCode.FINE
     if not isinstance(head, Side):
         return ExitCode.PROBLEMS
-    refused = refusals(head.desired, head.documents, head.lock, locked=False, preview=False)
+    refused = blocking_problems(head.desired, head.documents, head.lock, locked=False, preview=False)
     unplaced = {problem.what for problem in of_severity(refused, "error")}
     if errors - unplaced - {problem.what for problem in head.lock_refused}:
         return ExitCode.PROBLEMS

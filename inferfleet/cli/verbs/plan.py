@@ -36,7 +36,7 @@ from inferfleet.cli.source import (
     read_source,
     shown_path,
 )
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.edits import Edit, parse_edit
 from inferfleet.documents.loading.files import write_text
@@ -188,15 +188,15 @@ def plan(
             show_losses(after_losses)
         if base is not None:
             _roll_since(base, source, place, report, as_json=as_json)
-        report.problems += announcements(desired, documents, lock, locked=False, preview=False)
-        unplaced = refusals(desired, documents, lock, locked=False, preview=False)
+        report.problems += announced_problems(desired, documents, lock, locked=False, preview=False)
+        unplaced = blocking_problems(desired, documents, lock, locked=False, preview=False)
         policy_problems = source.policy_problems(desired)
         broken = of_severity(policy_problems, "error")
         report.problems += [*unplaced, *policy_problems]
         if unplaced or broken:
             report.code = ExitCode.PROBLEMS if broken else ExitCode.UNPLACED
         if locked:
-            refused = refusals(desired, documents, lock, locked=True, preview=False)
+            refused = blocking_problems(desired, documents, lock, locked=True, preview=False)
             mismatch = [problem for problem in refused if problem not in unplaced]
             if mismatch:
                 report.problems += mismatch

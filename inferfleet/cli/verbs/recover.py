@@ -107,7 +107,7 @@ def _round(
     before = ask()
     planned = commands(before, pulumi.stack, force_lock=force_lock)
     report.values["found"].append(as_values(before, planned))
-    report.problems += notices(before, force_lock=force_lock)
+    report.problems += survey_problems(before, force_lock=force_lock)
     report.code = ExitCode.UNFINISHED if before.unfinished else ExitCode.FINE
     if not as_json:
         show(before, planned)
@@ -224,7 +224,7 @@ def as_values(survey: Survey, planned: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def notices(survey: Survey, *, force_lock: bool) -> list[Problem]:
+def survey_problems(survey: Survey, *, force_lock: bool) -> list[Problem]:
     """Return what could not be found out, and what is not touched because of it."""
     problems = [*survey.unknown, *(decision.problem for decision in survey.decisions if decision.problem)]
     if any(decision.action is Action.LEAVE for decision in survey.decisions):

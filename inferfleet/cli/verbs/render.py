@@ -13,7 +13,7 @@ from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import Format, manifest_text, write_folder
 from inferfleet.cli.source import Paths, StackName, read_source
 from inferfleet.cloud.values import CloudResource
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.desired.values import Desired, KubeObject
 
 Folder = Annotated[
@@ -37,8 +37,8 @@ def render(
         report.problems += source.notices
         desired = source.desired()
         documents, lock = source.documents, source.lock
-        report.problems += announcements(desired, documents, lock, locked=False, preview=False)
-        if unplaced := refusals(desired, documents, lock, locked=False, preview=False):
+        report.problems += announced_problems(desired, documents, lock, locked=False, preview=False)
+        if unplaced := blocking_problems(desired, documents, lock, locked=False, preview=False):
             report.problems += unplaced
             report.code = ExitCode.UNPLACED
         if output is None:

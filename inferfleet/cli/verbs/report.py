@@ -13,7 +13,7 @@ from inferfleet.cli.sides import compared
 from inferfleet.cli.source import AsJson, StackName, only_stack, stack_source
 from inferfleet.cli.verbs.report_page import page
 from inferfleet.clusters.status.values import Status
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import find_root
 from inferfleet.review.commit import Revision
@@ -56,8 +56,8 @@ def report(
         problems = source.documents.located(
             (
                 *head.notices,
-                *announcements(head.desired, head.documents, head.lock, locked=False, preview=False),
-                *refusals(head.desired, head.documents, head.lock, locked=False, preview=False),
+                *announced_problems(head.desired, head.documents, head.lock, locked=False, preview=False),
+                *blocking_problems(head.desired, head.documents, head.lock, locked=False, preview=False),
                 *source.policy_problems(head.desired),
             )
         )

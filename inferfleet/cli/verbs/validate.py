@@ -20,7 +20,7 @@ from inferfleet.cli.source import (
     read_source,
     stack_source,
 )
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.project import find_root, stacks_of
 from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity
@@ -87,9 +87,9 @@ def _checked(source: Source) -> tuple[list[Problem], ExitCode]:
     documents, lock = source.documents, source.lock
     desired = source.desired()
     policy_problems = source.policy_problems(desired)
-    unplaced = refusals(desired, documents, lock, locked=False, preview=False)
+    unplaced = blocking_problems(desired, documents, lock, locked=False, preview=False)
     problems = [
-        *announcements(desired, documents, lock, locked=False, preview=False),
+        *announced_problems(desired, documents, lock, locked=False, preview=False),
         *policy_problems,
         *unplaced,
     ]

@@ -36,7 +36,7 @@ from inferfleet.clusters.preflight.projects import (
     version_check,
     zone_checks,
 )
-from inferfleet.clusters.preflight.quotas import capacity_warnings
+from inferfleet.clusters.preflight.quotas import capacity_problems
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import InvalidDocuments, Problem, cluster_problem
@@ -126,7 +126,7 @@ def _quotas(subject: Subject, google: Addresses, login: GoogleLogin, seconds: fl
             silent.append(unseen(f"cluster {cloud.cluster}", _QUOTAS, error.what, error.next_step))
     if len(silent) == len(clouds):
         return tuple(silent)
-    warnings = capacity_warnings(
+    warnings = capacity_problems(
         subject.desired, subject.documents, subject.lock, google=google, seconds=seconds
     )
     # What was not answered is of a project, and all else of a field.

@@ -113,7 +113,7 @@ class _Reply:
     of_schema: bool = False
 
 
-def refused_writes(
+def refused_write_problems(
     api: Api,
     cluster: DesiredCluster,
     stack: str,
@@ -150,7 +150,7 @@ def refused_writes(
         # Google brings newer CRDs with the versions of its clusters, maybe in this very update.
         replies = [replace(reply, severity="warning") if reply.of_schema else reply for reply in replies]
     yield from _problems(cluster.connection.cluster, replies, deployments)
-    yield from _not_asked(cluster, forbidden, silent, by_webhook)
+    yield from _unasked_problems(cluster, forbidden, silent, by_webhook)
 
 
 def _asked_once(api: Api) -> Callable[[Write], bool]:
@@ -256,7 +256,7 @@ def _problems(
         )
 
 
-def _not_asked(
+def _unasked_problems(
     cluster: DesiredCluster,
     forbidden: list[Write],
     silent: list[Write],

@@ -53,11 +53,11 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     with_pickers = any(deployment_of(obj.manifest) for obj in cluster.objects)
     for pool in used:
         own = [node for node in nodes if _selects(pool, node)]
-        yield from _too_few(cluster.connection.cluster, pool, len(own))
-        yield from _closed(cluster.connection.cluster, pool, own)
-        yield from _too_small(cluster.connection.cluster, pool, own, devices)
+        yield from _node_count_problems(cluster.connection.cluster, pool, len(own))
+        yield from _closed_node_problems(cluster.connection.cluster, pool, own)
+        yield from _node_size_problems(cluster.connection.cluster, pool, own, devices)
         if with_pickers and pool.devices:
-            yield from _open(cluster.connection.cluster, pool, own)
+            yield from _untainted_node_problems(cluster.connection.cluster, pool, own)
 
 
 def _devices(api: Api) -> "Devices":
@@ -70,7 +70,7 @@ def _selects(pool: ExpectedNodes, node: _Item) -> bool:
     return pool.selector.items() <= (node["metadata"].get("labels") or {}).items()
 
 
-def _too_few(cluster: str, pool: ExpectedNodes, there: int) -> Iterator[Problem]:
+def _node_count_problems(cluster: str, pool: ExpectedNodes, there: int) -> Iterator[Problem]:
     if there >= pool.least:
         return
     labels = _labels(pool)
@@ -85,7 +85,7 @@ def _too_few(cluster: str, pool: ExpectedNodes, there: int) -> Iterator[Problem]
     )
 
 
-def _closed(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
+def _closed_node_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
     """Yield which nodes take no pods, where too few do."""
     cordoned = [node["metadata"]["name"] for node in nodes if (node.get("spec") or {}).get("unschedulable")]
     unready = [node["metadata"]["name"] for node in nodes if _is_down(node)]
@@ -114,7 +114,7 @@ def _is_down(node: _Item) -> bool:
     )
 
 
-def _too_small(
+def _node_size_problems(
     cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item], devices: "Devices"
 ) -> Iterator[Problem]:
     lacks: dict[str, list[str]] = {}
@@ -140,7 +140,7 @@ def _too_small(
         )
 
 
-def _open(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
+def _untainted_node_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
     """Yield that nodes with accelerators take pods without a toleration, such as those of pickers."""
     untainted = [
         node["metadata"]["name"]

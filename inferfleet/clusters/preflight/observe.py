@@ -10,19 +10,19 @@ from inferfleet.clusters.connections.ask import ask, refusal
 from inferfleet.clusters.connections.gke import NotThere
 from inferfleet.clusters.connections.google import GOOGLE
 from inferfleet.clusters.preflight import ownership, prerequisites
-from inferfleet.clusters.preflight.dry_run import refused_writes
+from inferfleet.clusters.preflight.dry_run import refused_write_problems
 from inferfleet.clusters.preflight.nodes import node_problems
 from inferfleet.clusters.preflight.workloads import (
-    changed_in_place,
+    companion_change_problems,
     leaving,
+    lone_pod_problems,
     owner_of,
     picker_problems,
-    ports_ahead,
-    remade,
-    replaced_alone,
+    port_problems,
+    remade_workload_problems,
     running,
     scaled,
-    scaled_otherwise,
+    scaling_problems,
 )
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -119,8 +119,8 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
         return Observation(
             problems=(
                 *notices,
-                *prerequisites.schedulers_to_come(cluster),
-                *prerequisites.monitors_left_out(cluster, unknown),
+                *prerequisites.future_scheduler_problems(cluster),
+                *prerequisites.omitted_monitor_problems(cluster, unknown),
             ),
             absent=() if answer.made else (name,),
             unknown={name: unknown} if unknown else {},
@@ -137,7 +137,7 @@ def _check(
     stack, cluster = desired.stack, cluster.changing
     connection = cluster.connection
     uid = ownership.identity(api)
-    swapped = tuple(ownership.same_cluster(cluster, uid))
+    swapped = tuple(ownership.cluster_identity_problems(cluster, uid))
     if swapped:
         return Observation(problems=swapped, uids={connection.cluster: uid})
     resources = served_kinds(api, prerequisites.kinds_needed(cluster))
@@ -149,21 +149,21 @@ def _check(
         address = {connection.cluster: addresses[0]} if addresses else {}
         return Observation(tuple(unreadable), uids={connection.cluster: uid}, addresses=address)
     problems = [
-        *prerequisites.missing_kinds(api, cluster, resources),
-        *prerequisites.misplaced(cluster, resources),
+        *prerequisites.missing_kind_problems(api, cluster, resources),
+        *prerequisites.namespace_problems(cluster, resources),
     ]
     for check in (
-        prerequisites.gateway_class(api, cluster, resources),
-        prerequisites.gateway_ref(api, cluster, resources),
-        prerequisites.device_classes(api, cluster, resources),
-        prerequisites.unlabelled_nodes(api, cluster),
+        prerequisites.gateway_class_problems(api, cluster, resources),
+        prerequisites.gateway_ref_problems(api, cluster, resources),
+        prerequisites.device_class_problems(api, cluster, resources),
+        prerequisites.unlabelled_node_problems(api, cluster),
         node_problems(api, cluster),
-        prerequisites.secrets(api, cluster),
-        prerequisites.ignored_objectives(api, cluster),
+        prerequisites.secret_problems(api, cluster),
+        prerequisites.ignored_objective_problems(api, cluster),
         prerequisites.worker_set_problems(api, cluster, resources),
         prerequisites.scheduler_problems(api, cluster),
-        prerequisites.pod_groups(api, cluster, resources),
-        prerequisites.without_metrics(api, cluster),
+        prerequisites.pod_group_problems(api, cluster, resources),
+        prerequisites.metrics_api_problems(api, cluster),
     ):
         problems += _permitted(connection, check, problems)
     addresses = _permitted(
@@ -177,21 +177,23 @@ def _check(
     ]
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = prerequisites.unknown_kinds(cluster, resources)
-    foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)
-    refused = refused_writes(api, cluster, stack, existing, resources, deployments)
+    foreign = (
+        () if connection.cloud else ownership.foreign_object_problems(connection.cluster, stack, existing)
+    )
+    refused = refused_write_problems(api, cluster, stack, existing, resources, deployments)
     return Observation(
         problems=(
             *problems,
             *foreign,
             *refused,
-            *ownership.terminating(connection.cluster, existing),
-            *changed_in_place(cluster, workloads),
-            *remade(cluster, workloads),
-            *replaced_alone(cluster, workloads),
-            *ports_ahead(cluster, workloads),
+            *ownership.terminating_object_problems(connection.cluster, existing),
+            *companion_change_problems(cluster, workloads),
+            *remade_workload_problems(cluster, workloads),
+            *lone_pod_problems(cluster, workloads),
+            *port_problems(cluster, workloads),
             *picker_problems(cluster, workloads),
-            *prerequisites.monitors_left_out(cluster, unknown),
-            *scaled_otherwise(cluster, workloads),
+            *prerequisites.omitted_monitor_problems(cluster, unknown),
+            *scaling_problems(cluster, workloads),
         ),
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))

@@ -22,7 +22,7 @@ def identity(api: Api) -> str:
     return str(api.get("/api/v1/namespaces/kube-system", metadata_only=True)["metadata"]["uid"])
 
 
-def same_cluster(cluster: DesiredCluster, uid: str) -> Iterator[Problem]:
+def cluster_identity_problems(cluster: DesiredCluster, uid: str) -> Iterator[Problem]:
     """Check that the cluster is the one that the lock remembers."""
     connection = cluster.connection
     if connection.uid and connection.uid != uid:
@@ -87,7 +87,7 @@ def existing_objects(
                     yield existing
 
 
-def foreign(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
+def foreign_object_problems(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
     """Yield one problem per owner of objects that are not this stack's: a stack pointed at the cluster of
     another one would otherwise have a thousand.
     """
@@ -105,7 +105,7 @@ def foreign(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iter
         )
 
 
-def terminating(cluster: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
+def terminating_object_problems(cluster: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
     """Yield a warning about objects that are being deleted: a namespace takes along what is put into it."""
     going = [str(existing) for existing in objects if "deletionTimestamp" in existing.item["metadata"]]
     if going:

@@ -101,14 +101,14 @@ def _gateway_api(kinds: set[ApiKind]) -> str:
     return versions[-1] if versions else f"{_GATEWAY_GROUP}/v1"
 
 
-def missing_kinds(
+def missing_kind_problems(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
     """Yield a problem for every API version with kinds that are needed and not among `resources`.
 
     On a cluster that the stack creates it is a warning: GKE installs its own kinds minutes later. Not so
     LeaderWorkerSets, which somebody has to install. `pod_groups` says it of PodGroups, and
-    `monitors_left_out` of objects of monitoring.
+    `omitted_monitor_problems` of objects of monitoring.
     """
     monitors = {obj.key: (obj.api_version, obj.kind) for obj in cluster.monitors}
     others = {(obj.api_version, obj.kind) for obj in cluster.objects if obj.key not in monitors}
@@ -155,7 +155,9 @@ def _pending(problem: Problem, cluster: DesiredCluster) -> Problem:
     return replace(problem, next_step=step, severity="warning")
 
 
-def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]) -> Iterator[Problem]:
+def namespace_problems(
+    cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
+) -> Iterator[Problem]:
     """Yield a problem for each object that a plugin put into a namespace, of a kind that belongs to none.
 
     Of custom resources only the cluster knows that.
@@ -172,7 +174,7 @@ def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource])
             )
 
 
-def gateway_class(
+def gateway_class_problems(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
     """Check that the GatewayClass exists and is accepted. The absence of one that GKE installs is a
@@ -199,10 +201,10 @@ def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) ->
             CLASS_NAME,
         )
     else:
-        yield from _not_accepted(cluster, classes[cluster.gateway_class])
+        yield from _acceptance_problems(cluster, classes[cluster.gateway_class])
 
 
-def _not_accepted(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[Problem]:
+def _acceptance_problems(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a warning for a class that its controller has not accepted. The API server sets the condition to
     Unknown until one does (default of GatewayClass.status in kubernetes-sigs/gateway-api,
     apis/v1/gatewayclass_types.go; from memory, not looked up).
@@ -222,7 +224,7 @@ def _not_accepted(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[
             )
 
 
-def gateway_ref(
+def gateway_ref_problems(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
     """Check that somebody else's Gateway, which the routes will refer to, exists."""
@@ -264,7 +266,7 @@ def _gateway_resource(resources: Mapping[ApiKind, ApiResource], kind: str) -> Ap
     return None
 
 
-def secrets(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+def secret_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     """Check that the Secrets that pods read exist with their keys. Values are dropped when they arrive."""
     for need in cluster.secrets_needed:
         path = f"/api/v1/namespaces/{need.namespace}/secrets/{need.name}"
@@ -306,7 +308,7 @@ def missing_kind(version: str) -> str | None:
     return None
 
 
-def device_classes(
+def device_class_problems(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
     """Yield a problem for each DeviceClass that claims name and the cluster lacks.
@@ -332,7 +334,7 @@ def device_classes(
             yield replace(problem, severity="warning") if cluster.connection.cloud else problem
 
 
-def unlabelled_nodes(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+def unlabelled_node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     """Yield a problem for each pool of which no node tells its NVLink domain, though its pods must share one.
 
     Pools without nodes are left out, and who may not list nodes is told nothing. On a cluster that the stack
@@ -431,12 +433,12 @@ def scheduler_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
                 f"Install {need.scheduler} there, or choose another type in {ON_CLUSTER}",
             )
         elif need.levels or need.name is None:
-            yield from _topology(need, cluster, api.items(resource.path()))
+            yield from _topology_problems(need, cluster, api.items(resource.path()))
         else:
-            yield from _queue(need, cluster, api, resource)
+            yield from _queue_problems(need, cluster, api, resource)
 
 
-def schedulers_to_come(cluster: DesiredCluster) -> Iterator[Problem]:
+def future_scheduler_problems(cluster: DesiredCluster) -> Iterator[Problem]:
     """Yield a warning for each scheduler that a cluster which does not exist yet cannot have."""
     for scheduler in dict.fromkeys(need.scheduler for need in cluster.scheduler_needs):
         whose = next(need.whose for need in cluster.scheduler_needs if need.scheduler == scheduler)
@@ -451,7 +453,7 @@ def schedulers_to_come(cluster: DesiredCluster) -> Iterator[Problem]:
         )
 
 
-def _queue(
+def _queue_problems(
     need: SchedulerNeed, cluster: DesiredCluster, api: Api, resource: ApiResource
 ) -> Iterator[Problem]:
     queue = readable(api, resource.path(need.namespace, need.name))
@@ -488,7 +490,7 @@ def _queue(
         )
 
 
-def _topology(
+def _topology_problems(
     need: SchedulerNeed, cluster: DesiredCluster, topologies: Iterable[Mapping[str, Any]]
 ) -> Iterator[Problem]:
     by_name: dict[str, list[str]] = {}
@@ -513,7 +515,7 @@ def _levels(topology: Mapping[str, Any]) -> list[str]:
     return [str(level.get("nodeLabel")) for level in levels]
 
 
-def pod_groups(
+def pod_group_problems(
     api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
     """Yield why the PodGroups of Volcano that we make would not be understood, or be there twice."""
@@ -563,7 +565,7 @@ def _monitoring_kinds(cluster: DesiredCluster) -> frozenset[ApiKind]:
     return frozenset((obj.api_version, obj.kind) for obj in cluster.monitors)
 
 
-def monitors_left_out(cluster: DesiredCluster, unknown: Collection[ApiKind]) -> Iterator[Problem]:
+def omitted_monitor_problems(cluster: DesiredCluster, unknown: Collection[ApiKind]) -> Iterator[Problem]:
     """Yield a notice of the objects that a cluster does not get."""
     if not unknown:
         return
@@ -592,7 +594,7 @@ def monitors_left_out(cluster: DesiredCluster, unknown: Collection[ApiKind]) -> 
     )
 
 
-def without_metrics(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+def metrics_api_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     """Yield which APIs of metrics a cluster lacks that its HorizontalPodAutoscalers read: these then set only
     their bounds.
     """
@@ -610,7 +612,7 @@ def without_metrics(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
             )
 
 
-def ignored_objectives(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+def ignored_objective_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     """Yield a warning for objects of a group that pickers do not read where the cluster knows a kind in two.
 
     Pickers of GIE read them in one group, those of llm-d-router in the first of two that has the kind, and
@@ -627,12 +629,12 @@ def ignored_objectives(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         if len(groups) == 2 and (pool := pool_of(obj.manifest)):
             readers.setdefault((groups[0], groups[1]), set()).add((obj.namespace or "", *pool))
     for (read, ignored), pools in sorted(readers.items()):
-        yield from _objectives_of_groups(
+        yield from _ignored_group_problems(
             api, cluster.connection.cluster, f"{read}/{_OBJECTIVES_VERSION}", ignored, pools
         )
 
 
-def _objectives_of_groups(
+def _ignored_group_problems(
     api: Api, cluster: str, read: str, ignored: str, pools: set[_Pool]
 ) -> Iterator[Problem]:
     preferred = served_kinds(api, [(read, kind) for kind in _OBJECTIVES])

@@ -48,7 +48,7 @@ SECONDS = 8.0
 T = TypeVar("T")
 
 
-def capacity_warnings(
+def capacity_problems(
     desired: Desired, documents: Documents, lock: Lock, *, google: Addresses, seconds: float = SECONDS
 ) -> tuple[Problem, ...]:
     """Return a warning for each quota and reservation that is too small, or that Google did not answer about.
@@ -88,8 +88,8 @@ def capacity_warnings(
     answers, unanswered = _ask(questions, until)
     return (
         *quota_problems(_quotas(of_quotas, answers)),
-        *_reservations(of_reservations, answers),
-        *_proxies(of_proxies, answers),
+        *_reservation_problems(of_reservations, answers),
+        *_proxy_problems(of_proxies, answers),
         *dict.fromkeys((*sizeless, *unanswered)),
     )
 
@@ -246,7 +246,9 @@ def _quotas(wanted: Iterable[QuotaUse], answers: Mapping[str, Answer | None]) ->
     return {need: quota(need) for need in wanted}
 
 
-def _reservations(uses: Iterable[ReservationUse], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
+def _reservation_problems(
+    uses: Iterable[ReservationUse], answers: Mapping[str, Answer | None]
+) -> Iterator[Problem]:
     """Yield the problems of those reservations about which Google answered in every zone."""
     for need in uses:
         by_zone = {
@@ -256,7 +258,7 @@ def _reservations(uses: Iterable[ReservationUse], answers: Mapping[str, Answer |
             yield from reservation_problems(need, by_zone)
 
 
-def _proxies(wanted: Iterable[ProxyNeed], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
+def _proxy_problems(wanted: Iterable[ProxyNeed], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
     for need in wanted:
         if answer := answers.get(_proxy_key(need)):
             yield from proxy_problems(need, answer)

@@ -102,7 +102,7 @@ def scaled(cluster: str, workloads: Iterable[dict[str, Any]]) -> frozenset[tuple
     )
 
 
-def scaled_otherwise(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+def scaling_problems(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
     """Yield the workloads that will no longer be scaled, and those of which more run than the plan has room
     for while nothing of the stack ends any.
     """
@@ -191,7 +191,9 @@ def gpus_of_pod(template: Mapping[str, Any]) -> int:
     return sum(int(count) for limit in limits for name, count in limit.items() if name in _ACCELERATORS)
 
 
-def changed_in_place(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+def companion_change_problems(
+    cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]
+) -> Iterator[Problem]:
     """Yield a warning for each workload that runs and reads companions whose contents will be others.
 
     `workloads` are those on the cluster. What their pods read, with a hash, is in an annotation of theirs.
@@ -228,7 +230,7 @@ def _read(workload: Mapping[str, Any]) -> dict[str, str]:
     return {name: digest for name, _, digest in entries}
 
 
-def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+def port_problems(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
     """Yield a warning for each workload whose pods do not serve on the ports that requests will be sent to.
 
     Pickers choose among the ports of a pool on each of its pods, or among those that an annotation of the pod
@@ -287,11 +289,11 @@ def _listed(ports: list[int]) -> str:
     return f"port{'' if len(ports) == 1 else 's'} {', '.join(map(str, ports))}"
 
 
-def remade(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
+def remade_workload_problems(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
     """Yield a warning for each engine workload that becomes one of the other kind, or whose pods are all
     replaced because of its topology, how it gets its GPUs, or its scheduler.
 
-    `workloads` are those on the cluster. Of other changes of a pod template `replaced_alone` tells.
+    `workloads` are those on the cluster. Of other changes of a pod template `lone_pod_problems` tells.
     """
     running_by_placement: dict[tuple[str, ...], list[Workload]] = {}
     for workload in workloads:
@@ -302,7 +304,7 @@ def remade(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[P
             continue
         running_kinds = {str(workload["kind"]): workload for workload in running_by_placement.get(whose, ())}
         if same := running_kinds.get(obj.kind):
-            yield from _rolled(cluster.connection.cluster, same, obj.manifest)
+            yield from _rolled_pods_problems(cluster.connection.cluster, same, obj.manifest)
         elif running_kinds:
             yield _another_kind(cluster.connection.cluster, next(iter(running_kinds.values())), obj.manifest)
 
@@ -326,7 +328,7 @@ def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
     )
 
 
-def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
+def _rolled_pods_problems(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
     was, will = _facts(before), _facts(after)
     if changes := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
         how, next_step = meanwhile(before, after)
@@ -357,8 +359,10 @@ def _gpus(template: Workload) -> str:
     return f"{gpus_of_pod(template)} by {'claims (DRA)' if claimed else 'an extended resource'}"
 
 
-def replaced_alone(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
-    """Yield one warning where an update replaces pods that serve alone, of which `remade` says nothing.
+def lone_pod_problems(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
+    """Yield one warning where an update replaces pods that serve alone.
+
+    `remade_workload_problems` says nothing of these.
 
     `workloads` are those on the cluster; several of one deployment there roll one after the other.
     """
@@ -495,7 +499,7 @@ def replaced_pickers(cluster: DesiredCluster, workloads: Iterable[Workload]) -> 
             continue
         before = runs.get(obj.kubernetes_name) or next(iter(runs.values()))
         if changes := _changes(before, obj.manifest):
-            gaps = tuple(_gap(cluster.connection.cluster, whose, before, obj.manifest))
+            gaps = tuple(_picker_gap_problems(cluster.connection.cluster, whose, before, obj.manifest))
             yield ReplacedPicker(whose, changes, gaps)
 
 
@@ -519,7 +523,9 @@ def _told(was: Mapping[str, Any], will: Mapping[str, Any]) -> Iterator[str]:
         yield "resources"
 
 
-def _gap(cluster: str, deployment: str, before: Workload, after: Workload) -> Iterator[Problem]:
+def _picker_gap_problems(
+    cluster: str, deployment: str, before: Workload, after: Workload
+) -> Iterator[Problem]:
     """Yield that a picker cannot serve beside the one of before, of which gateways expect another thing."""
     if before["metadata"]["name"] != after["metadata"]["name"]:
         return

@@ -94,7 +94,7 @@ def _seen(cluster: str, answer: LiveCluster | Problem | NotThere) -> LiveCluster
 
 
 def _look(api: Api, cluster: DesiredCluster, stack: str) -> LiveCluster | Problem:
-    for swapped in ownership.same_cluster(cluster, ownership.identity(api)):
+    for swapped in ownership.cluster_identity_problems(cluster, ownership.identity(api)):
         return swapped
     pods = {
         (item["metadata"]["namespace"], item["metadata"]["name"]): item

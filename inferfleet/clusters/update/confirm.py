@@ -105,7 +105,7 @@ def confirmer(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
     """
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
-    def confirmed(cluster: DesiredCluster) -> tuple[Problem, ...]:
+    def cluster_problems(cluster: DesiredCluster) -> tuple[Problem, ...]:
         question = _question(cluster)
         if not question.judges:
             return ()
@@ -129,10 +129,10 @@ def confirmer(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
         ]
         return (*refused, *_problems(name, question, answer, patience))
 
-    async def confirm(cluster: str) -> tuple[Problem, ...]:
-        return await asyncio.to_thread(confirmed, clusters[cluster])
+    async def confirmation_problems(cluster: str) -> tuple[Problem, ...]:
+        return await asyncio.to_thread(cluster_problems, clusters[cluster])
 
-    return confirm
+    return confirmation_problems
 
 
 def _question(cluster: DesiredCluster) -> _Question:

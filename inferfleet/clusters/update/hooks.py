@@ -58,7 +58,7 @@ def hook_caller(
             without_events.add(cluster)
         return HookOutcome(
             one_line(f"{note} ({hook.pods})"),
-            (*_heard(hook, said), *((warning,) if warning else ())),
+            (*_output_problems(hook, said), *((warning,) if warning else ())),
             str(_at_pods(failure, hook)) if failure else None,
         )
 
@@ -115,7 +115,7 @@ def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink) -> Any
     return call(lambda: function(ready, config), file=file_of(function))
 
 
-def _heard(hook: ReadyHook, said: list[str]) -> Iterator[Problem]:
+def _output_problems(hook: ReadyHook, said: list[str]) -> Iterator[Problem]:
     """Yield the warning of what a hook printed, logged and warned of."""
     if text := text_of(said):
         yield replace(_problem(hook, f" says: {text} ({hook.pods})", HEED_OUTPUT), severity="warning")

@@ -74,12 +74,12 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
     return Edited(template, remarks=tuple(_rootless(template, context)))
 
 
-def holds(template: PodTemplate, config: Config) -> list[Mistake]:
+def restriction_mistakes(template: PodTemplate, config: Config) -> list[Mistake]:
     """Return what the level forbids and the template has, and what it requires and the template has not."""
-    return [*security_mistakes(template, level="restricted"), *_missing(template)]
+    return [*security_mistakes(template, level="restricted"), *_missing_setting_mistakes(template)]
 
 
-def _missing(template: PodTemplate) -> Iterator[Mistake]:
+def _missing_setting_mistakes(template: PodTemplate) -> Iterator[Mistake]:
     context = template["spec"].get("securityContext") or {}
     for name, wanted in (("runAsNonRoot", "true"), ("seccompProfile", "{type: RuntimeDefault}")):
         if not context.get(name):
@@ -115,4 +115,4 @@ def _rootless(template: PodTemplate, context: dict[str, Any]) -> Iterator[str]:
         yield f"the images of {named} must name their user by a number other than 0, or set runAsUser"
 
 
-PLUGIN = Plugin("restricted", Config, edit, version="1.0.0", holds=holds)
+PLUGIN = Plugin("restricted", Config, edit, version="1.0.0", holds=restriction_mistakes)

@@ -31,7 +31,7 @@ from inferfleet.review.digest.nodes import (
     pool_changes,
     quotas,
     reservations,
-    unknown_now,
+    unknown_price_problems,
     uses,
 )
 from inferfleet.review.digest.resources import resources, updates_in_place
@@ -99,7 +99,7 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     plan = update.desired.plan
     bill_before = bill(update.base.documents, update.lock.placements, update.base.desired.plan.demands)
     bill_after = bill(update.documents, plan.lock.placements, plan.demands)
-    own = (*unknown_now(bill_before, bill_after), *_tuned(update))
+    own = (*unknown_price_problems(bill_before, bill_after), *_tuning_problems(update))
     problems = (*update.after, *head.documents.located(own))
     identities = {_identity(problem) for problem in problems}
     gone = [problem for problem in update.before if _identity(problem) not in identities]
@@ -128,7 +128,7 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     return replace(digest, state=_state(digest, base))
 
 
-def _tuned(update: Update) -> Iterator[Problem]:
+def _tuning_problems(update: Update) -> Iterator[Problem]:
     """Yield deployments with prefill whose args, commands or variables change under one `engine.revision`."""
     before = update.base.documents.deployments
     for key, deployment in sorted(update.head.documents.deployments.items()):

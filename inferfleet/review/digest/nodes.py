@@ -184,7 +184,7 @@ def costs(before: Bill, after: Bill) -> tuple[CostChange, ...]:
     )
 
 
-def unknown_now(before: Bill, after: Bill) -> tuple[Problem, ...]:
+def unknown_price_problems(before: Bill, after: Bill) -> tuple[Problem, ...]:
     """Return a warning for each class whose price went."""
     return tuple(
         Problem(

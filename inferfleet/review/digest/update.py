@@ -13,14 +13,14 @@ from typing import Any
 from inferfleet.cloud.provider import cloud_changes
 from inferfleet.cloud.values import CloudCluster
 from inferfleet.clusters.preflight.workloads import (
-    changed_in_place,
+    companion_change_problems,
     leaving,
     picker_problems,
-    ports_ahead,
-    remade,
-    scaled_otherwise,
+    port_problems,
+    remade_workload_problems,
+    scaling_problems,
 )
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.desired.paused import as_it_was, holds_any
 from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired, DesiredCluster
@@ -134,9 +134,9 @@ def update_of(base: Side, head: Side) -> Update:
     desired = with_leaving(desired, documents, lock, leave)
     problems = [
         *head.notices,
-        *announcements(desired, documents, lock, locked=False, preview=False),
+        *announced_problems(desired, documents, lock, locked=False, preview=False),
         *head.lock_refused,
-        *refusals(head.desired, documents, head.lock, locked=False, preview=False),
+        *blocking_problems(head.desired, documents, head.lock, locked=False, preview=False),
         *cloud_problems,
         *policy_problems(documents, lock, desired, today=head.day, state_before=base.state),
         *(
@@ -151,7 +151,7 @@ def update_of(base: Side, head: Side) -> Update:
         lock,
         desired,
         workloads,
-        before=_problems_of_base(base, lock),
+        before=_base_problems(base, lock),
         after=of_severity(documents.located(problems), "error", "warning", "notice"),
     )
 
@@ -235,24 +235,24 @@ def _managed_fields(value: Mapping[str, Any]) -> dict[str, Any]:
 def _cluster_problems(cluster: DesiredCluster, workloads: Workloads) -> tuple[Problem, ...]:
     """Return what an update would say of a cluster that holds these workloads."""
     return (
-        *changed_in_place(cluster, workloads),
-        *remade(cluster, workloads),
-        *ports_ahead(cluster, workloads),
+        *companion_change_problems(cluster, workloads),
+        *remade_workload_problems(cluster, workloads),
+        *port_problems(cluster, workloads),
         *picker_problems(cluster, workloads),
-        *scaled_otherwise(cluster, workloads),
+        *scaling_problems(cluster, workloads),
     )
 
 
-def _problems_of_base(base: Side, lock: Lock) -> tuple[Problem, ...]:
+def _base_problems(base: Side, lock: Lock) -> tuple[Problem, ...]:
     """Return what the base says once it is deployed: nothing of how it came about."""
     settled = replace(base.desired.plan, changes=(), rolls=(), left={})
     desired = replace(base.desired, plan=settled, cloud_changes=())
     documents = base.documents
     problems = [
         *base.notices,
-        *announcements(desired, documents, lock, locked=False, preview=False),
+        *announced_problems(desired, documents, lock, locked=False, preview=False),
         *base.lock_refused,
-        *refusals(base.desired, documents, base.lock, locked=False, preview=False),
+        *blocking_problems(base.desired, documents, base.lock, locked=False, preview=False),
         *policy_problems(documents, lock, desired, today=base.day, state_before=base.state),
     ]
     return of_severity(documents.located(problems), "error", "warning", "notice")

@@ -112,9 +112,9 @@ class _Enforcement:
                 what = f"there are more than {MOST_BROKEN:,} problems; policies from {name} on were not asked"
                 yield Problem(what, "Fix those first", _CEL, kind="Policy", key=name)
                 return
-            yield from self._problems_of(name, policy)
+            yield from self._breach_problems(name, policy)
 
-    def _problems_of(self, name: str, policy: Policy) -> Iterator[Problem]:
+    def _breach_problems(self, name: str, policy: Policy) -> Iterator[Problem]:
         from inferfleet.review.policy.conditions import Condition
 
         spec = policy.spec

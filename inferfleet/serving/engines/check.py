@@ -65,25 +65,25 @@ def engine_problems(deployment: ModelDeployment, pods: Mapping[str, Iterable[int
 
     `pods` are the numbers of pods that workers of each role may have on the pools for it.
     """
-    problems = list(_prefill(deployment))
+    problems = list(_prefill_problems(deployment))
     for role in roles_of(deployment):
         sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]
         found = [
-            *_program(deployment, role, sizes),
-            *_declared(deployment, role),
-            *_version(deployment, role),
-            *_ends(deployment, role),
-            *_ports(deployment, role, sizes),
-            *_followers(deployment, role, sizes),
+            *_program_problems(deployment, role, sizes),
+            *_declaration_problems(deployment, role),
+            *_version_problems(deployment, role),
+            *_drain_problems(deployment, role),
+            *_port_problems(deployment, role, sizes),
+            *_follower_problems(deployment, role, sizes),
         ]
         problems += found
         if not any(problem.severity == "error" for problem in found):
-            problems += _args(deployment, role, sizes[-1])
-            problems += _own(deployment, role, sizes[-1])
+            problems += _args_problems(deployment, role, sizes[-1])
+            problems += _own_command_problems(deployment, role, sizes[-1])
     yield from dict.fromkeys(problems)
 
 
-def _prefill(deployment: ModelDeployment) -> Iterator[Problem]:
+def _prefill_problems(deployment: ModelDeployment) -> Iterator[Problem]:
     prefill = deployment.spec.prefill
     if prefill is None:
         return
@@ -105,7 +105,7 @@ def _prefill(deployment: ModelDeployment) -> Iterator[Problem]:
             yield _problem(deployment, f"spec.prefill.options.{key}", what, "Remove it, or write connector")
 
 
-def _program(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+def _program_problems(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
     """Yield an engine for which nothing says what it runs."""
     declared = engine_of(deployment, role)
     own, path = has_own_command(deployment, role), path_of_engine(deployment, role)
@@ -133,7 +133,7 @@ def _program(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> It
         )
 
 
-def _declared(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
+def _declaration_problems(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
     """Yield fields that clash with the template, or that the engine's type cannot be told."""
     declared = engine_of(deployment, role)
     path, topology = path_of_engine(deployment, role), workers_of(deployment, role).topology
@@ -179,7 +179,7 @@ def _names_variable(deployment: ModelDeployment, role: str, name: str) -> bool:
     return any(variable["name"] == name for variable in container.get("env", []))
 
 
-def _ports(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+def _port_problems(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
     """Yield a problem where the engine would listen on a port that the pod needs for the other pods of its
     worker, the supervisor's health, or the routing proxy.
     """
@@ -196,7 +196,7 @@ def _ports(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iter
         yield _problem(deployment, f"{path_of_engine(deployment, role)}.port", what, "Write another port")
 
 
-def _version(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
+def _version_problems(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
     declared = engine_of(deployment, role)
     path, oldest = path_of_engine(deployment, role), engine(declared.type).oldest
     if (
@@ -214,7 +214,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
-def _ends(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
+def _drain_problems(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
     declared = engine_of(deployment, role)
     spec = workers_of(deployment, role).entry_template.spec
     if needed := lacking_grace(declared, spec):
@@ -228,14 +228,14 @@ def _ends(deployment: ModelDeployment, role: str) -> Iterator[Problem]:
         )
 
 
-def _followers(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+def _follower_problems(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
     if workers_of(deployment, role).follower and max(sizes) == 1:
         what = "workers have one pod by their topology, so follower.template is for none"
         path = f"{path_of_role(role)}.workers.follower"
         yield _problem(deployment, path, what, "Remove it, or raise the topology", "warning")
 
 
-def _args(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
+def _args_problems(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
     given = args_of(deployment, role)
     if not given:
         return
@@ -283,7 +283,7 @@ def _path_of_container(deployment: ModelDeployment, role: str, position: Positio
     return f"{template_path(deployment, role, position)}.spec.containers[{place}]"
 
 
-def _own(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
+def _own_command_problems(deployment: ModelDeployment, role: str, pods: int) -> Iterator[Problem]:
     seen = set[str]()
     for position in positions_of(pods):
         if not has_own_command(deployment, role, position):

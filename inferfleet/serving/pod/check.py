@@ -89,7 +89,7 @@ def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistak
     name.
     """
 
-    def check(template: dict[str, Any]) -> Iterator[Mistake]:
+    def template_mistakes(template: dict[str, Any]) -> Iterator[Mistake]:
         mistakes = (
             *_hardware_mistakes(template["spec"], pod),
             *_group_mistakes(template, pod),
@@ -98,7 +98,7 @@ def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistak
         for mistake in mistakes:
             yield replace(mistake, at=(field_path(template, mistake.at),))
 
-    return check
+    return template_mistakes
 
 
 def _hardware_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:
@@ -307,7 +307,7 @@ def template_problems(template: dict[str, Any], pod: PlacedPod) -> Iterator[Prob
         yield _problem(pod, pod.field(mistake.at), what, mistake.next_step)
 
 
-def without_requests(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Problem]:
+def missing_request_problems(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Problem]:
     """Yield a warning for a pod without accelerators whose template requests neither cores nor memory."""
     spec = template["spec"]
     if has_accelerators(pod.deployment) or requests(spec, "cpu") or requests(spec, "memory"):
@@ -345,7 +345,7 @@ def proxy_problems(pod: PlacedPod) -> Iterator[Problem]:
     for mistake in resource_mistakes(document.resources):
         path = path_of(("spec", "prefill", "proxy", "resources", *mistake.at))
         yield _problem(pod, path, mistake.what, mistake.next_step)
-    for mistake in _probed(pod.written.spec, pod):
+    for mistake in _probe_mistakes(pod.written.spec, pod):
         yield _problem(pod, pod.field(mistake.at), mistake.what, mistake.next_step)
 
 
@@ -366,7 +366,7 @@ def _no_connector(pod: PlacedPod, chosen: str, table: ProxyTable) -> tuple[str, 
     )
 
 
-def changing_image(pod: PlacedPod) -> Iterator[Problem]:
+def changing_image_problems(pod: PlacedPod) -> Iterator[Problem]:
     """Yield a warning for an engine of both roles whose image may be another one when its next pod starts."""
     deployment, own = pod.deployment, pod.written.engine.get("image")
     image = own or pod.image or ""
@@ -398,7 +398,7 @@ def proxy_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mist
     if not pod.has_proxy:
         return
     spec = template["spec"]
-    yield from _probed(spec, pod)
+    yield from _probe_mistakes(spec, pod)
     place, proxy = next(
         (
             (place, each)
@@ -425,7 +425,7 @@ def proxy_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mist
             yield Mistake(what, _LEAVE, (*at, "args"))
 
 
-def _probed(spec: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake]:
+def _probe_mistakes(spec: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake]:
     """Yield probes of the engine that ask the proxy: pods would get requests before the engine can answer."""
     proxied = serving_ports(pod.deployment, pod.role, pod.shape)
     own = engine_ports(pod.deployment, pod.role, pod.shape)

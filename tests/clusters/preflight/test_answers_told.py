@@ -10,7 +10,7 @@ from fake_google import PLAN
 
 from inferfleet.clusters.connections.api import served_kinds
 from inferfleet.clusters.connections.ask import connect
-from inferfleet.clusters.preflight.dry_run import refused_writes
+from inferfleet.clusters.preflight.dry_run import refused_write_problems
 from inferfleet.clusters.preflight.observe import observe
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -201,7 +201,7 @@ def test_on_a_cluster_of_the_stack_newer_definitions_may_come_with_the_update(
         made = DesiredCluster(connection, (Component("ModelEndpoint", "east", placed),))
         api = connect(EAST, fake.kubeconfig, seconds=300)
         kinds = served_kinds(api, [(placed[0].api_version, "HTTPRoute")])
-        [problem] = refused_writes(api, made, "prod", (), kinds, {})
+        [problem] = refused_write_problems(api, made, "prod", (), kinds, {})
         assert problem.severity == ("warning" if connection.cloud else "error")
 
 

@@ -6,7 +6,7 @@ import pytest
 from fake_google import FakeGoogle, error
 from small_gke import COMPUTE, PROJECT, REGION, RESERVATION, at, decided, limits, path_of, written
 
-from inferfleet.clusters.preflight.quotas import capacity_warnings
+from inferfleet.clusters.preflight.quotas import capacity_problems
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 
@@ -20,7 +20,7 @@ def warned(google: FakeGoogle, folder: Path, *, seconds: float = 300) -> list[st
 
 def problems(google: FakeGoogle, folder: Path, *, seconds: float = 300) -> tuple[Problem, ...]:
     documents = written(folder)
-    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
+    found = capacity_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
     assert {one.severity for one in found} <= {"warning"}
     return documents.located(found)
 
@@ -77,7 +77,7 @@ def test_of_newer_gpus_the_limit_of_their_family_is_asked(google: FakeGoogle, tm
     path = "/v1/projects/acme-ml/locations/global/services/compute.googleapis.com/quotaInfos/"
     google.clusters |= {REGION: limits(), PROJECT: PLENTY}
     google.clusters[f"{path}GPUS-PER-GPU-FAMILY-per-project-region"] = 200, {"dimensionsInfos": [family]}
-    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
+    found = capacity_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
     assert [one.what for one in found] == [
         "quota GPUS_PER_GPU_FAMILY of NVIDIA_H100_MEGA of project acme-ml in us-east5 is 0; pool east/h100 "
         "takes 8 more"
@@ -139,7 +139,7 @@ def test_an_existing_network_without_a_subnetwork_for_proxies_is_told(
     documents = written(tmp_path, gke=NETWORK)
     google.clusters |= {REGION: limits(), PROJECT: PLENTY, RESERVATION: FITS}
     google.clusters[PROXIES] = 200, {"items": subnetworks}
-    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
+    found = capacity_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
     told = [(one.severity, one.path, one.what, one.next_step) for one in found]
     assert told == (
         [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.clusters.preflight.workloads import ports_ahead
+from inferfleet.clusters.preflight.workloads import port_problems
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 
@@ -76,7 +76,7 @@ def behind_proxy(*ports: int) -> dict[str, Any]:
 def test_requests_of_a_decode_pod_come_to_its_proxy(port: int, announced: list[Problem]) -> None:
     target = pool(port)
     target["spec"]["selector"]["matchLabels"][f"{PREFIX}/serves"] = "3fa01c"
-    assert list(ports_ahead(wanting(target), [single(pod=behind_proxy(8000))])) == announced
+    assert list(port_problems(wanting(target), [single(pod=behind_proxy(8000))])) == announced
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_requests_of_a_decode_pod_come_to_its_proxy(port: int, announced: list[P
 def test_ports_of_a_pool_that_pods_do_not_serve_on_are_announced(
     pod: dict[str, Any], ports: tuple[int, ...], announced: list[Problem]
 ) -> None:
-    assert list(ports_ahead(wanting(pool(*ports)), [single(pod=pod)])) == announced
+    assert list(port_problems(wanting(pool(*ports)), [single(pod=pod)])) == announced
 
 
 def test_pods_that_take_no_requests_and_those_of_no_pool_have_no_ports_to_announce() -> None:
     silent = template(8000)
     silent["metadata"]["labels"] = {f"{PREFIX}/deployment": "a"}
-    assert list(ports_ahead(wanting(pool(8100)), [single(pod=silent), single(replicas=0)])) == []
-    assert list(ports_ahead(wanting(), [single()])) == []
+    assert list(port_problems(wanting(pool(8100)), [single(pod=silent), single(replicas=0)])) == []
+    assert list(port_problems(wanting(), [single()])) == []

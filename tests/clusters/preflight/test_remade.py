@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.clusters.preflight.workloads import remade
+from inferfleet.clusters.preflight.workloads import remade_workload_problems
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 
@@ -47,7 +47,7 @@ def _warning(what: str, next_step: str) -> Problem:
 def _remade(before: Any, after: Any) -> list[Problem]:
     components = (Component("ModelReplicas", "east", (KubeObject("n", after),)),)
     cluster = DesiredCluster(Connection("east", "existing/east", "active"), components)
-    return list(remade(cluster, [before]))
+    return list(remade_workload_problems(cluster, [before]))
 
 
 @pytest.mark.parametrize(

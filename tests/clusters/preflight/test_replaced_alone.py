@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from test_remade import grouped, single
 
-from inferfleet.clusters.preflight.workloads import replaced_alone
+from inferfleet.clusters.preflight.workloads import lone_pod_problems
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.spot import Spot
@@ -32,7 +32,7 @@ def _told(before: list[Any], *wanted: Any, spots: tuple[Spot, ...] = (SPOT,)) ->
         (Component("ModelReplicas", "east", objects),),
         workloads=dict.fromkeys(spots, keys),
     )
-    return list(replaced_alone(cluster, before))
+    return list(lone_pod_problems(cluster, before))
 
 
 @pytest.mark.parametrize(("made", "what"), [(single, "pod"), (grouped, "group")])

@@ -7,7 +7,7 @@ from documents import API, Document, cluster
 from small_sides import PRICE, l4, model
 
 from inferfleet.clusters.status.status import status
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.documents.problems import Problem
 from inferfleet.review.digest.comparison import stack_digest
 from inferfleet.review.picture import Picture, picture
@@ -58,8 +58,8 @@ def pictured(clusters: int, *, live: bool = False) -> Picture:
     problems = head.documents.located(
         (
             *head.notices,
-            *announcements(head.desired, head.documents, head.lock, locked=False, preview=False),
-            *refusals(head.desired, head.documents, head.lock, locked=False, preview=False),
+            *announced_problems(head.desired, head.documents, head.lock, locked=False, preview=False),
+            *blocking_problems(head.desired, head.documents, head.lock, locked=False, preview=False),
         )
     )
     silent: dict[str, Problem] = {

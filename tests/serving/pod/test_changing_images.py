@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from apart import apart, stand, workers
 
-from inferfleet.serving.pod.check import changing_image
+from inferfleet.serving.pod.check import changing_image_problems
 from inferfleet.serving.pod.template import PlacedPod
 from inferfleet.tables.images import reference_of
 
@@ -39,19 +39,19 @@ def _what(image: str) -> str:
 )
 def test_an_image_without_version_and_digest_may_change(image: str, changes: bool) -> None:
     assert reference_of(image).may_change is changes
-    told = [(one.what, one.next_step, one.severity) for one in changing_image(_stand(image))]
+    told = [(one.what, one.next_step, one.severity) for one in changing_image_problems(_stand(image))]
     assert told == ([(_what(image), STEP, "warning")] if changes else [])
 
 
 def test_it_is_told_where_the_image_is_written() -> None:
-    own = [*changing_image(_stand("vllm", "prefill"))]
-    of_cluster = [*changing_image(replace(_stand(None), image="vllm"))]
+    own = [*changing_image_problems(_stand("vllm", "prefill"))]
+    of_cluster = [*changing_image_problems(replace(_stand(None), image="vllm"))]
     bare = {"topology": {"tensor": 2}}
     document = apart(bare, bare, engine={"image": "vllm"}, image="vllm:latest")
     declared = [
         problem
         for role, image in (("decode", "vllm"), ("prefill", "vllm:latest"))
-        for problem in changing_image(replace(stand(document, role), image=image))
+        for problem in changing_image_problems(replace(stand(document, role), image=image))
     ]
     assert [(one.kind, one.path) for one in (*own, *of_cluster, *declared)] == [
         ("ModelDeployment", "spec.prefill.workers.template.spec.containers[0].image"),
@@ -66,4 +66,4 @@ def test_pods_that_exchange_nothing_may_change() -> None:
     whole = made.deployment.model_copy(
         update={"spec": made.deployment.spec.model_copy(update={"prefill": None})}
     )
-    assert list(changing_image(replace(made, deployment=whole))) == []
+    assert list(changing_image_problems(replace(made, deployment=whole))) == []
