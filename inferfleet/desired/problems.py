@@ -121,11 +121,11 @@ def picker_problems(documents: Documents, pickers: Mapping[tuple[str, str], Pick
     and cluster.
     """
     for cluster in documents.clusters.values():
-        yield from picker_check.check_cluster(cluster)
+        yield from picker_check.cluster_problems(cluster)
     for deployment in documents.deployments.values():
-        yield from picker_check.check_deployment(deployment)
+        yield from picker_check.deployment_problems(deployment)
     for (_, cluster_name), picker in pickers.items():
-        yield from picker_check.check_picker(picker, documents.clusters[cluster_name])
+        yield from picker_check.picker_problems(picker, documents.clusters[cluster_name])
 
 
 def scheduler_problems(documents: Documents, placed: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

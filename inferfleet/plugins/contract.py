@@ -30,7 +30,7 @@ class Config(BaseModel):
         return iter(())
 
     @model_validator(mode="after")
-    def _without_mistakes(self) -> "Config":
+    def _check_mistakes(self) -> "Config":
         if mistakes := tuple(self.mistakes()):
             raise Mistaken(*mistakes)
         return self

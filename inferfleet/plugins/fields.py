@@ -23,13 +23,13 @@ LabelValue = Annotated[str, Field(min_length=1), LABEL_VALUE]
 EnvName = Annotated[str, ENV_NAME]
 
 
-def _some(amount: str) -> str:
+def _check_above_zero(amount: str) -> str:
     if parse_quantity(amount) <= 0:
         raise mistaken(f"{{field}} {amount} must be more than 0", "Write it like 250m or 5Gi")
     return amount
 
 
-Amount = Annotated[str, AfterValidator(_some)]
+Amount = Annotated[str, AfterValidator(_check_above_zero)]
 
 
 class EnvVar(Config):

@@ -53,7 +53,7 @@ _LAST_PORT = 65_535
 _OLD_HANDLER = "pd-profile-handler"
 
 
-def check_cluster(cluster: InferenceCluster) -> Iterator[Problem]:
+def cluster_problems(cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
     for mistake in flag_mistakes(cluster.spec.serving.epp_flags):
         yield Problem(
@@ -65,7 +65,7 @@ def check_cluster(cluster: InferenceCluster) -> Iterator[Problem]:
         )
 
 
-def check_deployment(deployment: ModelDeployment) -> Iterator[Problem]:
+def deployment_problems(deployment: ModelDeployment) -> Iterator[Problem]:
     """Yield errors and warnings of a deployment's picker."""
     picker = deployment.spec.endpoint_picker
     every: tuple[tuple[str, Iterable[Mistake]], ...] = (
@@ -100,7 +100,7 @@ def _is_port(value: str) -> bool:
     return re.fullmatch(r"[0-9]{1,5}", value) is not None and 1 <= int(value) <= _LAST_PORT
 
 
-def check_picker(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
+def picker_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield what is wrong with the picker of a deployment on one cluster."""
     yield from _image_problems(picker, cluster)
     yield from _metrics_problems(picker)

@@ -362,9 +362,8 @@ def _gpus(template: Workload) -> str:
 def lone_pod_problems(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
     """Yield one warning where an update replaces pods that serve alone.
 
-    `remade_workload_problems` says nothing of these.
-
-    `workloads` are those on the cluster; several of one deployment there roll one after the other.
+    `remade_workload_problems` says nothing of these. `workloads` are those on the cluster; several of one
+    deployment there roll one after the other.
     """
     running = {
         (str(workload["kind"]), _named(workload)): workload for workload in workloads if pods_of(workload)

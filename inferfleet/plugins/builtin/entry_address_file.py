@@ -34,7 +34,7 @@ _RESOURCES = {"cpu": "100m", "memory": "64Mi"}
 _OF_IMAGE = ("bin", "boot", "dev", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr")
 
 
-def _file(path: str) -> str:
+def _check_file(path: str) -> str:
     parts = path.split("/")
     if parts[0] or len(parts) < 2 or not all(parts[1:]) or {".", ".."} & {*parts} or ":" in path:
         raise mistaken(
@@ -58,7 +58,7 @@ def _file(path: str) -> str:
 class Config(api.Config):
     """Which file it is, and who writes it."""
 
-    path: Annotated[str, AfterValidator(_file), Field(max_length=1024)] = "/etc/entry/address"
+    path: Annotated[str, AfterValidator(_check_file), Field(max_length=1024)] = "/etc/entry/address"
     """The file in the engine's container, which holds the address alone, without a line break. It is in a
     folder of its own, or in `/tmp`."""
     image: Annotated[str, Field(min_length=1)] | None = None

@@ -70,7 +70,7 @@ class Operation(api.Config):
     """Where `move` and `copy` take the value from."""
 
     @model_validator(mode="after")
-    def _fields_of_the_operation(self) -> "Operation":
+    def _check_fields(self) -> "Operation":
         given = {"value": "value" in self.model_fields_set, "from": self.source is not None}
         for name, is_given in given.items():
             if is_given != (name in _FIELDS[self.op]):

@@ -52,7 +52,7 @@ class Config(api.Config):
     """Labels of which pods must have the same value to be counted together. Default: `pod-template-hash`."""
 
     @model_validator(mode="after")
-    def _can_hold(self) -> "Config":
+    def _check_affinity_policy(self) -> "Config":
         if self.when_unsatisfiable == _HARD and self.node_affinity_policy == "Ignore":
             raise mistaken(
                 f"nodeAffinityPolicy: Ignore with {_HARD} counts nodes of other pools, where these pods "

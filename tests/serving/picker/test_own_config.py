@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.serving.picker import picker_config
-from inferfleet.serving.picker_check import check_deployment, check_picker
+from inferfleet.serving.picker_check import deployment_problems, picker_problems
 from inferfleet.tables.pickers import picker
 
 Make = Callable[..., ModelDeployment]
@@ -37,7 +37,7 @@ HANDLER = 7
 
 def _said(deployment: Make, config: Config, **spec: Any) -> list[tuple[str, str, str]]:
     """Errors, and the one guess about another program as a warning."""
-    problems = list(check_deployment(deployment(endpointPicker={"config": config}, **spec)))
+    problems = list(deployment_problems(deployment(endpointPicker={"config": config}, **spec)))
     warned = {problem.path for problem in problems if problem.severity == "warning"}
     assert warned <= {"spec.endpointPicker.config.schedulingProfiles"}
     return [
@@ -216,5 +216,5 @@ def test_metrics_that_no_source_finds_are_told(
             severity="warning",
         )
     ]
-    found = list(check_picker(one_picker(document, profile=row.name), CLUSTER))
+    found = list(picker_problems(one_picker(document, profile=row.name), CLUSTER))
     assert found == (told if where else [])

@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.serving import picker as endpoint_picker
 from inferfleet.serving.picker import picker_config
-from inferfleet.serving.picker_check import check_deployment
+from inferfleet.serving.picker_check import deployment_problems
 from inferfleet.tables.pickers import names, picker
 
 Make = Callable[..., ModelDeployment]
@@ -152,7 +152,7 @@ def test_a_config_of_ours_is_no_mistake(deployment: Make) -> None:
             document = _apart(deployment, engine)
             own = {"endpointPicker": {"config": _config(document, name)}}
             wanted = deployment(engine={"type": engine}, prefill={"workers": WORKERS}, **own)
-            assert list(check_deployment(wanted)) == []
+            assert list(deployment_problems(wanted)) == []
 
 
 @pytest.mark.parametrize(
@@ -224,5 +224,5 @@ def test_what_a_document_says_of_its_picker_must_fit_prefill(
 ) -> None:
     decider = {"decider": spec.pop("decider")} if "decider" in spec else {}
     document = deployment(engine={"type": engine}, prefill={"workers": WORKERS, **decider}, **spec)
-    [problem] = check_deployment(document)
+    [problem] = deployment_problems(document)
     assert (problem.severity, problem.path, problem.what, problem.next_step) == said

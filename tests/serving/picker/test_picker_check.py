@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Servi
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.serving import picker as command
-from inferfleet.serving.picker_check import check_cluster, check_deployment
+from inferfleet.serving.picker_check import cluster_problems, deployment_problems
 from inferfleet.serving.programs import text
 from inferfleet.tables.pickers import profile
 
@@ -31,7 +31,7 @@ def _cluster(serving: Serving) -> InferenceCluster:
 
 
 def _found(document: ModelDeployment) -> list[Problem]:
-    return list(check_deployment(document))
+    return list(deployment_problems(document))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def _found(document: ModelDeployment) -> list[Problem]:
 def test_flags_of_a_picker_are_passed_on(deployment: Make, serving: Serve, flags: dict[str, Any]) -> None:
     document = deployment(endpointPicker={"flags": flags})
     assert _found(document) == []
-    assert list(check_cluster(_cluster(serving(eppFlags=flags)))) == []
+    assert list(cluster_problems(_cluster(serving(eppFlags=flags)))) == []
     chosen = one_picker(document, serving()).flags
     assert {name: chosen[name] for name in flags} == {name: text(value) for name, value in flags.items()}
 
@@ -107,7 +107,7 @@ def test_a_flag_that_another_field_says_or_that_is_no_port_is_a_problem(
     found = Problem(what, next_step, path, kind="ModelDeployment", key="ml/qwen")
     assert _found(deployment(endpointPicker={"flags": {flag: value}})) == [found]
     cluster_path = f"spec.serving.eppFlags{key}"
-    assert list(check_cluster(_cluster(serving(eppFlags={flag: value})))) == [
+    assert list(cluster_problems(_cluster(serving(eppFlags={flag: value})))) == [
         Problem(what, next_step, cluster_path, kind="InferenceCluster", key="east")
     ]
 

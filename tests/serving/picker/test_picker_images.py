@@ -8,7 +8,7 @@ from one_picker import picker as one_picker
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
-from inferfleet.serving.picker_check import check_picker
+from inferfleet.serving.picker_check import picker_problems
 from inferfleet.tables.pickers import picker
 
 Make = Callable[..., ModelDeployment]
@@ -24,7 +24,7 @@ def test_the_image_of_a_cluster_s_usual_pickers_is_not_taken_in_silence(
 ) -> None:
     row = picker("gie-1.5", disaggregated=True)
     said = [
-        list(check_picker(one_picker(_apart(deployment), profile=row.name), _cluster(serving(images=images))))
+        list(picker_problems(one_picker(_apart(deployment), profile=row.name), _cluster(serving(images=images))))
         for images in ({"epp": "mirror/epp:1"}, {"epp": "mirror/epp:1", "prefillEpp": "mirror/s:1"}, {})
     ]
     assert said == [
