@@ -24,7 +24,11 @@ def test_the_image_of_a_cluster_s_usual_pickers_is_not_taken_in_silence(
 ) -> None:
     row = picker("gie-1.5", disaggregated=True)
     said = [
-        list(picker_problems(one_picker(_apart(deployment), profile=row.name), _cluster(serving(images=images))))
+        list(
+            picker_problems(
+                one_picker(_apart(deployment), profile=row.name), _cluster(serving(images=images))
+            )
+        )
         for images in ({"epp": "mirror/epp:1"}, {"epp": "mirror/epp:1", "prefillEpp": "mirror/s:1"}, {})
     ]
     assert said == [
