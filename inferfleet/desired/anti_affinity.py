@@ -21,7 +21,7 @@ from typing import Any
 from inferfleet.desired.pods import Pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.pods.diff import field_path
-from inferfleet.documents.problems import Mistake, Problem, Steps
+from inferfleet.documents.problems import FieldPath, Mistake, Problem
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.names import LWS_GROUP_KEY
@@ -114,7 +114,7 @@ def _document_problem(pods: Pods, mistake: Mistake) -> Problem:
     return Problem(
         mistake.what,
         mistake.next_step,
-        f"{pods.placed.path}.{path_of(mistake.at)}",
+        f"{pods.placed.path}.{path_of(mistake.field_path)}",
         kind="ModelDeployment",
         key=pods.spot.deployment,
     )
@@ -122,7 +122,7 @@ def _document_problem(pods: Pods, mistake: Mistake) -> Problem:
 
 def _link_problem(pods: Pods, mistake: Mistake) -> LinkProblem:
     """Return the mistake as one of the last link that changed what it is about."""
-    path = field_path(pods.outcome.template, mistake.at)
+    path = field_path(pods.outcome.template, mistake.field_path)
     step = pods.outcome.changed_by(path)
     # Without such a step a link has narrowed the nodes, on which a term of the document cannot hold then.
     step = step or next(step for step in reversed(pods.outcome.steps) if step.changes)
@@ -150,7 +150,7 @@ def _within_group(group: _PodGroup) -> _Mistakes:
 def _same_port(groups: list[_PodGroup]) -> _Mistakes:
     """Yield ports of the node that pods of several deployments take, once for the same deployments."""
     nodes, pool = groups[0].nodes, groups[0].pool
-    takers: dict[tuple[str, int], list[tuple[_PodGroup, Steps]]] = {}
+    takers: dict[tuple[str, int], list[tuple[_PodGroup, FieldPath]]] = {}
     for group in groups:
         for at, port in _node_ports(group.spec):
             takers.setdefault(port, []).append((group, at))
@@ -179,7 +179,7 @@ def _same_port(groups: list[_PodGroup]) -> _Mistakes:
 def _apart(groups: list[_PodGroup]) -> _Mistakes:
     """Yield terms by which pods of several deployments need more nodes than there are."""
     nodes, pool = groups[0].nodes, groups[0].pool
-    holders: dict[str, list[tuple[_PodGroup, Steps, Mapping[str, Any]]]] = {}
+    holders: dict[str, list[tuple[_PodGroup, FieldPath, Mapping[str, Any]]]] = {}
     for group in groups:
         pods = group.pods
         for at, term in _node_terms(group.spec):
@@ -273,7 +273,7 @@ def _exclusion_mistakes(spec: Spec, group: _PodGroup) -> Iterator[Mistake]:
             yield Mistake(what, f"Remove {at[-1]}, or {fewer}", at)
 
 
-def _node_ports(spec: Spec) -> Iterator[tuple[Steps, tuple[str, int]]]:
+def _node_ports(spec: Spec) -> Iterator[tuple[FieldPath, tuple[str, int]]]:
     """Yield every port of the node that a pod takes on all its addresses, with its protocol."""
     for at, container in containers(spec):
         for i, port in enumerate(container.get("ports", [])):
@@ -283,7 +283,7 @@ def _node_ports(spec: Spec) -> Iterator[tuple[Steps, tuple[str, int]]]:
                 yield here, (port.get("protocol", "TCP"), number)
 
 
-def _node_terms(spec: Spec) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
+def _node_terms(spec: Spec) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
     """Yield the required terms that keep pods off whole nodes, and select the same for all their pods."""
     for at, term in _terms(spec):
         differs = any(term.get(key) for key in ("matchLabelKeys", "mismatchLabelKeys", "namespaceSelector"))
@@ -296,12 +296,12 @@ def _is_selected(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return _matches(term["labelSelector"], labels, unknown=(_REVISION,))
 
 
-def _terms(spec: Spec) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
+def _terms(spec: Spec) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
     for i, term in enumerate(spec.get("affinity", {}).get("podAntiAffinity", {}).get(_REQUIRED, [])):
         yield ("spec", "affinity", "podAntiAffinity", _REQUIRED, i), term
 
 
-def _ports(spec: Spec) -> Iterator[tuple[Steps, int]]:
+def _ports(spec: Spec) -> Iterator[tuple[FieldPath, int]]:
     """Yield the places of ports of the node: with hostNetwork the first one, since all depend on that."""
     for at, container in containers(spec):
         for i, port in enumerate(container.get("ports", [])):

@@ -44,7 +44,7 @@ from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.documents.problems import InvalidDocuments, Problem, in_reading_order, of_severity
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -55,7 +55,7 @@ from inferfleet.serving.picker import Picker
 from inferfleet.serving.schedulers import scheduler_needs
 from inferfleet.tables.pickers import picker as picker_row
 
-# Steps of work that a deployment takes with all that is checked of it, and its pods on a cluster.
+# Units of work that a deployment takes with all that is checked of it, and its pods on a cluster.
 _CHECKED, _GENERATED = 1_000, 300
 PodsBySpot = Mapping[Spot, tuple[Pods, ...]]
 # The Secrets that the pods of a spot read.
@@ -71,7 +71,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     What still runs and is no longer desired becomes known later: `transition.with_leaving` applies it.
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
-    take(_CHECKED * (1 + len(documents.deployments)), f"planning stack {documents.settings.stack}")
+    spend(_CHECKED * (1 + len(documents.deployments)), f"planning stack {documents.settings.stack}")
     all_chains = chains(documents, registry or builtin())
     demands = edited_demands(documents, lock, all_chains)
     planned = plan(documents, lock, demands.demands)
@@ -140,7 +140,7 @@ def _pods(
     link_problems: list[LinkProblem] = []
     for placement in planned.placements:
         spot = placement.spot
-        take(_GENERATED, f"making pods of {spot.deployment}")
+        spend(_GENERATED, f"making pods of {spot.deployment}")
         created = clouds.clusters.get(spot.cluster)
         of_spot = demands.pods.get(spot) or spot_pods(
             documents, spot, chains, created.pools if created else None

@@ -294,12 +294,12 @@ def _baseline_problems(every: Iterable[Pods], *, enforced: bool) -> Iterator[Pro
             continue
         document = pods.placed.written.manifest
         own = {
-            (field_path(document, violation.at), violation.what): violation
+            (field_path(document, violation.field_path), violation.what): violation
             for violation in forbidden(document, level="baseline")
         }
         has_fabric = any(step.plugin == _FABRIC and step.in_scope for step in pods.outcome.steps)
         for violation in violations:
-            place = field_path(template, violation.at)
+            place = field_path(template, violation.field_path)
             written = own.get((place, violation.what))
             link = None if written else pods.link_at(place)
             given = (violation.field, violation.value) == _FABRIC_GIVES
@@ -314,7 +314,7 @@ def _baseline_problems(every: Iterable[Pods], *, enforced: bool) -> Iterator[Pro
                     path = link.path
                     violation = replace(violation, part=f"{violation.part} (by plugin {link.spec.name})")
                 elif written:
-                    path = f"{path}.{path_of(written.at)}"
+                    path = f"{path}.{path_of(written.field_path)}"
                 of_deployment = partial(Problem, path=path, kind="ModelDeployment", key=key)
                 forbidding = by_document.setdefault(
                     ("ModelDeployment", key, ""), _Forbidding("pods of ", " have ", of_deployment)

@@ -44,21 +44,21 @@ class Where:
             return None
         quote = self.text.lstrip()[:1]
         single, double = quote == "'", quote == '"'
-        place = 0
+        offset = 0
         for word in re.finditer(r"\S+", value):
             written = word[0].replace("'", "''") if single else word[0]
             if double:
                 written = word[0].replace("\\", "\\\\").replace('"', '\\"')
-            place = self.text.find(written, place)
-            if place < 0:
+            offset = self.text.find(written, offset)
+            if offset < 0:
                 return None
             if word.end() > at or word.end() == len(value.rstrip()):
                 before = word[0][: max(0, at - word.start())]
-                place += len(before) + (before.count("'") if single else 0)
-                place += before.count('"') + before.count("\\") if double else 0
-                lines = self.text[:place].split("\n")
+                offset += len(before) + (before.count("'") if single else 0)
+                offset += before.count('"') + before.count("\\") if double else 0
+                lines = self.text[:offset].split("\n")
                 return self.line + len(lines) - 1, len(lines[-1]) + 1
-            place += len(written)
+            offset += len(written)
         return None
 
 
@@ -180,8 +180,8 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
         super().__init__("\n".join(str(problem) for problem in joined(self.problems)))
 
 
-# The way from a value to a part of it: keys of maps and places in lists.
-Steps = tuple[str | int, ...]
+# The path from a value to a part of it: keys of maps and indexes of lists.
+FieldPath = tuple[str | int, ...]
 
 
 def part_of(value: Any, steps: Iterable[str | int]) -> Any:
@@ -201,8 +201,8 @@ class Mistake:
     what: str
     """The value and the rule, as in a Problem; `{field}` stands for the name of the field."""
     next_step: str
-    at: Steps = ()
-    """The way from the value to the part that is wrong."""
+    field_path: FieldPath = ()
+    """The path from the value to the part that is wrong; `path` of a Problem is one as text."""
 
 
 class Mistaken(ValueError):  # noqa: N818 (the value is)

@@ -58,7 +58,7 @@ from operator import attrgetter
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ReplicaRange
 from inferfleet.documents.problems import Problem, in_reading_order
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.warnings import (
     placement_problems,
@@ -81,7 +81,7 @@ from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import EndpointIndex, endpoints, path_problems, route_problems, routes
 
-# Steps of work that a plan takes for each deployment and cluster, besides the pools that it tries.
+# Units of work that a plan takes for each deployment and cluster, besides the pools that it tries.
 _STEPS = 20
 
 
@@ -93,7 +93,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     Replicas of the lock whose cluster or pool has no document any more are an error and are in the new lock
     only, so that nothing forgets them. The plan is pure: it reads no file and asks no cluster.
     """
-    take(_STEPS * (1 + len(documents.deployments) + len(documents.clusters)), "planning")
+    spend(_STEPS * (1 + len(documents.deployments) + len(documents.clusters)), "planning")
     demands = demands or declared_demands(documents)
     selectors = Selectors()
     # What is lost makes no document wrong.

@@ -13,7 +13,7 @@ from inferfleet.documents.kinds.scheduler import (
     SchedulerType,
     scheduler_mistakes,
 )
-from inferfleet.documents.problems import Problem, Steps
+from inferfleet.documents.problems import FieldPath, Problem
 from inferfleet.documents.wording import below, one_of
 from inferfleet.fleet.roles import path_of_role, roles_of, workers_of
 from inferfleet.fleet.shapes import node, shape
@@ -61,7 +61,7 @@ def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) 
     kind = block.type or "None"
     if not written.type:  # what a block says of its own type was checked when it was read
         for mistake in scheduler_mistakes(block):
-            path = _path(mistake.at)
+            path = _path(mistake.field_path)
             what = f"deployment {key} on cluster {name}: {mistake.what}"
             yield Problem(
                 what, mistake.next_step, path, kind="ModelDeployment", key=key, about=f"cluster {name}"
@@ -102,9 +102,9 @@ def _together(deployment: ModelDeployment, cluster: InferenceCluster) -> Deploym
     return DeploymentScheduler.model_construct(**{**defaults, **written})
 
 
-def _path(at: Steps) -> str:
+def _path(field_path: FieldPath) -> str:
     path = ON_DEPLOYMENT
-    for step in at:
+    for step in field_path:
         path = below(path, step)
     return path
 

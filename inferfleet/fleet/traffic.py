@@ -25,7 +25,7 @@ from inferfleet.documents.kinds.inference_cluster import UNTIL, State
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import PATH_LIMIT, ModelService, RouteForm
 from inferfleet.documents.problems import Problem
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Backend, Endpoint, Placement, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
@@ -39,7 +39,7 @@ BACKEND_LIMIT = 16
 # The time limit of requests in routes. Envoy Gateway ends requests after 15 s and the charts after 5 minutes;
 # long generations stream for longer.
 REQUEST_SECONDS = 3600
-# Steps for a selector on one endpoint, and for an endpoint behind a service.
+# Units for a selector on one endpoint, and for an endpoint behind a service.
 _EACH_SELECTOR, _EACH_ENDPOINT = 4, 20
 # Deployments whose labels are told where a selector matches none.
 _NAMED = 8
@@ -97,7 +97,7 @@ class EndpointIndex:
                 for key, value in selector.match_labels.items()
             ]
             tried = min(labelled or [self._near.get(namespace, [])], key=len)
-            take(_EACH_SELECTOR * (1 + len(tried)), "matching endpoints")
+            spend(_EACH_SELECTOR * (1 + len(tried)), "matching endpoints")
             self._found[query] = [endpoint for endpoint in tried if selector.matches(endpoint.labels)]
         return self._found[query]
 
@@ -109,7 +109,7 @@ class EndpointIndex:
         """
         keys = {*selector.match_labels, *(condition.key for condition in selector.match_expressions)}
         clusters, deployments = self._documents.clusters, self._documents.deployments
-        take(_EACH_SELECTOR * (len(possible) + len(clusters)), "matching endpoints")
+        spend(_EACH_SELECTOR * (len(possible) + len(clusters)), "matching endpoints")
         of_clusters = {
             (_named(keys, document.metadata.labels), name if names.CLUSTER in keys else "")
             for name, document in clusters.items()
@@ -121,7 +121,7 @@ class EndpointIndex:
             )
             for name in possible
         }
-        take(_EACH_SELECTOR * len(of_clusters) * len(of_deployments), "matching endpoints")
+        spend(_EACH_SELECTOR * len(of_clusters) * len(of_deployments), "matching endpoints")
         return any(
             selector.matches(
                 {**dict(cluster_labels), **dict(labels), **names.endpoint_labels(deployment, cluster)}
@@ -160,7 +160,7 @@ def _by_cluster(
         for endpoint in selected.of(service.metadata.namespace, entry.selector):
             of_entry.setdefault(endpoint.cluster, []).append(endpoint)
         for cluster, matched in of_entry.items():
-            take(_EACH_ENDPOINT * len(matched), "sharing traffic")
+            spend(_EACH_ENDPOINT * len(matched), "sharing traffic")
             by_cluster.setdefault(cluster, []).append((entry.weight, matched))
     return by_cluster
 
@@ -412,7 +412,7 @@ def _clash_problems(
             by_request.setdefault(request, []).append(index)
     first: dict[int, int] = {}
     for alike in by_request.values():
-        take(len(alike), "comparing paths")
+        spend(len(alike), "comparing paths")
         for index in alike if len(alike) > 1 else ():
             position = alike[alike[0] == index]
             first[index] = min(position, first.get(index, position))

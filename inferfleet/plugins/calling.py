@@ -71,9 +71,9 @@ class PluginMistakes(PluginError):  # noqa: N818 (the mistakes)
 
 
 def _sentence(mistake: Mistake, value: Any) -> str:
-    names = [step for step in mistake.at if isinstance(step, str)]
+    names = [step for step in mistake.field_path if isinstance(step, str)]
     what = mistake.what.replace("{field}", names[-1] if names else "it")
-    return f"{field_path(value, mistake.at)}: {what}" if mistake.at else what
+    return f"{field_path(value, mistake.field_path)}: {what}" if mistake.field_path else what
 
 
 def malformed(thing: str, mistakes: Iterable[Mistake], *, returned: Any = None) -> PluginMistakes:

@@ -172,14 +172,14 @@ class _ChainInput:
         the edited template and did not find in the generated one.
         """
         mistakes = list(guard_mistakes(self.generated, edited))
-        guarded = {mistake.at for mistake in mistakes if mistake.at}
-        unguarded = [mistake for mistake in self.check(edited) if mistake.at not in guarded]
+        guarded = {mistake.field_path for mistake in mistakes if mistake.field_path}
+        unguarded = [mistake for mistake in self.check(edited) if mistake.field_path not in guarded]
         if unguarded:
-            of_generated = {(mistake.at, mistake.what) for mistake in self.check(self.generated)}
+            of_generated = {(mistake.field_path, mistake.what) for mistake in self.check(self.generated)}
             mistakes += (
-                Mistake(f"{mistake.at[0]}: {mistake.what}", mistake.next_step)
+                Mistake(f"{mistake.field_path[0]}: {mistake.what}", mistake.next_step)
                 for mistake in unguarded
-                if (mistake.at, mistake.what) not in of_generated
+                if (mistake.field_path, mistake.what) not in of_generated
             )
         return mistakes
 
@@ -439,7 +439,7 @@ def _broken_hold_problems(progress: _Progress, links: list[BoundLink], request: 
             progress.link_problems.append(LinkProblem(holder.link, shortened(str(error)), _MEND, request))
             continue
         for mistake in mistakes:
-            at = field_path(template, mistake.at)
+            at = field_path(template, mistake.field_path)
             changed = [other for other in later if other.changes]
             breaker = next((other for other in reversed(changed) if other.changed(at)), changed[-1])
             link = bound_of[breaker.origin, breaker.path].link

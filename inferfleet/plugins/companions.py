@@ -14,7 +14,7 @@ from typing import Any
 from inferfleet.documents.pods.template import without_nulls
 from inferfleet.documents.pods.texts import SUBDOMAIN
 from inferfleet.documents.pods.types import is_of_clusters, object_mistakes
-from inferfleet.documents.problems import Mistake, Steps
+from inferfleet.documents.problems import FieldPath, Mistake
 from inferfleet.documents.wording import listing, named, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.plugins.calling import malformed
@@ -272,7 +272,7 @@ def _is_workload(target: Any, request: Request) -> bool:
     return isinstance(kind, str) and kind.lower() == "deployment"
 
 
-def _parts(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+def _parts(value: Any, at: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
     """Yield every value in an object with its place, the object itself first."""
     yield at, value
     if isinstance(value, dict):
@@ -283,7 +283,7 @@ def _parts(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:
             yield from _parts(inner, (*at, place))
 
 
-def _maps(manifest: dict[str, Any]) -> Iterator[tuple[Steps, dict[str, Any]]]:
+def _maps(manifest: dict[str, Any]) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
     return ((at, value) for at, value in _parts(manifest) if isinstance(value, dict))
 
 

@@ -70,7 +70,7 @@ def _engine_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistak
     if old is not None and new != old:
         ports = f"spec.containers[{ENGINE}].ports"
         place = f"{ports}[{new[0]}/{new[1]}]" if new else ports
-        yield replace(_changed(f"{ports}[{_PORT}]", old, new), at=(place,))
+        yield replace(_changed(f"{ports}[{_PORT}]", old, new), field_path=(place,))
 
 
 def _serving_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:

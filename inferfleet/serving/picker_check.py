@@ -12,7 +12,7 @@ from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.problems import Mistake, Problem, Severity, Steps
+from inferfleet.documents.problems import FieldPath, Mistake, Problem, Severity
 from inferfleet.documents.wording import one_of, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import connector, is_disaggregated
@@ -59,7 +59,7 @@ def cluster_problems(cluster: InferenceCluster) -> Iterator[Problem]:
         yield Problem(
             mistake.what,
             mistake.next_step,
-            path_of(("spec", "serving", "eppFlags", *mistake.at)),
+            path_of(("spec", "serving", "eppFlags", *mistake.field_path)),
             kind="InferenceCluster",
             key=cluster.metadata.name,
         )
@@ -187,12 +187,12 @@ def _metrics_problems(picker: Picker) -> Iterator[Problem]:
 
 
 def _problem(
-    deployment: ModelDeployment, below: Steps, mistake: Mistake, severity: Severity = "error"
+    deployment: ModelDeployment, below: FieldPath, mistake: Mistake, severity: Severity = "error"
 ) -> Problem:
     return Problem(
         mistake.what,
         mistake.next_step,
-        path_of(("spec", *below, *mistake.at)),
+        path_of(("spec", *below, *mistake.field_path)),
         kind="ModelDeployment",
         key=deployment.metadata.key,
         severity=severity,

@@ -29,7 +29,7 @@ def test_what_no_stack_takes_alone_is_refused_for_all_together(
         committed.write(f"stacks/test/{file}", (committed.root / "stacks/prod" / file).read_text())
     single = [verb, "--stack", "prod", *(every if verb == "digest" else ())]
     alone = steps_of(committed, monkeypatch, *single)
-    monkeypatch.setattr(work, "MAX_STEPS", alone + 1)
+    monkeypatch.setattr(work, "MAX_UNITS", alone + 1)
     refused = "the budget of all that one run does"
     assert refused not in str(committed.run(*single))
     ran = committed.run(verb, *every)
@@ -41,7 +41,7 @@ def test_losses_that_are_planned_share_the_budget(
     committed: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = steps_of(committed, monkeypatch, "plan")
-    monkeypatch.setattr(work, "MAX_STEPS", planned)
+    monkeypatch.setattr(work, "MAX_UNITS", planned)
     assert committed.run("plan").code == 0
     ran = committed.run("plan", "--n-minus-one")
     assert ran.code == 1

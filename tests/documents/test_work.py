@@ -10,16 +10,16 @@ REFUSED = "planning takes this run past 50,000,000 steps, the budget of all that
 
 def test_what_parts_of_a_run_take_adds_up() -> None:
     with work.counted():
-        work.take(work.MAX_STEPS - 1, "reading")
+        work.spend(work.MAX_UNITS - 1, "reading")
         work.count(1)
-        work.take(0, "reading")
+        work.spend(0, "reading")
         with pytest.raises(InvalidDocuments) as raised:
-            work.take(1, "planning")
+            work.spend(1, "planning")
     assert [problem.what for problem in raised.value.problems] == [REFUSED]
 
 
 def test_each_run_has_a_budget_of_its_own_and_nothing_is_counted_outside() -> None:
     for _ in range(2):
         with work.counted():
-            work.take(work.MAX_STEPS, "planning")
-    work.take(2 * work.MAX_STEPS, "planning")
+            work.spend(work.MAX_UNITS, "planning")
+    work.spend(2 * work.MAX_UNITS, "planning")

@@ -21,7 +21,7 @@ SEED, REFUSED = 2026, 100
 
 
 def _said(template: Template) -> tuple[str, ...]:
-    return tuple(f"{path_of(mistake.at)}: {mistake.what}" for mistake in template_mistakes(template))
+    return tuple(f"{path_of(mistake.field_path)}: {mistake.what}" for mistake in template_mistakes(template))
 
 
 @pytest.fixture(scope="module")

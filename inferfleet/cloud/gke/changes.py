@@ -297,9 +297,9 @@ def allow_problems(documents: Documents) -> Iterator[Problem]:
     paths = set(filter(partial(is_create_only, NODE_POOL), schema.replacing(NODE_POOL)))
     for name, cluster in sorted(documents.clusters.items()):
         allowed = cluster.spec.cluster.gke.replace.allow if cluster.spec.cluster.gke else ()
-        for place, entry in enumerate(allowed):
+        for index, entry in enumerate(allowed):
             if entry not in names | paths:
-                path = f"{_ALLOW}[{place}]"
+                path = f"{_ALLOW}[{index}]"
                 what = f"{entry!r} does not name a field whose change replaces a pool"
                 yield Problem(what, one_of(entry, names, "Fields that do"), path, kind=_KIND, key=name)
 
@@ -403,7 +403,7 @@ def _leaves(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
         for name, inner in value.items():
             yield from _leaves(inner, f"{at}.{name}" if at else name)
     elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-        for place, inner in enumerate(value):
-            yield from _leaves(inner, f"{at}[{place}]")
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{at}[{index}]")
     else:
         yield at, value

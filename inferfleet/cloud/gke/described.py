@@ -212,17 +212,17 @@ def _pools(
     classes: Mapping[str, DescribedClass],
 ) -> tuple[DescribedPool, ...]:
     return tuple(
-        _pool(name, gke, place, document, classes[document.class_name])
-        for place, document in enumerate(cluster.spec.node_pools)
+        _pool(name, gke, index, document, classes[document.class_name])
+        for index, document in enumerate(cluster.spec.node_pools)
         if document.class_name in classes
     )
 
 
-def _pool(cluster: str, gke: Gke, place: int, document: NodePool, gke_class: DescribedClass) -> DescribedPool:
+def _pool(cluster: str, gke: Gke, index: int, document: NodePool, gke_class: DescribedClass) -> DescribedPool:
     zones = tuple(sorted(document.zones or gke.zones))
     made_here = gke_class.fabric if not gke_class.auto_network else None
     networks = extra_networks(made_here, zones) if made_here else ()
-    return DescribedPool(cluster, gke, place, document, gke_class, zones, networks, _driver(gke_class))
+    return DescribedPool(cluster, gke, index, document, gke_class, zones, networks, _driver(gke_class))
 
 
 def _driver(gke_class: DescribedClass) -> Driver:

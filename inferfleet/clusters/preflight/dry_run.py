@@ -24,7 +24,7 @@ from inferfleet.clusters.preflight.prerequisites import install
 from inferfleet.desired.values import DesiredCluster, KubeObject, titled
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Position
-from inferfleet.documents.problems import Problem, Severity, Steps, cluster_problem, part_of
+from inferfleet.documents.problems import FieldPath, Problem, Severity, cluster_problem, part_of
 from inferfleet.documents.wording import listing
 from inferfleet.documents.wording import path_of as path_in_document
 from inferfleet.fleet.names import DEPLOYMENT, REPLICAS, ROLE, SERVICE
@@ -56,7 +56,7 @@ _TAKEN_OVER = ("kubectl", "before-first-apply")
 _OF_ENGINE = "pulumi.com/"
 # A step is a key after a dot, or in brackets a number, a key, or the name that an entry has.
 _STEP = re.compile(r'\.?([^.\[\]]+)|\[(\d+)\]|\[name="([^"]*)"\]|\[([^\]]*)\]')
-_TEMPLATES: tuple[tuple[Steps, Position], ...] = (
+_TEMPLATES: tuple[tuple[FieldPath, Position], ...] = (
     (("spec", "template"), "Entry"),
     (("spec", "leaderWorkerTemplate", "leaderTemplate"), "Entry"),
     (("spec", "leaderWorkerTemplate", "workerTemplate"), "Follower"),
@@ -510,7 +510,7 @@ def _of_pods(manifest: Mapping[str, Any], field: str, role: str, deployment: Mod
     return f"{path_of_role(role)}.workers"
 
 
-def _same_place(steps: Steps, generated: Any, written: Any) -> Steps:
+def _same_place(steps: FieldPath, generated: Any, written: Any) -> FieldPath:
     """Return the steps by which a written template has what a generated one has: entries of lists are those
     of one name, or equal ones. They end where nothing is written.
     """
@@ -535,7 +535,7 @@ def _is_same(written: Any, generated: Any) -> bool:
     return bool(written == generated or (name is not None and part_of(written, ("name",)) == name))
 
 
-def steps_of(field: str, manifest: Mapping[str, Any]) -> Steps:
+def steps_of(field: str, manifest: Mapping[str, Any]) -> FieldPath:
     """Return the steps to a field: `spec.ports[0].name`, or `.spec.ports[name="http"].name`."""
     steps: list[str | int] = []
     for key, number, name, quoted in _STEP.findall(field):

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from inferfleet.documents.kinds.base import DAY, WRITTEN_DURATION, StrictModel, seconds
 from inferfleet.documents.pods.texts import TextRule
-from inferfleet.documents.problems import Mistake, Mistaken, Steps, mistaken
+from inferfleet.documents.problems import FieldPath, Mistake, Mistaken, mistaken
 from inferfleet.documents.wording import shown
 
 # `maintenancePolicy`: when Google maintains a cluster by itself, and what it leaves out.
@@ -119,10 +119,10 @@ class MaintenancePolicy(StrictModel):
             step = 'Add dailyMaintenanceWindow: {startTime: "09:00"}'
             raise mistaken(what, "Remove one" if windows else step)
         mistakes, names = [], [exclusion.name for exclusion in self.maintenance_exclusions]
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                at = ("maintenanceExclusions", place, "name")
-                mistakes.append(Mistake(f"exclusion {name} is there twice", "Rename one", at))
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                path = ("maintenanceExclusions", index, "name")
+                mistakes.append(Mistake(f"exclusion {name} is there twice", "Rename one", path))
         if mistakes:
             raise Mistaken(*mistakes)
         return self
@@ -191,15 +191,15 @@ def _check_cloud_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
-def zone_mistakes(zones: tuple[str, ...], region: str, at: Steps) -> list[Mistake]:
-    """Return a mistake for each zone of another region or named twice; `at` is the path of the list."""
+def zone_mistakes(zones: tuple[str, ...], region: str, path: FieldPath) -> list[Mistake]:
+    """Return a mistake for each zone of another region or named twice; `path` is the path of the list."""
     mistakes = []
-    for place, zone in enumerate(zones):
+    for index, zone in enumerate(zones):
         if zone.rpartition("-")[0] != region:
             what = f"zone {zone} is not in region {region}"
-            mistakes.append(Mistake(what, "Use zones of the region", (*at, place)))
-        elif zone in zones[:place]:
-            mistakes.append(Mistake(f"zone {zone} is named twice", "Name it once", (*at, place)))
+            mistakes.append(Mistake(what, "Use zones of the region", (*path, index)))
+        elif zone in zones[:index]:
+            mistakes.append(Mistake(f"zone {zone} is named twice", "Name it once", (*path, index)))
     return mistakes
 
 

@@ -549,13 +549,13 @@ class InferenceClusterSpec(StrictModel):
             if "serving" not in self.model_fields_set or "gateway" not in self.serving.model_fields_set:
                 what = "an existing cluster needs serving.gateway"
                 mistakes.append(Mistake(what, "Add serving: {gateway: ...}"))
-            for place, pool in enumerate(self.node_pools):
-                mistakes += pool.existing_cluster_mistakes(place)
+            for index, pool in enumerate(self.node_pools):
+                mistakes += pool.existing_cluster_mistakes(index)
         else:
             region = self.cluster.gke.region if self.cluster.gke else ""
             mistakes = []
-            for place, pool in enumerate(self.node_pools):
-                mistakes += pool.gke_mistakes(place, region)
+            for index, pool in enumerate(self.node_pools):
+                mistakes += pool.gke_mistakes(index, region)
         if not self._own_network and self._lacks_ranges:
             what = "networkPolicy needs the range of the proxy-only subnetwork: the stack does not create it"
             next_step = "Add gatewayRanges: gcloud compute networks subnets list has it"
@@ -585,13 +585,13 @@ class InferenceClusterSpec(StrictModel):
     @model_validator(mode="after")
     def _check_pool_names(self) -> "InferenceClusterSpec":
         names = [pool.name for pool in self.node_pools]
-        if twice := [place for place, name in enumerate(names) if name in names[:place]]:
+        if twice := [index for index, name in enumerate(names) if name in names[:index]]:
             raise Mistaken(
                 *(
                     Mistake(
-                        f"a second pool is named {names[place]}", "Rename one", ("nodePools", place, "name")
+                        f"a second pool is named {names[index]}", "Rename one", ("nodePools", index, "name")
                     )
-                    for place in twice
+                    for index in twice
                 )
             )
         return self
@@ -601,13 +601,13 @@ class InferenceClusterSpec(StrictModel):
         """Nodes that two pools select would be counted twice, and half of the pods find no room."""
         selected: dict[tuple[tuple[str, str], ...], str] = {}
         mistakes = []
-        for place, pool in enumerate(self.node_pools):
+        for index, pool in enumerate(self.node_pools):
             labels = tuple(sorted((pool.node_selector or {POOL_LABEL: pool.name}).items()))
             first = selected.setdefault(labels, pool.name)
             if first != pool.name:
                 what = f"pool {pool.name} selects the same nodes as pool {first}"
                 step = "Make them one pool, or write labels that tell their nodes apart"
-                mistakes.append(Mistake(what, step, ("nodePools", place, "nodeSelector")))
+                mistakes.append(Mistake(what, step, ("nodePools", index, "nodeSelector")))
         if mistakes:
             raise Mistaken(*mistakes)
         return self

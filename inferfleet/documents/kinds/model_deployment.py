@@ -25,7 +25,7 @@ from inferfleet.documents.kinds.model_service import RouteForm
 from inferfleet.documents.kinds.scheduler import DeploymentScheduler, check_deployment_scheduler
 from inferfleet.documents.kinds.workers import NodeSelector, ResourceRequirements, Workers
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
-from inferfleet.documents.problems import Mistake, Mistaken, Steps, mistaken
+from inferfleet.documents.problems import FieldPath, Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import named, shown
 from inferfleet.tables.engines import Connector, EngineType
@@ -164,10 +164,10 @@ class Scaling(StrictModel):
             what = f"by is {self.by}, and no metric says how many replicas there should be"
             raise Mistaken(Mistake(what, "Add metrics", ("by",)))
         names = [metric.name for metric in self.metrics]
-        for place, name in enumerate(names):
-            if name in names[:place]:
+        for index, name in enumerate(names):
+            if name in names[:index]:
                 what = f"metric {name} is there twice"
-                raise Mistaken(Mistake(what, "Keep one of the two", ("metrics", place, "name")))
+                raise Mistaken(Mistake(what, "Keep one of the two", ("metrics", index, "name")))
         return self
 
 
@@ -209,7 +209,7 @@ _INSTEAD = {
     "gang": f"Remove scheduler.gang, or {_FIXED}",
     "onDemandReplicas": f"Write capacityModels: [OnDemand] or another deployment for them, or {_FIXED}",
 }
-_AT: dict[str, Steps] = {
+_AT: dict[str, FieldPath] = {
     "prefill": ("prefill",),
     "roles": ("roles",),
     "count": ("workers", "count"),

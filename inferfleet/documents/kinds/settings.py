@@ -38,11 +38,11 @@ class AllowedPlugin(StrictModel):
 
 def _check_names_once(allowed: tuple[AllowedPlugin, ...]) -> tuple[AllowedPlugin, ...]:
     names = [plugin.name for plugin in allowed]
-    if again := [place for place, name in enumerate(names) if name in names[:place]]:
+    if again := [index for index, name in enumerate(names) if name in names[:index]]:
         raise Mistaken(
             *(
-                Mistake(f"plugin {names[place]} is allowed twice", "Keep one of the two", (place, "name"))
-                for place in again
+                Mistake(f"plugin {names[index]} is allowed twice", "Keep one of the two", (index, "name"))
+                for index in again
             )
         )
     return allowed

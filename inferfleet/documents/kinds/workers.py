@@ -262,7 +262,7 @@ class Workers(StrictModel):
                 "Remove balance, or lower topology.dataLocal or topology.pipeline",
             )
         if mistake:
-            raise Mistaken(replace(mistake, at=("balance",)))
+            raise Mistaken(replace(mistake, field_path=("balance",)))
         return self
 
     def of(self, position: Position) -> PodTemplate | None:

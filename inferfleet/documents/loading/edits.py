@@ -93,9 +93,9 @@ def _with(data: Any, steps: tuple[str, ...], value: Any) -> Any:
     step, rest = steps[0], steps[1:]
     removed = value is None and not rest
     if isinstance(data, list):
-        place = _place(data, step)
-        entry = _with(data[place], rest, value) if rest else value
-        return [*data[:place], *([] if removed else [entry]), *data[place + 1 :]]
+        index = _index_of(data, step)
+        entry = _with(data[index], rest, value) if rest else value
+        return [*data[:index], *([] if removed else [entry]), *data[index + 1 :]]
     if data is not None and not isinstance(data, dict):
         raise NoSuchField(f"{shown(str(data))!r} has no field {shown(step)}")
     fields = dict(data or {})
@@ -106,7 +106,7 @@ def _with(data: Any, steps: tuple[str, ...], value: Any) -> Any:
     return {**fields, step: _with(fields.get(step), rest, value) if rest else value}
 
 
-def _place(entries: list[Any], step: str) -> int:
+def _index_of(entries: list[Any], step: str) -> int:
     """Return the position of an entry by its name, or by its position."""
     names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
     if step in names:

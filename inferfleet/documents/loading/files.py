@@ -69,13 +69,13 @@ def is_inside(path: Path, root: Path) -> bool:
 
 def read_regular(file: Path, root: Path, *, limit: int = MAX_BYTES) -> bytes:
     """Return the content of a regular file inside `root` of at most `limit` bytes. Raises UnreadableFile."""
-    place = _place(file, root)
+    path_below_root = _path_below(file, root)
     try:
         with ExitStack() as opened:
             here = _opened(opened, os.path.realpath(root), _PASS)
-            for folder in place.parts[:-1]:
+            for folder in path_below_root.parts[:-1]:
                 here = _opened(opened, folder, _PASS, here)
-            descriptor = _opened(opened, place.name or ".", _OPEN, here)
+            descriptor = _opened(opened, path_below_root.name or ".", _OPEN, here)
             kind = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode))
             if kind:
                 raise UnreadableFile(f"is a {kind}, not a regular file", _STEP)
@@ -97,20 +97,20 @@ def _opened(opened: ExitStack, name: str, flags: int, folder: int | None = None)
     return descriptor
 
 
-def _place(file: Path, root: Path) -> Path:
+def _path_below(file: Path, root: Path) -> Path:
     """Return the path of the file below the root, without links. Raises UnreadableFile."""
     real, top = Path(os.path.realpath(file)), os.path.realpath(root)
     if not real.is_relative_to(top):
         raise UnreadableFile(f"is outside of {root}, where a symbolic link leads", _STEP)
-    place = real.relative_to(top)
+    path_below_root = real.relative_to(top)
     named = os.path.relpath(os.path.normpath(file.absolute()), os.path.normpath(root.absolute()))
-    if str(place) == named:
-        return place
-    if place.suffix != file.suffix:
+    if str(path_below_root) == named:
+        return path_below_root
+    if path_below_root.suffix != file.suffix:
         raise UnreadableFile("is a symbolic link to a file whose name ends differently", _STEP)
-    if any(part.startswith(".") for part in place.parts):
+    if any(part.startswith(".") for part in path_below_root.parts):
         raise UnreadableFile("is a symbolic link to a hidden file or into a hidden folder", _STEP)
-    return place
+    return path_below_root
 
 
 def _size(limit: int) -> str:
@@ -278,8 +278,8 @@ def of_program(documents: Iterable[Mapping[str, Any]], root: Path, budget: Budge
 
     They are read as text, so that they mean what they would mean in a file. Raises InvalidDocuments.
     """
-    for place, document in enumerate(documents):
-        name = f"documents[{place}]"
+    for index, document in enumerate(documents):
+        name = f"documents[{index}]"
         try:
             for text in texts(json.dumps(document), budget):
                 yield Source(text, root / name, name, packaged=True)

@@ -21,7 +21,7 @@ from inferfleet.documents.loading.recognition import kind_of, text_problems
 from inferfleet.documents.loading.validation import MOST_PROBLEMS, validated_but_for_links
 from inferfleet.documents.problems import InvalidDocuments, Problem, of_severity, part_of
 from inferfleet.documents.wording import one_of, path_of, shown
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.documents.yaml import Budget
 from inferfleet.tables.pickers import names
 
@@ -158,7 +158,7 @@ def load(
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
-        take(budget.steps - steps, f"reading {file.name}")
+        spend(budget.steps - steps, f"reading {file.name}")
         steps = budget.steps
         if budget.spent:
             break

@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.documents.loading.files import PROJECT_FILE, border_of, is_inside, read, read_text
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import one_of, shown
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 
 # Space for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
@@ -92,7 +92,7 @@ def catalogue_of(root: Path) -> Path:
     return own if os.path.lexists(own) else CATALOGUE
 
 
-# Steps for a name in the folder of the stacks, which is listed again for each of them.
+# Units for a name in the folder of the stacks, which is listed again for each of them.
 _EACH_NAME = 20
 
 
@@ -131,9 +131,9 @@ def _stack(entry: Path) -> str:
 
 def files_of_stack(root: Path, stack: str) -> StackFiles:
     """Return the files of a stack. Raises InvalidDocuments with the closest name when it does not exist."""
-    take(1, "listing stacks")
+    spend(1, "listing stacks")
     stacks = stacks_of(root)
-    take(_EACH_NAME * len(stacks), "listing stacks")
+    spend(_EACH_NAME * len(stacks), "listing stacks")
     if stack not in stacks:
         what = f"stack {shown(stack)!r} has neither settings nor documents in {root / 'stacks'}"
         next_step = one_of(stack, stacks, "Known stacks") if stacks else f"Create stacks/Pulumi.{stack}.yaml"
@@ -150,8 +150,8 @@ def files_of_fleet(
     `<stack>.<fleet>`. Without a name it is the one whose lock is there, or else the stack's own. Raises
     InvalidDocuments.
     """
-    place = (folder or (lock.parent if lock else Path())).absolute()
-    root = border_of(place)
+    start = (folder or (lock.parent if lock else Path())).absolute()
+    root = border_of(start)
     lock = lock.absolute() if lock else None
     owner = stack if fleet in (None, stack) else f"{stack}.{fleet}"
     config = map_in(root / PROJECT_FILE, root).get("stackConfigDir")

@@ -231,7 +231,7 @@ def checked_settings_and_links(
         except Mistaken as error:
             missing.append(key)
             for mistake in error.mistakes:
-                problems.append(Problem(mistake.what, mistake.next_step, path_of((key, *mistake.at))))
+                problems.append(Problem(mistake.what, mistake.next_step, path_of((key, *mistake.field_path))))
     settings, invalid, links = validated_but_for_links(Settings, values, chain=("plugins",), ignore=missing)
     problems += invalid
     return (None if problems else settings), problems, links

@@ -128,9 +128,9 @@ def _setting_problems(files: StackFiles, in_file: Config) -> Iterator[Problem]:
 def _unread_file_problems(files: StackFiles) -> Iterator[Problem]:
     """Yield warnings about settings of the stack in places where they are not read."""
     name = files.config_file.name
-    for place in (f"stacks/{name.removesuffix('.yaml')}.yml", name, f"{name.removesuffix('.yaml')}.yml"):
-        if os.path.isfile(files.root / place):
-            what = f"the file {shown(place)} is not read"
+    for file in (f"stacks/{name.removesuffix('.yaml')}.yml", name, f"{name.removesuffix('.yaml')}.yml"):
+        if os.path.isfile(files.root / file):
+            what = f"the file {shown(file)} is not read"
             step = f"Settings of the stack belong into stacks/{shown(name)}"
             yield Problem(what, step, severity="warning")
 

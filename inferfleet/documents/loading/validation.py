@@ -110,19 +110,19 @@ def validated_but_for_links(
     document, problems = validated(model, data, ignore=ignore)
     links: dict[int, list[Problem]] = {}
     for problem in problems:
-        if place := re.match(re.escape(path_of(chain)) + r"\[(\d+)\]", problem.path):
-            links.setdefault(int(place[1]), []).append(problem)
+        if index := re.match(re.escape(path_of(chain)) + r"\[(\d+)\]", problem.path):
+            links.setdefault(int(index[1]), []).append(problem)
     if not links or len(problems) > sum(map(len, links.values())):
         return document, problems, {}
     document, problems = validated(model, _replaced(data, chain, links), ignore=ignore)
-    return document, problems, {path_of((*chain, place)): tuple(links[place]) for place in links}
+    return document, problems, {path_of((*chain, index)): tuple(links[index]) for index in links}
 
 
-def _replaced(data: Any, chain: tuple[str, ...], places: Iterable[int]) -> Any:
+def _replaced(data: Any, chain: tuple[str, ...], indexes: Iterable[int]) -> Any:
     """The data with a link that can be read at these places of the chain."""
     if not chain:
-        return [{"name": "broken"} if place in places else link for place, link in enumerate(data)]
-    return {**data, chain[0]: _replaced(data[chain[0]], chain[1:], places)}
+        return [{"name": "broken"} if index in indexes else link for index, link in enumerate(data)]
+    return {**data, chain[0]: _replaced(data[chain[0]], chain[1:], indexes)}
 
 
 def _within(path: str, outer: str) -> bool:
@@ -179,7 +179,7 @@ def _with_text(data: Any, steps: tuple[Step, ...]) -> Any:
         return named(data)
     inside = _with_text(data[steps[0]], steps[1:])
     if isinstance(data, list):
-        return [inside if place == steps[0] else entry for place, entry in enumerate(data)]
+        return [inside if index == steps[0] else entry for index, entry in enumerate(data)]
     return {**data, steps[0]: inside}
 
 
@@ -219,10 +219,10 @@ def _mistakes(
         return []  # entries with errors of their own are not counted
     problem = context.get("error")
     if isinstance(problem, Mistaken):
-        places = [(*steps, *mistake.at) for mistake in problem.mistakes]
+        field_paths = [(*steps, *mistake.field_path) for mistake in problem.mistakes]
         return [
-            (place, mistake.what.replace("{field}", _leaf(place)), mistake.next_step)
-            for place, mistake in zip(places, problem.mistakes, strict=True)
+            (field_path, mistake.what.replace("{field}", _leaf(field_path)), mistake.next_step)
+            for field_path, mistake in zip(field_paths, problem.mistakes, strict=True)
         ]
     if kind == "missing":
         what, next_step = f"field {leaf} is missing", f"Add {leaf}"

@@ -223,13 +223,13 @@ def _pairs(before: list[Any], after: list[Any], same: Same) -> list[tuple[int | 
     unpaired = list(range(len(after)))
     pairs: list[tuple[int | None, Any]] = []
     removed: list[int] = []
-    for place, entry in enumerate(before):
+    for index, entry in enumerate(before):
         equal = next((number for number in unpaired if same(entry, after[number])), None)
         if equal is None:
-            removed.append(place)
+            removed.append(index)
         else:
             unpaired.remove(equal)
-            pairs.append((place, equal))
+            pairs.append((index, equal))
     # An entry that is not there any more became the one that is new, in order.
     pairs += zip_longest(removed, unpaired)
     return pairs
@@ -272,7 +272,7 @@ def _flags(words: list[Any]) -> dict[str, Any] | None:
     """The words of a command line by flag, each with the words that follow it; others by their place."""
     by_flag: dict[str, Any] = {}
     flag = ""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if not isinstance(word, str):
             return None
         if word.startswith("-"):
@@ -283,7 +283,7 @@ def _flags(words: list[Any]) -> dict[str, Any] | None:
         elif flag:
             by_flag[flag] += f" {word}"
         else:
-            by_flag[str(place)] = word
+            by_flag[str(index)] = word
     return by_flag
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from inferfleet.documents.problems import Mistake, Steps
+from inferfleet.documents.problems import FieldPath, Mistake
 from inferfleet.documents.wording import named, shown
 from inferfleet.tables import pod_security as allowed
 
@@ -30,8 +30,8 @@ class Forbidden:
     field: str
     value: str
     """What of its value is forbidden, in words."""
-    at: Steps
-    """The way from the template to the field."""
+    field_path: FieldPath
+    """The path from the template to the field."""
 
     @property
     def what(self) -> str:
@@ -65,7 +65,9 @@ def forbidden(template: Mapping[str, Any], *, level: Level) -> Iterator[Forbidde
 def security_mistakes(template: Mapping[str, Any], *, level: Level) -> Iterator[Mistake]:
     """Yield the same as mistakes."""
     for forbidden_field in forbidden(template, level=level):
-        yield Mistake(f"{forbidden_field.part} has {forbidden_field.what}", "Remove it", forbidden_field.at)
+        yield Mistake(
+            f"{forbidden_field.part} has {forbidden_field.what}", "Remove it", forbidden_field.field_path
+        )
 
 
 def listed(fields: Iterable[Forbidden]) -> str:
@@ -76,20 +78,20 @@ def listed(fields: Iterable[Forbidden]) -> str:
     return "; ".join(f"{part} has {', '.join(texts)}" for part, texts in by_part.items())
 
 
-def _walk(value: Any, tree: _Tree, at: Steps, part: str) -> Iterator[tuple[Level, Forbidden]]:
+def _walk(value: Any, tree: _Tree, path: FieldPath, part: str) -> Iterator[tuple[Level, Forbidden]]:
     """Yield what the rules below a step such as `volumes[*]` forbid, with their levels."""
     for rule in tree.rules if value is not None else ():
         if words := rule.forbids(value):
-            yield rule.level, Forbidden(part, rule.field, words, at)
+            yield rule.level, Forbidden(part, rule.field, words, path)
     for step, below in tree.below.items() if isinstance(value, dict) else ():
         key, _, each = step.partition("[")
         inner = value.get(key)
         if not each:
-            yield from _walk(inner, below, (*at, key), part)
-        for place, entry in enumerate(inner if each and isinstance(inner, list) else ()):
+            yield from _walk(inner, below, (*path, key), part)
+        for index, entry in enumerate(inner if each and isinstance(inner, list) else ()):
             name = shown(str(entry.get("name"))) if isinstance(entry, dict) else ""
             whose = f"{_PARTS[key]} {name}" if key in _PARTS else part
-            yield from _walk(entry, below, (*at, key, place), whose)
+            yield from _walk(entry, below, (*path, key, index), whose)
 
 
 _PARTS = {"containers": "container", "initContainers": "container", "volumes": "volume"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from inferfleet.documents.pods.plain import unpacked
 from inferfleet.documents.pods.types import Walk
-from inferfleet.documents.problems import Mistake, Steps
+from inferfleet.documents.problems import FieldPath, Mistake
 from inferfleet.documents.wording import one_of, shown
 
 # The label of nodes that names their pool.
@@ -29,7 +29,7 @@ def engine_container(spec: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     A spec without one is refused when it is read.
     """
     containers = enumerate(spec["containers"])
-    return next((place, container) for place, container in containers if container["name"] == ENGINE)
+    return next((index, container) for index, container in containers if container["name"] == ENGINE)
 
 
 # Nobody would remove a finalizer of these pods, and names are given to each of them.
@@ -53,7 +53,7 @@ def template_mistakes(template: Any) -> Iterator[Mistake]:
             what = f"pods of a deployment have labels and annotations, and no {shown(key)} of their own"
             whole.append(Mistake(what, "Remove it", ("metadata", key)))
     for mistake in _container_mistakes(kept.get("spec", {})):
-        whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.at)))
+        whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.field_path)))
     yield from _of_their_owners(whole, template.get("spec"), 1)
 
 
@@ -99,48 +99,48 @@ def _container_mistakes(spec: Any) -> Iterator[Mistake]:
     if "containers" in spec and ENGINE not in names:
         what = f"a template has exactly one container named {ENGINE}, but this one has none"
         yield Mistake(what, f"Name the container that serves the model {ENGINE}", ("containers",))
-    for place, container in enumerate(spec.get("initContainers", [])):
+    for index, container in enumerate(spec.get("initContainers", [])):
         if (name := container.get("name")) and name in names:  # in one list they differ anyway
             what = f"a container and an init container are both named {shown(name)!r}"
-            yield Mistake(what, "Rename one", ("initContainers", place, "name"))
+            yield Mistake(what, "Rename one", ("initContainers", index, "name"))
     volumes = [volume.get("name") for volume in spec.get("volumes", [])]
     for part in ("initContainers", "containers"):
-        for place, container in enumerate(spec.get(part, [])):
-            yield from _port_mistakes(container, (part, place))
+        for index, container in enumerate(spec.get(part, [])):
+            yield from _port_mistakes(container, (part, index))
             if all(volumes):  # one without a name may be the one that is meant
-                yield from _mount_mistakes(container, (part, place), volumes)
+                yield from _mount_mistakes(container, (part, index), volumes)
 
 
-def _port_mistakes(container: dict[str, Any], at: Steps) -> Iterator[Mistake]:
+def _port_mistakes(container: dict[str, Any], path: FieldPath) -> Iterator[Mistake]:
     seen: set[str] = set()
-    for place, port in enumerate(container.get("ports", [])):
+    for index, port in enumerate(container.get("ports", [])):
         if (name := port.get("name")) and name in seen:
             what = f"a second port is named {shown(name)!r}"
-            yield Mistake(what, "Rename one", (*at, "ports", place, "name"))
+            yield Mistake(what, "Rename one", (*path, "ports", index, "name"))
         seen.add(name)
 
 
-def _mount_mistakes(container: dict[str, Any], at: Steps, volumes: list[str]) -> Iterator[Mistake]:
+def _mount_mistakes(container: dict[str, Any], path: FieldPath, volumes: list[str]) -> Iterator[Mistake]:
     for part in ("volumeMounts", "volumeDevices"):
-        for place, mount in enumerate(container.get(part, [])):
+        for index, mount in enumerate(container.get(part, [])):
             name = mount.get("name")
             if name is not None and name not in volumes:
                 step = one_of(name, volumes, "Volumes") if volumes else "Add it to the volumes of the pod"
                 what = f"the pod has no volume {shown(name)!r}"
-                yield Mistake(what, step, (*at, part, place, "name"))
+                yield Mistake(what, step, (*path, part, index, "name"))
 
 
 def _of_their_owners(mistakes: Iterable[Mistake], spec: Any, before: int) -> Iterator[Mistake]:
     """Yield the mistakes, each with the container or volume it is in."""
     for mistake in mistakes:
-        steps = mistake.at[before:]
+        steps = mistake.field_path[before:]
         if len(steps) < 3 or steps[0] not in _OWNERS or steps[2] == "name":
             yield mistake
             continue
         entry = spec[steps[0]][steps[1]]
         name = entry.get("name") if isinstance(entry, dict) else None
         owner = f"{_OWNERS[str(steps[0])]} {shown(name)}: " if isinstance(name, str) and name else ""
-        yield Mistake(f"{owner}{mistake.what}", mistake.next_step, mistake.at)
+        yield Mistake(f"{owner}{mistake.what}", mistake.next_step, mistake.field_path)
 
 
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
@@ -148,10 +148,10 @@ _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
 
 def script_at(words: Sequence[str]) -> int | None:
     """Return the position of the script of a shell in a command line, None without one: `sh -c SCRIPT`."""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word.rpartition("/")[2] not in _SHELLS:
             continue
-        following = place + 1
+        following = index + 1
         while following < len(words) and words[following].startswith("-"):
             if "c" in words[following] and not words[following].startswith("--"):
                 return following + 1 if following + 1 < len(words) else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inferfleet.documents.pods.texts import DNS_LABEL, MAPS, SUBDOMAIN, TEXTS
-from inferfleet.documents.problems import Mistake, Mistaken, Steps
+from inferfleet.documents.problems import FieldPath, Mistake, Mistaken
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import named, nearest, one_of, shown
 
@@ -119,67 +119,67 @@ class Walk:
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
 
-    def of(self, value: Any, kind: str, at: Steps = ()) -> Any:
+    def of(self, value: Any, kind: str, path: FieldPath = ()) -> Any:
         """Return the value without what has a wrong type. Fields that are null are absent."""
         if kind.startswith("[]"):
-            return self._list(value, kind.removeprefix("[]"), at)
+            return self._list(value, kind.removeprefix("[]"), path)
         if kind.startswith("map[string]"):
-            return self._map(value, kind.removeprefix("map[string]"), at)
+            return self._map(value, kind.removeprefix("map[string]"), path)
         if kind in _WORDS:
-            return self._scalar(value, kind, at)
+            return self._scalar(value, kind, path)
         if not isinstance(value, dict):
-            return self._wrong(at, f"{{field}} must be a map, not {named(value)}", "Write a map")
-        return self._struct(value, kind, at) if kind != "Object" else value
+            return self._wrong(path, f"{{field}} must be a map, not {named(value)}", "Write a map")
+        return self._struct(value, kind, path) if kind != "Object" else value
 
-    def _wrong(self, at: Steps, what: str, next_step: str) -> Any:
-        self.mistakes.append(Mistake(what, next_step, at))
+    def _wrong(self, path: FieldPath, what: str, next_step: str) -> Any:
+        self.mistakes.append(Mistake(what, next_step, path))
         return _WRONG
 
-    def _list(self, value: Any, kind: str, at: Steps) -> Any:
+    def _list(self, value: Any, kind: str, path: FieldPath) -> Any:
         if not isinstance(value, list):
-            return self._wrong(at, f"{{field}} must be a list, not {named(value)}", "Write a list")
-        entries = [self.of(entry, kind, (*at, place)) for place, entry in enumerate(value)]
+            return self._wrong(path, f"{{field}} must be a list, not {named(value)}", "Write a list")
+        entries = [self.of(entry, kind, (*path, index)) for index, entry in enumerate(value)]
         if kind in _WORDS and _WRONG in entries:
             return _WRONG
         return [{} if entry is _WRONG else entry for entry in entries]
 
-    def _map(self, value: Any, kind: str, at: Steps) -> Any:
+    def _map(self, value: Any, kind: str, path: FieldPath) -> Any:
         if not isinstance(value, dict):
-            return self._wrong(at, f"{{field}} must be a map, not {named(value)}", "Write a map")
-        entries = {key: self.of(entry, kind, (*at, key)) for key, entry in value.items()}
+            return self._wrong(path, f"{{field}} must be a map, not {named(value)}", "Write a map")
+        entries = {key: self.of(entry, kind, (*path, key)) for key, entry in value.items()}
         for key, entry in entries.items():
             # The API server takes it and counts a byte, of which Pulumi shows no warning.
             if kind == "Quantity" and key in _BYTES and str(entry).endswith("m"):
                 what = f"{{field}} {named(entry)} is thousandths of a byte"
-                self.mistakes.append(Mistake(what, f"Write {str(entry)[:-1]}Mi", (*at, key)))
+                self.mistakes.append(Mistake(what, f"Write {str(entry)[:-1]}Mi", (*path, key)))
         return {key: entry for key, entry in entries.items() if entry is not _WRONG}
 
-    def _scalar(self, value: Any, kind: str, at: Steps) -> Any:
+    def _scalar(self, value: Any, kind: str, path: FieldPath) -> Any:
         if not _is_scalar(value, kind):
             words = _WORDS[kind]
             quoted = kind == "string" and isinstance(value, bool | int | float)
             bare = kind.startswith("int") and isinstance(value, str) and value.lstrip("-").isdecimal()
             next_step = "Quote it" if quoted else "Write it without quotes" if bare else f"Write {words}"
-            return self._wrong(at, f"{{field}} must be {words}, not {named(value)}", next_step)
+            return self._wrong(path, f"{{field}} must be {words}, not {named(value)}", next_step)
         bits = _BITS.get(kind)
         if bits and isinstance(value, int) and not -(2**bits) <= value < 2**bits:
-            return self._wrong(at, f"{{field}} {named(value)} is too large", f"Write at most {2**bits - 1}")
+            return self._wrong(path, f"{{field}} {named(value)} is too large", f"Write at most {2**bits - 1}")
         if kind == "Quantity":
-            return self._quantity(value, at)
+            return self._quantity(value, path)
         return value
 
-    def _quantity(self, value: Any, at: Steps) -> Any:
+    def _quantity(self, value: Any, path: FieldPath) -> Any:
         try:
             amount = parse_quantity(str(value))
         except Mistaken as error:
             what = f"{{field}} {named(value)} is not a Kubernetes quantity"
-            return self._wrong(at, what, error.mistakes[0].next_step)
+            return self._wrong(path, what, error.mistakes[0].next_step)
         if not 0 <= amount < 2**63:
             what = f"{{field}} {named(value)} must be a quantity from 0 to 2^63 - 1"
-            return self._wrong(at, what, "Change it")
+            return self._wrong(path, what, "Change it")
         return value
 
-    def _struct(self, fields: dict[str, Any], kind: str, at: Steps) -> dict[str, Any]:
+    def _struct(self, fields: dict[str, Any], kind: str, path: FieldPath) -> dict[str, Any]:
         """Return the fields of a value of a type, without those that are unknown, null or of a wrong type.
 
         Adds their mistakes, and one for each required field that is missing, unless an unknown field looks
@@ -194,16 +194,16 @@ class Walk:
         for key, value in fields.items():
             if key not in types:
                 what = f"Kubernetes {kubernetes_version()} has no field {shown(key)!r} here"
-                self.mistakes.append(Mistake(what, _instead(key, kind), (*at, key)))
+                self.mistakes.append(Mistake(what, _instead(key, kind), (*path, key)))
             elif value is not None:
-                checked = self.of(value, types[key].type, (*at, key))
+                checked = self.of(value, types[key].type, (*path, key))
                 if checked is not _WRONG:
                     kept[key] = checked
-                    self.mistakes += _value_mistakes(checked, kind, key, types[key], (*at, key))
+                    self.mistakes += _value_mistakes(checked, kind, key, types[key], (*path, key))
         likely_typos = {nearest(key, types) for key in fields if key not in types}
         for key, field in types.items():
             if field.required and fields.get(key) is None and key not in likely_typos:
-                self.mistakes.append(Mistake(f"field {key} is missing", f"Add {key}", (*at, key)))
+                self.mistakes.append(Mistake(f"field {key} is missing", f"Add {key}", (*path, key)))
         if cache_key and len(self.mistakes) == mistakes_before and kept == fields:
             if len(_CORRECT_MAPS) >= _CACHE_SIZE:
                 _CORRECT_MAPS.clear()
@@ -259,42 +259,44 @@ def _instead(key: str, kind: str) -> str:
     return one_of(key, types, "Fields")
 
 
-def _value_mistakes(value: Any, kind: str, key: str, field: FieldType, at: Steps) -> Iterator[Mistake]:
+def _value_mistakes(value: Any, kind: str, key: str, field: FieldType, path: FieldPath) -> Iterator[Mistake]:
     """Yield what is wrong with the value of a field whose type is right."""
     if isinstance(value, list):
-        for place, entry in enumerate(value):
-            yield from _text_mistakes(entry, kind, key, field, at=(*at, place))
-        yield from _repeated_entry_mistakes(value, field, at)
+        for index, entry in enumerate(value):
+            yield from _text_mistakes(entry, kind, key, field, path=(*path, index))
+        yield from _repeated_entry_mistakes(value, field, path)
     elif isinstance(value, dict) and (kind, key) in MAPS:
         keys, texts = MAPS[kind, key]
         for name, text in value.items():
             if not keys.allows(name):
                 what = f"the key {shown(name)!r} must be {keys.words}"
-                yield Mistake(what, "Change it", (*at, name))
+                yield Mistake(what, "Change it", (*path, name))
             if texts and not texts.allows(text):
-                yield Mistake(f"{{field}} {named(text)} must be {texts.words}", "Change it", (*at, name))
+                yield Mistake(f"{{field}} {named(text)} must be {texts.words}", "Change it", (*path, name))
     else:
-        yield from _text_mistakes(value, kind, key, field, at=at)
+        yield from _text_mistakes(value, kind, key, field, path=path)
 
 
-def _text_mistakes(value: Any, kind: str, key: str, field: FieldType, *, at: Steps) -> Iterator[Mistake]:
+def _text_mistakes(
+    value: Any, kind: str, key: str, field: FieldType, *, path: FieldPath
+) -> Iterator[Mistake]:
     if not isinstance(value, str) or not (value or field.required):
         return
     if field.choices and value not in field.choices:
         what = f"{{field}} {named(value)} is not one of {', '.join(filter(None, field.choices))}"
-        yield Mistake(what, one_of(value, field.choices, "Choose one"), at)
+        yield Mistake(what, one_of(value, field.choices, "Choose one"), path)
     text = TEXTS.get((kind, key))
     if text and not text.allows(value):
-        yield Mistake(f"{{field}} {named(value)} must be {text.words}", "Change it", at)
+        yield Mistake(f"{{field}} {named(value)} must be {text.words}", "Change it", path)
 
 
-def _repeated_entry_mistakes(entries: list[Any], field: FieldType, at: Steps) -> Iterator[Mistake]:
+def _repeated_entry_mistakes(entries: list[Any], field: FieldType, path: FieldPath) -> Iterator[Mistake]:
     """Yield entries of a list that must differ in their keys, and do not.
 
     Server-side apply, by which Pulumi writes, refuses two variables of a name, which a plain create takes.
     """
     seen: set[tuple[Any, ...]] = set()
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         if field.keys and isinstance(entry, dict) and any(entry.get(key) for key in field.keys):
             values = tuple(entry.get(key) or ("TCP" if key == "protocol" else "") for key in field.keys)
         elif field.once:
@@ -305,8 +307,8 @@ def _repeated_entry_mistakes(entries: list[Any], field: FieldType, at: Steps) ->
             words = " and ".join(
                 f"the {key} {shown(str(value))!r}" for key, value in zip(field.keys, values, strict=False)
             )
-            what = f"a second entry of {at[-1]} has {words or f'the value {values[0]!r}'}"
-            yield Mistake(what, "Change or remove one of the two", (*at, place, *field.keys[:1]))
+            what = f"a second entry of {path[-1]} has {words or f'the value {values[0]!r}'}"
+            yield Mistake(what, "Change or remove one of the two", (*path, index, *field.keys[:1]))
         seen.add(values)
 
 
@@ -341,7 +343,7 @@ def _is_built_in(api_version: str) -> bool:
 
 
 def _without_value(mistake: Mistake) -> Mistake:
-    if mistake.at[:1] not in (("data",), ("stringData",)):
+    if mistake.field_path[:1] not in (("data",), ("stringData",)):
         return mistake
-    words = "text in base64" if mistake.at[0] == "data" else "text in quotes"
-    return Mistake(f"{{field}} must be a {words}", "Correct it", mistake.at)
+    words = "text in base64" if mistake.field_path[0] == "data" else "text in quotes"
+    return Mistake(f"{{field}} must be a {words}", "Correct it", mistake.field_path)

@@ -57,12 +57,12 @@ def by_cluster(reasons: Iterable[Reason], most: int = MOST) -> str:
     all_groups = groups(reasons)
     clusters = sum(group.clusters for group in all_groups)
     line = f"0 of {clusters:,} {'cluster has' if clusters == 1 else 'clusters have'} room: "
-    for place, group in enumerate(all_groups):
-        left = clusters - sum(other.clusters for other in all_groups[:place])
+    for index, group in enumerate(all_groups):
+        left = clusters - sum(other.clusters for other in all_groups[:index])
         others = f"{left:,} for other reasons"
-        more = f"{group}{', ' if place + 1 < len(all_groups) else ''}"
+        more = f"{group}{', ' if index + 1 < len(all_groups) else ''}"
         # What follows must leave room to say how many are left.
-        reserve = len(others) if place + 1 < len(all_groups) else 0
+        reserve = len(others) if index + 1 < len(all_groups) else 0
         if len(line) + len(more) + reserve > most:
             return line + others
         line += more

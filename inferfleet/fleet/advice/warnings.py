@@ -171,7 +171,7 @@ def unmet_wish_problems(
     """Yield a warning for each wish that replicas which run do not meet, and for preferences of nothing."""
     for key in sorted(valid):
         spec = documents.deployments[key].spec
-        for place, rule in enumerate(spec.prefer):
+        for index, rule in enumerate(spec.prefer):
             if not any(
                 prefers(rule, cluster, pool)
                 for cluster in documents.clusters.values()
@@ -181,7 +181,7 @@ def unmet_wish_problems(
                     key,
                     "no pool of the fleet is what this preference names",
                     "Change it, or remove it if the pool is gone",
-                    f"spec.prefer[{place}]",
+                    f"spec.prefer[{index}]",
                 )
         if spec.on_demand_replicas or spec.spread:
             yield from _replica_problems(documents, candidates, key)

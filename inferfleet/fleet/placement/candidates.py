@@ -10,7 +10,7 @@ deployment itself says (`prefer`, `spread`).
 from collections.abc import Iterator, Mapping
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet import names
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.prices import prices
@@ -23,7 +23,7 @@ from inferfleet.fleet.spot import Spot
 
 # Pools that are tried for the roles of one replica on one cluster.
 _TRIES = 200
-# Steps of work that trying one takes.
+# Units of work that trying one takes.
 _STEPS = 10
 # Clusters up to which each of their pools is looked at; with more of them, the index is.
 _FEW = 16
@@ -135,7 +135,7 @@ class Candidates:
         self, terms: Terms, space: Space, replicas: int = 1, *, leaving: Spot | None = None
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
-        take(_STEPS, f"placing {terms.deployment}")
+        spend(_STEPS, f"placing {terms.deployment}")
         first, key = terms.roles[0], space.key
         if space.offer not in terms.offers[first] or not self._order.suits(terms, first, space):
             return None
@@ -225,7 +225,7 @@ class Candidates:
             role = open_roles[index]
             for space in self._order.near(terms, role, cluster, replicas):
                 tries -= 1
-                take(_STEPS, f"placing {terms.deployment}")
+                spend(_STEPS, f"placing {terms.deployment}")
                 if tries < 0:
                     return None
                 if any(spot.pool(role) == space.key[1] for spot in others):

@@ -26,7 +26,7 @@ _LONGEST, _MOST_LEAVING = 3, 8
 # Tries in a plan to place replicas and to lower the cost, and for one replica of each.
 _TRIES, _TRIES_OF_ONE, _LEAST_TRIES_OF_ONE = 1_500, 300, 5
 _TRIES_FOR_COST, _TRIES_FOR_COST_OF_ONE = 400, 40
-# Steps of the searches for long chains in a plan.
+# Units of the searches for long chains in a plan.
 _CHAIN_STEPS = 800
 # Pools that are looked at for one replica.
 _MOST_POOLS = 32

@@ -216,8 +216,8 @@ def at_most(pod: Pod, node: Node) -> Pod:
 # filled one after another. Some node has the largest pod that is left, so the next one does, with a set of
 # others to which none could be added: moving a pod there from a later node never hurts. Sets of the same
 # remaining pods are tried once. The number of steps is bounded, so that a plan is quick; the bound is the
-# same for equal pods, whatever was searched before. Steps of the search, at some 5 microseconds each.
-# Steps of the search, at some 5 microseconds each.
+# same for equal pods, whatever was searched before.
+# Units of the search, at some 5 microseconds each.
 _MOST_STEPS = 2_000
 # Nodes and kinds of pods beyond which a search of that length finds nothing.
 _MOST_NODES, _MOST_KINDS = 48, 12

@@ -134,38 +134,38 @@ class Placing:
             return
         spots = list(self._ledger.replicas(deployment))
         obstacles = [self._suitability.obstacle(spot) for spot in spots]
-        order = [self._surplus_order(spot, place, obstacles[place]) for place, spot in enumerate(spots)]
+        order = [self._surplus_order(spot, index, obstacles[index]) for index, spot in enumerate(spots)]
         heapify(order)
         while self._ledger.total(deployment) > target:
-            place = -order[0][-1]
+            index = -order[0][-1]
             # With each replica that goes, a place in the order only becomes worse, so the first is looked at.
-            key = self._surplus_order(spots[place], place, obstacles[place])
+            key = self._surplus_order(spots[index], index, obstacles[index])
             if key != order[0]:
                 heapreplace(order, key)
                 continue
-            self._ledger.add(spots[place], -1)
+            self._ledger.add(spots[index], -1)
 
-    def _surplus_order(self, spot: Spot, place: int, obstacle: Obstacle | None) -> tuple[int, ...]:
+    def _surplus_order(self, spot: Spot, index: int, obstacle: Obstacle | None) -> tuple[int, ...]:
         """Return the sort key of a spot; a replica on the spot with the smallest key is removed first.
 
         Spots that a cluster or pool objects to come first, and those on nodes that may be taken away while
         there are more of them than the document wants. Then those that it prefers least, those where its
         replicas crowd, and with objective `cost` the dearest; then the cluster and the spot with the most
-        replicas of the deployment, then the last name; `place` is the spot's in the order of names.
+        replicas of the deployment, then the last name; `index` is the spot's in the order of names.
         """
         consequence = int(obstacle.consequence) if obstacle else 0
         if any(self._ledger.is_overfull((spot.cluster, pool)) for _, pool in spot.pools):
             consequence = max(consequence, int(Consequence.EVICT))
         replicas = self._ledger.on_spot(spot)
         if not replicas:
-            return 1, 0, 0, 0, 0, 0, -place
+            return 1, 0, 0, 0, 0, 0, -index
         terms, spreading = self._candidates.terms(spot.deployment), self._candidates.spreading
         if spreading.too_many_unsteady(terms, spot):
             consequence = max(consequence, int(Consequence.CORDON))
         worst, second, _ = spreading.worth(terms, first_pool(terms, spot))
         cost = self._candidates.cost(spot) if terms.objective == "cost" and not consequence else 0
         on_cluster = self._ledger.by_cluster(spot.deployment)[spot.cluster]
-        return -consequence, -worst, -second, -cost, -on_cluster, -replicas, -place
+        return -consequence, -worst, -second, -cost, -on_cluster, -replicas, -index
 
     def _complete(self, deployment: str) -> bool:
         """Give replicas a pool for each role that is new in the document, beside those that they have.

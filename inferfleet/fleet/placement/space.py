@@ -402,8 +402,8 @@ def _deductions(pool: NodePool, observation: Observation, empty: Node, size: int
     pods = Counter([whole] * _absent(pool, observation) + free_of_us)
     pods.update(Pod(min(gpus, empty.gpus), 0, 0) for gpus in observation.foreign)
     pods.update(Pod(0, *amounts) for amounts in taken_by_others(observation, empty))
-    for place, pod in enumerate(sorted(pods, reverse=True)):
-        yield _Deduction(("", f"held back {place}"), pod, pods[pod])
+    for index, pod in enumerate(sorted(pods, reverse=True)):
+        yield _Deduction(("", f"held back {index}"), pod, pods[pod])
     lacks = Pod(
         *(
             max(0, has - offered) if offered is not None else 0

@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import Images
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet.demands import Demand, Demands, Share
 from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import FalseCondition, Selectors
@@ -102,7 +102,7 @@ class Suitability:
         key = self._asked(deployment)
         if key not in self._by_selector:
             spec = self._documents.deployments[deployment].spec
-            take(len(self._documents.clusters), f"asking clusters for {deployment}")
+            spend(len(self._documents.clusters), f"asking clusters for {deployment}")
             self._by_selector[key] = frozenset(
                 name
                 for name, cluster in self._documents.clusters.items()

@@ -218,7 +218,7 @@ class TermsByDeployment:
         if str(rules) not in self._known_tiers:
             self._known_tiers[str(rules)] = {
                 (name, pool.name): next(
-                    (place for place, rule in enumerate(rules) if prefers(rule, cluster, pool)), len(rules)
+                    (index for index, rule in enumerate(rules) if prefers(rule, cluster, pool)), len(rules)
                 )
                 for name, cluster in self._documents.clusters.items()
                 for pool in cluster.spec.node_pools

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from inferfleet.documents.kinds.inference_class import AttributeValue, Device, InferenceClass
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, nearest, shown
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet.selectors.expressions import InvalidSelector, Program, Size, Source, Token, compiling
 from inferfleet.fleet.selectors.library import (
     QUANTITY,
@@ -33,7 +33,7 @@ from inferfleet.fleet.shapes import accelerator
 
 # What is said of a selector that a class does not meet.
 FALSE = "nodeSelector is false"
-# Steps of an evaluation beside those of its condition.
+# Units of an evaluation beside those of its condition.
 _EACH = 10
 _GUIDE = "docs/guides/selectors.md"
 _MISSING = re.compile(r'Key not found in map ?: ?"?(.*?)"?\Z', re.DOTALL)
@@ -257,7 +257,7 @@ class Selectors:
 
     def _program(self, expression: str) -> Program:
         if expression not in self._programs:
-            take(compiling(expression), "compiling selectors")
+            spend(compiling(expression), "compiling selectors")
             self._programs[expression] = program(expression)
         compiled = self._programs[expression]
         if isinstance(compiled, InvalidSelector):
@@ -265,7 +265,7 @@ class Selectors:
         return compiled
 
     def _evaluated(self, compiled: Program, class_view: View) -> str | None:
-        take(_EACH + compiled.steps, "evaluating selectors")
+        spend(_EACH + compiled.steps, "evaluating selectors")
         if class_view.unusable:
             return f"nodeSelector cannot be evaluated: {class_view.unusable}"
         result = compiled.result(class_view.variables)

@@ -14,7 +14,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.policy import Policy, Waiver
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.documents.wording import shown
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.selectors.expressions import InvalidSelector, compiling, largest
@@ -31,7 +31,7 @@ MOST_DAYS = 180
 MOST_SUBJECTS, MOST_BROKEN = 50, 1_000
 # Of what a waiver lets off, and of waivers that ended, so many are named.
 _NAMED = 3
-# Steps that an evaluation takes besides those of its condition.
+# Units that an evaluation takes besides those of its condition.
 _EACH = 30
 
 
@@ -119,13 +119,13 @@ class _Enforcement:
 
         spec = policy.spec
         questions, sizes = self._questions_about(spec.each)
-        take(compiling(spec.cel), f"compiling policy {name}")
+        spend(compiling(spec.cel), f"compiling policy {name}")
         try:
             condition = Condition(spec.each, spec.cel, sizes)
         except InvalidSelector as invalid:
             yield _invalid(self._documents, name, policy, invalid)
             return
-        take(len(questions) * (condition.steps + _EACH), f"evaluating policy {name}")
+        spend(len(questions) * (condition.steps + _EACH), f"evaluating policy {name}")
         count = 0
         for subject, variables in questions:
             breach = condition.breach(variables)

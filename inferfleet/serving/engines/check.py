@@ -8,7 +8,7 @@ from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.documents.pods.template import engine_container
 from inferfleet.documents.problems import Mistake, Problem, Severity
 from inferfleet.documents.wording import listing, named, nearest, one_of, shown
-from inferfleet.documents.work import take
+from inferfleet.documents.work import spend
 from inferfleet.fleet.roles import (
     DECODE,
     args_of,
@@ -46,7 +46,7 @@ from inferfleet.tables.engines import CONNECTORS, engine
 from inferfleet.tables.flags import Flag, FlagTable, flags
 from inferfleet.tables.flags import flags as table_of
 
-# Steps for one argument, against the table of all flags of an engine.
+# Units for one argument, against the table of all flags of an engine.
 _EACH_ARGUMENT = 300
 # What values of a flag are, in words.
 _TAKES = {
@@ -239,7 +239,7 @@ def _args_problems(deployment: ModelDeployment, role: str, pods: int) -> Iterato
     given = args_of(deployment, role)
     if not given:
         return
-    take(_EACH_ARGUMENT * len(given), "checking engine.args")
+    spend(_EACH_ARGUMENT * len(given), "checking engine.args")
     path = path_of_args(deployment, role)
     if unwritable(deployment, role, pods):
         return
@@ -267,7 +267,9 @@ def _args_problems(deployment: ModelDeployment, role: str, pods: int) -> Iterato
             step = f"Remove it, and write {ours[flag]}" if ours[flag] else "Remove it"
             yield _problem(deployment, f"{path}[{place}]", f"{name} is for inferfleet to write", step)
     for mistake in args_mistakes(declared.type, version, given):
-        yield _problem(deployment, f"{path}[{mistake.at[0]}]", mistake.what, mistake.next_step, "warning")
+        yield _problem(
+            deployment, f"{path}[{mistake.field_path[0]}]", mistake.what, mistake.next_step, "warning"
+        )
 
 
 def _problem(

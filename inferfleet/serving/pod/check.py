@@ -79,7 +79,7 @@ def document_problems(pod: PlacedPod) -> Iterator[Problem]:
         )
     yield from proxy_problems(pod)
     for mistake in (*_group_mistakes(written, pod), *_hardware_mistakes(written["spec"], pod)):
-        yield _problem(pod, pod.field(mistake.at), mistake.what, mistake.next_step)
+        yield _problem(pod, pod.field(mistake.field_path), mistake.what, mistake.next_step)
 
 
 def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
@@ -96,7 +96,7 @@ def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistak
             *proxy_mistakes(template, pod),
         )
         for mistake in mistakes:
-            yield replace(mistake, at=(field_path(template, mistake.at),))
+            yield replace(mistake, field_path=(field_path(template, mistake.field_path),))
 
     return template_mistakes
 
@@ -302,9 +302,9 @@ def template_problems(template: dict[str, Any], pod: PlacedPod) -> Iterator[Prob
     except ValueError:  # a value that is none of JSON, such as a date
         mistakes = tuple(template_mistakes(template))
     for mistake in mistakes:
-        steps = [step for step in mistake.at if isinstance(step, str)]
+        steps = [step for step in mistake.field_path if isinstance(step, str)]
         what = mistake.what.replace("{field}", steps[-1] if steps else "it")
-        yield _problem(pod, pod.field(mistake.at), what, mistake.next_step)
+        yield _problem(pod, pod.field(mistake.field_path), what, mistake.next_step)
 
 
 def missing_request_problems(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Problem]:
@@ -343,10 +343,10 @@ def proxy_problems(pod: PlacedPod) -> Iterator[Problem]:
             step = f"Remove it: {table.own_flags[name]}"
             yield _problem(pod, f"spec.prefill.proxy.flags.{name}", f"flag {name} is set by inferfleet", step)
     for mistake in resource_mistakes(document.resources):
-        path = path_of(("spec", "prefill", "proxy", "resources", *mistake.at))
+        path = path_of(("spec", "prefill", "proxy", "resources", *mistake.field_path))
         yield _problem(pod, path, mistake.what, mistake.next_step)
     for mistake in _probe_mistakes(pod.written.spec, pod):
-        yield _problem(pod, pod.field(mistake.at), mistake.what, mistake.next_step)
+        yield _problem(pod, pod.field(mistake.field_path), mistake.what, mistake.next_step)
 
 
 def _no_connector(pod: PlacedPod, chosen: str, table: ProxyTable) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from inferfleet.documents.pods.diff import field_path
-from inferfleet.documents.problems import Steps
+from inferfleet.documents.problems import FieldPath
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.serving.pod.template import containers
 
@@ -130,7 +130,7 @@ def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
     for at, container in containers(template["spec"]):
         within = f"of container {shown(str(container.get('name')))!r}"
         for part, i, _, why in in_container(container):
-            steps: Steps = (*at, part, i)
+            steps: FieldPath = (*at, part, i)
             what = f"item {i} of {part} {within} {why}"
             step = "Read it from a variable with valueFrom.secretKeyRef, as $(NAME) here"
             if part == "env":

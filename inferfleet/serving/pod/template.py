@@ -13,7 +13,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, RoutingProxy
 from inferfleet.documents.kinds.workers import PodTemplate, Position
 from inferfleet.documents.pods.template import ENGINE, ROUTING_PROXY, engine_container
-from inferfleet.documents.problems import Steps
+from inferfleet.documents.problems import FieldPath
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import (
@@ -567,13 +567,13 @@ def _restrained_container(container: Mapping[str, Any], *, profiled: bool) -> di
     return {**container, "securityContext": least | context | dropped}
 
 
-def containers(spec: Spec) -> Iterator[tuple[Steps, dict[str, Any]]]:
+def containers(spec: Spec) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
     """Yield every container of a pod's spec with its place."""
     for kind in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(kind, [])):
             yield ("spec", kind, i), container
 
 
-def is_engine(at: Steps, container: Mapping[str, Any]) -> bool:
+def is_engine(at: FieldPath, container: Mapping[str, Any]) -> bool:
     """Return whether the container at this place is the one that serves the model."""
     return bool(container["name"] == ENGINE) and at[1] == "containers"

@@ -185,7 +185,7 @@ def test_a_file_that_becomes_a_link_after_it_was_looked_at_is_not_followed(
 ) -> None:
     document = project / "stacks/dev/clusters.yaml"
     place = document.relative_to(project)
-    monkeypatch.setattr("inferfleet.documents.loading.files._place", lambda file, root: place)
+    monkeypatch.setattr("inferfleet.documents.loading.files._path_below", lambda file, root: place)
     document.unlink()
     document.symlink_to(project.parent / "outside/secret.yaml")
     with pytest.raises(UnreadableFile, match="Too many levels of symbolic links"):

@@ -13,7 +13,7 @@ V = {"name": "v", "mountPath": "/v"}
 
 def _said(spec: dict[str, Any]) -> list[tuple[str, str]]:
     whole = {"containers": [ENGINE], **spec}
-    return [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(whole)]
+    return [(path_of(mistake.field_path), mistake.what) for mistake in spec_mistakes(whole)]
 
 
 def _engine(**fields: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_the_volume_that_was_meant_is_named() -> None:
 
 def test_names_of_pods_are_not_a_templates_to_give() -> None:
     template = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}, "spec": {"containers": [ENGINE]}}
-    assert [path_of(mistake.at) for mistake in template_mistakes(template)] == [
+    assert [path_of(mistake.field_path) for mistake in template_mistakes(template)] == [
         "metadata.name",
         "metadata.finalizers",
     ]

@@ -10,7 +10,7 @@ from inferfleet.documents.wording import path_of
 
 def _said(kind: str, api_version: str = "v1", name: str = "a", **fields: Any) -> list[tuple[str, str]]:
     manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
-    return [(path_of(mistake.at), mistake.what) for mistake in object_mistakes(manifest)]
+    return [(path_of(mistake.field_path), mistake.what) for mistake in object_mistakes(manifest)]
 
 
 @pytest.mark.parametrize(

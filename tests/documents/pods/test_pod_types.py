@@ -18,7 +18,7 @@ ENGINE = {"name": "engine", "image": "engine:1"}
 def _said(pod: dict[str, Any] | None = None, **engine: Any) -> list[tuple[str, str, str]]:
     """What is said of an engine with these fields in a pod with those."""
     spec = {"containers": [ENGINE | engine], **(pod or {})}
-    return [(path_of(mistake.at), mistake.what, mistake.next_step) for mistake in spec_mistakes(spec)]
+    return [(path_of(mistake.field_path), mistake.what, mistake.next_step) for mistake in spec_mistakes(spec)]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> No
         "containers": ["engine", {"name": "a", "image": "x"}],
         "initContainers": [{"name": "a", "image": "x"}],
     }
-    assert [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(spec)] == [
+    assert [(path_of(mistake.field_path), mistake.what) for mistake in spec_mistakes(spec)] == [
         ("containers[0]", "{field} must be a map, not 'engine'"),
         ("containers", "a template has exactly one container named engine, but this one has none"),
         ("initContainers[0].name", "a container and an init container are both named 'a'"),
@@ -201,7 +201,7 @@ def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> No
     ],
 )
 def test_a_pod_without_containers_is_one_mistake(spec: dict[str, Any], what: str) -> None:
-    mistakes = [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(spec)]
+    mistakes = [(path_of(mistake.field_path), mistake.what) for mistake in spec_mistakes(spec)]
     assert mistakes == [("containers", what)]
 
 
@@ -219,7 +219,9 @@ def test_a_pod_without_containers_is_one_mistake(spec: dict[str, Any], what: str
 )
 def test_a_template_is_checked_from_its_top(template: Any, path: str, what: str) -> None:
     whole = {"spec": {"containers": [ENGINE]}} | template if template else template
-    assert [(path_of(mistake.at), mistake.what) for mistake in template_mistakes(whole)] == [(path, what)]
+    assert [(path_of(mistake.field_path), mistake.what) for mistake in template_mistakes(whole)] == [
+        (path, what)
+    ]
 
 
 WHOLE: dict[str, Any] = {
@@ -295,7 +297,7 @@ def test_any_value_anywhere_is_judged_without_a_crash(number: int, value: Any) -
     holder, key = places[number % len(places)]
     holder[key] = value
     for mistake in template_mistakes(template):
-        assert mistake.at
+        assert mistake.field_path
 
 
 def test_the_check_is_light_to_import() -> None:

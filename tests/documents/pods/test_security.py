@@ -116,7 +116,9 @@ CONTEXT = "spec.securityContext"
 def test_what_the_baseline_forbids_is_named_with_its_place(
     template: Any, path: str, owner: str, what: str
 ) -> None:
-    said = [(path_of(found.at), found.part, found.what) for found in forbidden(template, level="baseline")]
+    said = [
+        (path_of(found.field_path), found.part, found.what) for found in forbidden(template, level="baseline")
+    ]
     assert said == [(path, owner, what)]
 
 
@@ -173,5 +175,5 @@ _FIELDS = st.dictionaries(st.sampled_from(_WORDS), _ANYTHING, max_size=4)
 def test_a_template_of_any_shape_can_be_looked_at(pod: Any, first: Any, second: Any) -> None:
     template = {"metadata": pod, "spec": {**pod, "containers": [first, second], "initContainers": [second]}}
     for found in forbidden(template, level="restricted"):
-        assert found.at[0] in ("spec", "metadata")
+        assert found.field_path[0] in ("spec", "metadata")
         assert found.what

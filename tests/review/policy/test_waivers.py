@@ -168,7 +168,7 @@ def test_what_the_base_breaks_already_is_not_new_wherever_its_lines_are() -> Non
 def test_a_run_is_refused_before_a_policy_takes_it_past_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     made, lock = loaded((*FLEET, policy()), STACK), Lock(stack=STACK)
     planned = desired(made, lock)
-    monkeypatch.setattr(work, "MAX_STEPS", 1_090)
+    monkeypatch.setattr(work, "MAX_UNITS", 1_090)
     with work.counted(), pytest.raises(InvalidDocuments) as raised:
         policy_problems(made, lock, planned, today=DAY)
     assert [problem.what for problem in raised.value.problems] == [

@@ -83,7 +83,7 @@ def test_a_value_that_is_no_choice_is_a_mistake_with_the_nearest_one() -> None:
 
 def test_a_value_of_another_kind_is_a_mistake() -> None:
     found = [
-        (mistake.at, mistake.next_step)
+        (mistake.field_path, mistake.next_step)
         for mistake in vllm(
             "--port=http",
             "--gpu-memory-utilization=90%",
@@ -122,7 +122,7 @@ def test_an_unknown_key_of_an_object_is_a_mistake_with_the_nearest_one() -> None
 
 def test_objects_that_are_nested_too_deep_are_a_mistake() -> None:
     [mistake] = vllm("--kv-transfer-config", "[" * 50_000)
-    assert mistake.at == (1,)
+    assert mistake.field_path == (1,)
 
 
 def test_what_else_the_parser_refuses_is_said_in_its_words() -> None:
@@ -159,7 +159,9 @@ def test_a_word_without_a_flag_is_a_mistake() -> None:
 
 def test_sglang_takes_dashes_alone_and_other_suffixes() -> None:
     assert sglang("--context-length", "32Ki", "--context-length=1.5k") == ()
-    assert [mistake.at for mistake in sglang("--context_length", "32k", "--context-length", "32K")] == [
+    assert [
+        mistake.field_path for mistake in sglang("--context_length", "32k", "--context-length", "32K")
+    ] == [
         (0,),
         (3,),
     ]

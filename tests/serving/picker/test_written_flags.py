@@ -58,7 +58,7 @@ def test_a_picker_has_every_flag_that_is_written_for_it(
 
 def test_a_flag_that_is_refused_since_another_field_says_it_is_a_flag_of_a_picker() -> None:
     known = _flags("gie-1.5") | _flags("router-0.10")
-    refused = {mistake.at[0] for mistake in flag_mistakes(dict.fromkeys(known, 8080))}
+    refused = {mistake.field_path[0] for mistake in flag_mistakes(dict.fromkeys(known, 8080))}
     assert refused == {
         "config-file",
         "config-text",

@@ -124,4 +124,4 @@ def test_a_plugin_may_let_a_sidecar_see_the_claimed_devices_and_adds_no_claim(
     template["spec"]["containers"].append(exporter)
     assert list(template_check(stand)(template)) == []
     template["spec"]["resourceClaims"].append(TEAMS)
-    assert [mistake.at for mistake in template_check(stand)(template)] == [("spec.resourceClaims",)]
+    assert [mistake.field_path for mistake in template_check(stand)(template)] == [("spec.resourceClaims",)]

@@ -175,4 +175,4 @@ def _leaves(
 
 
 def _placed(path: str, items: list[Any]) -> list[tuple[str, Any]]:
-    return [(f"{path}[{place}]", item) for place, item in enumerate(items)]
+    return [(f"{path}[{index}]", item) for index, item in enumerate(items)]

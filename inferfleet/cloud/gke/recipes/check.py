@@ -41,10 +41,10 @@ def recipe_problems(
         yield from network_way_problems(cluster)
         yield from maintenance_problems(cluster)
         provisioned = {pool.place: pool for pool in cluster.pools}
-        for place, document in enumerate(cluster.document.spec.node_pools):
-            pool = provisioned.get(place)
+        for index, document in enumerate(cluster.document.spec.node_pools):
+            pool = provisioned.get(index)
             if pool is None:
-                yield _not_provisioned(documents, cluster.name, place, document)
+                yield _not_provisioned(documents, cluster.name, index, document)
                 continue
             if pool.gke_class.name not in checked:
                 checked.add(pool.gke_class.name)
@@ -96,7 +96,7 @@ def _problems(
             yield Problem(what, next_step, problem.path, severity="warning")
 
 
-def _not_provisioned(documents: Documents, cluster: str, place: int, pool: NodePool) -> Problem:
+def _not_provisioned(documents: Documents, cluster: str, index: int, pool: NodePool) -> Problem:
     provisioning = documents.classes[pool.class_name].spec.provisioning
     why = (
         f"is provisioned by {provisioning.provider}"
@@ -105,4 +105,4 @@ def _not_provisioned(documents: Documents, cluster: str, place: int, pool: NodeP
     )
     what = f"pool {pool.name} of cluster {cluster} is provisioned by GKE, but class {pool.class_name} {why}"
     next_step = "Use a class with provisioning {provider: GKE}; `inferfleet classes` lists them"
-    return Problem(what, next_step, f"spec.nodePools[{place}].className", kind=_CLUSTER, key=cluster)
+    return Problem(what, next_step, f"spec.nodePools[{index}].className", kind=_CLUSTER, key=cluster)

@@ -47,8 +47,8 @@ def cluster_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     yield from _taint_problems(
         cluster, f"cluster {cluster.name}", "spec.taints", cluster.document.spec.taints
     )
-    for place, pool in enumerate(cluster.document.spec.node_pools):
-        path, subject = f"spec.nodePools[{place}]", f"pool {pool.name} of cluster {cluster.name}"
+    for index, pool in enumerate(cluster.document.spec.node_pools):
+        path, subject = f"spec.nodePools[{index}]", f"pool {pool.name} of cluster {cluster.name}"
         if pool.name == SYSTEM_POOL:
             yield _problem(
                 cluster, f"{subject} has the name of the system pool", "Rename it", path=f"{path}.name"
@@ -139,10 +139,10 @@ def _open_endpoint_problems(cluster: DescribedCluster) -> Iterator[Problem]:
 def _taint_problems(
     cluster: DescribedCluster, subject: str, path: str, taints: tuple[Taint, ...]
 ) -> Iterator[Problem]:
-    for place, taint in enumerate(taints):
+    for index, taint in enumerate(taints):
         if taint.key == GPU_TAINT:
             what = f"{subject} has taint {GPU_TAINT}, which GKE sets on all GPU nodes ({GKE_GPUS})"
-            yield _problem(cluster, what, "Remove it", path=f"{path}[{place}]")
+            yield _problem(cluster, what, "Remove it", path=f"{path}[{index}]")
 
 
 def _problem(

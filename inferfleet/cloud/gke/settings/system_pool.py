@@ -80,9 +80,9 @@ def nodes_for(needs: tuple[PickerNeed, ...], kind: Machine | None) -> int:
     usable = _usable(kind)
     nodes: list[PickerNeed] = []
     for cpus, memory in sorted(needs, reverse=True):
-        for place, (free_cpus, free_memory) in enumerate(nodes):
+        for index, (free_cpus, free_memory) in enumerate(nodes):
             if cpus <= free_cpus and memory <= free_memory:
-                nodes[place] = (free_cpus - cpus, free_memory - memory)
+                nodes[index] = (free_cpus - cpus, free_memory - memory)
                 break
         else:
             nodes.append((usable[0] - cpus, usable[1] - memory))
