@@ -12,7 +12,7 @@ from inferfleet.cloud.provider import PROVIDERS
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import path_of
 from inferfleet.clusters.connections.google import GOOGLE, Addresses
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, Kubeconfigs, read_kubeconfigs
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.clusters.preflight.quotas import capacity_problems
@@ -161,18 +161,9 @@ def prepare(
     imported. `parallel` is the number of operations that Pulumi runs at once, where it says so. Raises
     InvalidDocuments with every problem of the first stage that has one.
     """
-    root, stack = files.root, files.stack
     locked = documents.settings.is_locked(ci=ci)
-    lock_name = _shown_path(files.lock_file, root)
-    old_text = read_lock(files, lock_name)
-    seen_name = _shown_path(files.capacity_file, root)
-    seen_before = parse_capacity(read_capacity(files, seen_name), file=seen_name, stack=stack)
-    lock = replace(parse(old_text, file=lock_name, stack=stack, options=documents.fleet), seen=seen_before)
-    odd = (
-        *lock_problems(documents, lock, file=lock_name, exists=old_text is not None),
-        *observation_problems(documents, seen_before, today=today),
-    )
-    with registered(documents, root, outside=outside_plugins) as registry:
+    lock, old_text, problems_of_locks = _lock_of(documents, files, today)
+    with registered(documents, files.root, outside=outside_plugins) as registry:
         first = desired(documents, lock, registry=registry)
     of_policies = policy_problems(documents, lock, first, today=today)
     problems = [
@@ -180,23 +171,15 @@ def prepare(
         *of_severity(of_policies, "error"),
     ]
 
-    connections = [cluster.connection for cluster in first.clusters]
-    keys = [connection.config_key for connection in connections if connection.config_key]
-    repository = Repository(
-        root,
-        trusted=documents.settings.trust_repository_kubeconfigs,
-        keys=keys_in_repository(files, keys),
+    kubeconfigs = _kubeconfigs_of(documents, files, first, config, handed)
+    asked = replace(
+        first,
+        clusters=tuple(
+            cluster for cluster in first.clusters if cluster.connection.cluster not in handed.unknown
+        ),
     )
-    known = tuple(cluster for cluster in first.clusters if cluster.connection.cluster not in handed.unknown)
-    kubeconfigs = read_kubeconfigs(
-        [cluster.connection for cluster in known],
-        config,
-        repository,
-        handed={name: text for name, text in handed.kubeconfigs.items() if text is not None},
-    )
-    asked = replace(first, clusters=known)
     until = time.monotonic() + SECONDS
-    room = Questions({"room": partial(capacity_problems, asked, documents, lock, google=google)})
+    capacity = Questions({"capacity": partial(capacity_problems, asked, documents, lock, google=google)})
     seen = observe(
         asked, kubeconfigs.texts, deployments=documents.deployments, container_api=google.container
     )
@@ -204,8 +187,8 @@ def prepare(
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
-    left = without_kinds(with_leaving(first, documents, lock, seen.leaving), seen.unknown)
-    final = with_numbers(left, seen.scaled)
+    with_old = without_kinds(with_leaving(first, documents, lock, seen.leaving), seen.unknown)
+    final = with_numbers(with_old, seen.scaled)
     new_lock = with_uids(
         final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)}
     )
@@ -218,19 +201,65 @@ def prepare(
         warnings=joined(
             documents.located(
                 [
-                    *odd,
+                    *problems_of_locks,
                     *of_severity(of_policies, "warning", "notice"),
                     *announced_problems(final, documents, lock, locked=locked, preview=preview),
                     *parallelism_problems(final.plan, parallel=parallel),
                     *kubeconfigs.warnings,
                     *_unseen_cluster_problems(first, lock, handed),
                     *of_severity(seen.problems, "warning", "notice"),
-                    *room.answers(until=until).get("room", ()),
+                    *capacity.answers(until=until).get("capacity", ()),
                 ]
             )
         ),
         lock_file=files.lock_file,
         lock_text=new_text if new_text != old_text and not locked else None,
+    )
+
+
+def _lock_of(
+    documents: Documents, files: StackFiles, today: date
+) -> tuple[Lock, str | None, tuple[Problem, ...]]:
+    """Return the lock with what capacity.lock saw, the text of placement.lock, and what is wrong with both.
+
+    The text is None where there is no file.
+    """
+    lock_name, capacity_name = (
+        _shown_path(file, files.root) for file in (files.lock_file, files.capacity_file)
+    )
+    lock_text = read_lock(files, lock_name)
+    seen = parse_capacity(read_capacity(files, capacity_name), file=capacity_name, stack=files.stack)
+    lock = parse(lock_text, file=lock_name, stack=files.stack, options=documents.fleet)
+    lock = replace(lock, seen=seen)
+    return (
+        lock,
+        lock_text,
+        (
+            *lock_problems(documents, lock, file=lock_name, exists=lock_text is not None),
+            *observation_problems(documents, seen, today=today),
+        ),
+    )
+
+
+def _kubeconfigs_of(
+    documents: Documents, files: StackFiles, first: Desired, config: Mapping[str, str], handed: Handed
+) -> Kubeconfigs:
+    """Return the kubeconfigs of all clusters but those that the program does not know yet.
+
+    Texts that the repository has are read only where its settings trust them.
+    """
+    connections = [cluster.connection for cluster in first.clusters]
+    keys = [connection.config_key for connection in connections if connection.config_key]
+    repository = Repository(
+        files.root,
+        trusted=documents.settings.trust_repository_kubeconfigs,
+        keys=keys_in_repository(files, keys),
+    )
+    return read_kubeconfigs(
+        [connection for connection in connections if connection.cluster not in handed.unknown],
+        config,
+        repository,
+        handed={name: text for name, text in handed.kubeconfigs.items() if text is not None},
     )
 
 
@@ -275,7 +304,7 @@ def with_reachable_uids(
     if not connections:
         return lock, ()
     # Values of configuration keys may be encrypted: only Pulumi can read them.
-    by_path = [known for known in connections if known.kubeconfig]
+    by_path = [connection for connection in connections if connection.kubeconfig]
     kubeconfigs = read_kubeconfigs(by_path, {}, repository)
     uids, silent = identify(
         replace(desired, clusters=clusters), kubeconfigs.texts, container_api=container_api, seconds=seconds

@@ -40,7 +40,7 @@ from inferfleet.desired.problems import (
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, references, secret_needs, secret_problems, stack_secrets
 from inferfleet.desired.serving_stack import ServingStack, serving_stack
-from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
+from inferfleet.desired.values import Component, Desired, DesiredCluster, ExpectedNodes, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.documents.problems import InvalidDocuments, Problem, in_reading_order, of_severity
@@ -195,16 +195,47 @@ def _clusters(
         for spot, references in reads.items()
         for reference in references
     )
-    services_on = _by_cluster((route.cluster, route) for route in planned.services)
+    routes_on = _by_cluster((route.cluster, route) for route in planned.services)
     placements_on = _by_cluster((placement.spot.cluster, placement) for placement in planned.placements)
+    sites = {name: Site(name, clouds.clusters.get(name)) for name in sorted(documents.clusters)}
+    shared = _serving_stacks(documents, planned, sites, read_on)
+    endpoints = _endpoints(documents, planned, pods, pickers=pickers, sites=sites, shared=shared)
+    placed = _replicas(
+        documents, planned, pods, lock=lock, sites=sites, shared=shared, reads=reads, endpoints=endpoints
+    )
+    placed_on = _by_cluster((each.spot.cluster, each) for each in placed)
+    clusters = [
+        _cluster(
+            documents,
+            site,
+            locks=(lock, clouds.lock),
+            routes=routes_on[name],
+            shared=shared[name],
+            placed=placed_on[name],
+            endpoints=endpoints[name],
+            read=read_on[name],
+            pools=expected_nodes(documents, name, placements_on[name]),
+        )
+        for name, site in sites.items()
+    ]
+    revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}
+    return tuple(routes_follow(cluster, revised) for cluster in clusters)
+
+
+def _serving_stacks(
+    documents: Documents,
+    planned: Plan,
+    sites: Mapping[str, Site],
+    read_on: Mapping[str, list[tuple[str, Reference]]],
+) -> dict[str, ServingStack]:
+    """Return what all deployments of a cluster share, by cluster. `read_on` has the Secrets that pods read."""
     keys_on = _by_cluster(
         chain(
             ((endpoint.cluster, endpoint.deployment) for endpoint in planned.endpoints),
             ((route.cluster, route.service) for route in planned.services),
         )
     )
-    sites = {name: Site(name, clouds.clusters.get(name)) for name in sorted(documents.clusters)}
-    shared = {
+    return {
         name: serving_stack(
             site,
             namespaces={key.partition("/")[0] for key in keys_on[name]},
@@ -215,50 +246,53 @@ def _clusters(
         )
         for name, site in sites.items()
     }
-    endpoints = _endpoints(documents, planned, pods, pickers=pickers, sites=sites, shared=shared)
-    placed = _replicas(
-        documents, planned, pods, lock=lock, sites=sites, shared=shared, reads=reads, endpoints=endpoints
-    )
-    placed_on = _by_cluster((each.spot.cluster, each) for each in placed)
-    clusters = []
-    for name, site in sites.items():
-        gateway = documents.clusters[name].spec.serving.gateway
-        registered = _is_registered(documents, name, lock)
-        cloud = site.cloud
-        if cloud and documents.clusters[name].spec.state == "paused":
-            # One that is new is not made.
-            cloud = held_cloud(cloud) if registered else replace(cloud, components=())
-        changing = [each.spot for each in placed_on[name] if not documents.holds(each.spot.deployment, name)]
-        components: tuple[Component, ...] = ()
-        served: dict[str, Served] = {}
-        if registered:
-            components, served = _components(
-                documents,
-                services_on[name],
-                site,
-                shared=shared[name],
-                placed=placed_on[name],
-                endpoints=endpoints[name],
-            )
-        clusters.append(
-            DesiredCluster(
-                connection=connection(documents, name, clouds.lock, cloud),
-                components=components,
-                gateway_class=gateway.class_name,
-                gateway_provider=gateway.provider,
-                gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
-                secrets_needed=secret_needs(
-                    documents, [(key, each) for key, each in read_on[name] if not documents.holds(key, name)]
-                ),
-                gateway=shared[name].gateway if registered else None,
-                workloads={each.spot: each.keys for each in placed_on[name]},
-                scheduler_needs=scheduler_needs(documents, changing),
-                served=served,
-                pools=expected_nodes(documents, name, placements_on[name]),
-            )
+
+
+def _cluster(
+    documents: Documents,
+    site: Site,
+    *,
+    locks: tuple[Lock, Lock],
+    routes: list[ServiceRoute],
+    shared: ServingStack,
+    placed: list[Replicas],
+    endpoints: list[ModelEndpoint],
+    read: list[tuple[str, Reference]],
+    pools: tuple[ExpectedNodes, ...],
+) -> DesiredCluster:
+    """Return one cluster with all that should exist there.
+
+    `locks` are the loaded one and the next. `read` has the Secrets that pods read, with their deployments.
+    """
+    name, (loaded, next_lock) = site.cluster, locks
+    gateway = documents.clusters[name].spec.serving.gateway
+    registered = _is_registered(documents, name, loaded)
+    cloud = site.cloud
+    if cloud and documents.clusters[name].spec.state == "paused":
+        # One that is new is not made.
+        cloud = held_cloud(cloud) if registered else replace(cloud, components=())
+    changing = [each.spot for each in placed if not documents.holds(each.spot.deployment, name)]
+    components: tuple[Component, ...] = ()
+    served: dict[str, Served] = {}
+    if registered:
+        components, served = _components(
+            documents, routes, site, shared=shared, placed=placed, endpoints=endpoints
         )
-    revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}
-    return tuple(routes_follow(cluster, revised) for cluster in clusters)
+    return DesiredCluster(
+        connection=connection(documents, name, next_lock, cloud),
+        components=components,
+        gateway_class=gateway.class_name,
+        gateway_provider=gateway.provider,
+        gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
+        secrets_needed=secret_needs(
+            documents, [(key, reference) for key, reference in read if not documents.holds(key, name)]
+        ),
+        gateway=shared.gateway if registered else None,
+        workloads={each.spot: each.keys for each in placed},
+        scheduler_needs=scheduler_needs(documents, changing),
+        served=served,
+        pools=pools,
+    )
 
 
 def _by_cluster(things: Iterable[tuple[str, _Thing]]) -> defaultdict[str, list[_Thing]]:
@@ -322,7 +356,7 @@ def _replicas(
         spot = placement.spot
         endpoint = endpoint_of[spot.cluster, spot.deployment]
         rolls = lock.runs(spot) and not documents.holds(spot.deployment, spot.cluster)
-        made = replicas(
+        of_placement = replicas(
             documents,
             placement,
             pods[spot],
@@ -331,9 +365,9 @@ def _replicas(
             before=(*endpoint.outlived, *(previous.get(spot.deployment, ()) if rolls else ())),
             edition=endpoint.edition,
         )
-        placed.append(made)
+        placed.append(of_placement)
         if rolls:
-            previous[spot.deployment] = made.keys
+            previous[spot.deployment] = of_placement.keys
     return placed
 
 

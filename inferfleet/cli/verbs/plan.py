@@ -139,18 +139,16 @@ def plan(
     lost, edits = _losses(without or ()), _edits(set_ or ())
     with reporting(as_json=as_json) as report:
         _check_options(named_by_path=bool(paths), write=write, locked=locked, yielding=bool(yield_))
-        if (lost or edits or n_minus_one) and (write or locked):
-            given = "--write" if write else "--locked"
-            what = "--without, --set and --n-minus-one ask what would be"
-            raise typer.BadParameter(what, param_hint=given)
-        if base is not None and (paths or lost or edits or n_minus_one or yield_):
-            options = "--without, --set, --n-minus-one and --yield"
-            given = "paths of documents" if paths else options
-            what = f"an update from a commit to the stack as it is written is planned, and not to {given}"
-            raise typer.BadParameter(what, param_hint="--base")
-        if from_clusters and (paths or locked or lost or edits or base is not None):
-            what = "what runs takes the place of placement.lock, of a stack and its documents as they are"
-            raise typer.BadParameter(what, param_hint="--from-clusters")
+        _check_questions(
+            named_by_path=bool(paths),
+            write=write,
+            locked=locked,
+            yielding=bool(yield_),
+            from_clusters=from_clusters,
+            edited=bool(lost or edits),
+            n_minus_one=n_minus_one,
+            since_base=base is not None,
+        )
         place = fleet_place(folder, stack, fleet, lock_file)
         source = read_source(paths, stack, fleet=place, edits=edits)
         if from_clusters:
@@ -160,10 +158,12 @@ def plan(
         report.documents = documents
         report.problems += source.notices
         desired = source.desired()
-        alone = exposures(documents, desired.plan.placements)
-        picker = one_picker(documents, desired.plan.placements)
+        exposed = (
+            exposures(documents, desired.plan.placements),
+            one_picker(documents, desired.plan.placements),
+        )
         if as_json:
-            report.values |= as_values(desired) | exposed_values(alone, picker)
+            report.values |= as_values(desired) | exposed_values(*exposed)
         if lost or edits:
             report.values["asIf"] = {
                 "without": [{"kind": loss.kind, "name": loss.name} for loss in lost],
@@ -178,31 +178,38 @@ def plan(
             "written": False,
         }
         if not as_json:
-            for loss in lost:
-                print_line(f"as if {loss} were lost")
-            for edit in edits:
-                print_line(f"as if {edit.written}")
+            for change in (*(f"{loss} were lost" for loss in lost), *(edit.written for edit in edits)):
+                print_line(f"as if {change}")
             show(desired, remembered=source.files is not None)
-            show_exposed(alone, picker)
-        if n_minus_one and not as_json:
-            show_losses(after_losses)
+            show_exposed(*exposed)
+            if n_minus_one:
+                show_losses(after_losses)
         if base is not None:
             _roll_since(base, source, place, report, as_json=as_json)
-        report.problems += announced_problems(desired, documents, lock, locked=False, preview=False)
-        unplaced = blocking_problems(desired, documents, lock, locked=False, preview=False)
-        policy_problems = source.policy_problems(desired)
-        broken = of_severity(policy_problems, "error")
-        report.problems += [*unplaced, *policy_problems]
-        if unplaced or broken:
-            report.code = ExitCode.PROBLEMS if broken else ExitCode.UNPLACED
-        if locked:
-            refused = blocking_problems(desired, documents, lock, locked=True, preview=False)
-            mismatch = [problem for problem in refused if problem not in unplaced]
-            if mismatch:
-                report.problems += mismatch
-                report.code = ExitCode.LOCK_DIFFERS
-        if write and not unplaced and not broken:
+        can_run = _add_problems(source, desired, report, locked=locked)
+        if write and can_run:
             _write(source, desired, report, as_json=as_json)
+
+
+def _add_problems(source: Source, desired: Desired, report: Report, *, locked: bool) -> bool:
+    """Report what is wrong with the plan, and set the exit code by it. Return whether an update would run,
+    but for a lock that does not match.
+    """
+    documents, lock = source.documents, source.lock
+    report.problems += announced_problems(desired, documents, lock, locked=False, preview=False)
+    unplaced = blocking_problems(desired, documents, lock, locked=False, preview=False)
+    policy_problems = source.policy_problems(desired)
+    broken = of_severity(policy_problems, "error")
+    report.problems += [*unplaced, *policy_problems]
+    if unplaced or broken:
+        report.code = ExitCode.PROBLEMS if broken else ExitCode.UNPLACED
+    if locked:
+        blocking = blocking_problems(desired, documents, lock, locked=True, preview=False)
+        mismatch = [problem for problem in blocking if problem not in unplaced]
+        if mismatch:
+            report.problems += mismatch
+            report.code = ExitCode.LOCK_DIFFERS
+    return not unplaced and not broken
 
 
 def _from_clusters(source: Source, report: Report) -> Source:
@@ -227,14 +234,14 @@ def _from_clusters(source: Source, report: Report) -> Source:
     return replace(source, lock=lock, notices=documents.notices)
 
 
-def _yielding(source: Source, named: Sequence[str]) -> Source:
+def _yielding(source: Source, deployments: Sequence[str]) -> Source:
     """Return the stack in which the named deployments yield. Raises click's UsageError for unknown ones."""
-    for name in named:
+    for name in deployments:
         if name not in source.documents.deployments:
             step = one_of(name, source.documents.deployments, "There are")
             what = one_line(f"there is no deployment {shown(name)!r}. {step}")
             raise typer.BadParameter(what, param_hint="--yield")
-    return replace(source, lock=replace(source.lock, yielding=frozenset(named)))
+    return replace(source, lock=replace(source.lock, yielding=frozenset(deployments)))
 
 
 def _roll_since(
@@ -245,9 +252,9 @@ def _roll_since(
     from inferfleet.cli.sides import compared
 
     root, stack = fleet.root if fleet else find_root(Path.cwd()), source.documents.settings.stack
-    _, before, differences = compared(root, fleet or stack, base)
-    report.problems += before.notices
-    report.values["since"] = rolling_values(differences, before.commit)
+    _, base_side, differences = compared(root, fleet or stack, base)
+    report.problems += base_side.notices
+    report.values["since"] = rolling_values(differences, base_side.commit)
     if differences.state in WITHOUT_BASE:
         errors = differences.state == "not compared"
         why = f"has errors in {base}" if errors else f"is not in {base}"
@@ -259,10 +266,11 @@ def _roll_since(
         )
         report.problems.append(problem)
     elif not as_json:
-        show_rolling(differences, before.commit)
+        show_rolling(differences, base_side.commit)
 
 
 def _check_options(*, named_by_path: bool, write: bool, locked: bool, yielding: bool) -> None:
+    """Raise click's UsageError for uses of the lock that contradict each other, or that have no lock."""
     if yielding and locked:
         raise typer.BadParameter("--yield and --locked contradict each other", param_hint="--yield")
     if write and locked:
@@ -274,7 +282,36 @@ def _check_options(*, named_by_path: bool, write: bool, locked: bool, yielding: 
         )
 
 
+def _check_questions(
+    *,
+    named_by_path: bool,
+    write: bool,
+    locked: bool,
+    yielding: bool,
+    from_clusters: bool,
+    edited: bool,
+    n_minus_one: bool,
+    since_base: bool,
+) -> None:
+    """Raise click's UsageError for questions about the plan with which other options make no sense.
+
+    `edited`: the plan is one of a fleet that lost something, or of other documents.
+    """
+    if (edited or n_minus_one) and (write or locked):
+        what = "--without, --set and --n-minus-one ask what would be"
+        raise typer.BadParameter(what, param_hint="--write" if write else "--locked")
+    if since_base and (named_by_path or edited or n_minus_one or yielding):
+        options = "--without, --set, --n-minus-one and --yield"
+        given = "paths of documents" if named_by_path else options
+        what = f"an update from a commit to the stack as it is written is planned, and not to {given}"
+        raise typer.BadParameter(what, param_hint="--base")
+    if from_clusters and (named_by_path or locked or edited or since_base):
+        what = "what runs takes the place of placement.lock, of a stack and its documents as they are"
+        raise typer.BadParameter(what, param_hint="--from-clusters")
+
+
 def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -> None:
+    """Write placement.lock with the UIDs of clusters that answer, where that changes it, and report it."""
     if source.files is None:
         return
     # It imports a client for clusters, which a plan that writes nothing does without.
@@ -295,15 +332,15 @@ def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -
         print_line(f"{shown_path(file)} {'written' if changed else 'is as it should be'}")
 
 
-def _losses(written: Iterable[str]) -> tuple[Loss, ...]:
+def _losses(options: Iterable[str]) -> tuple[Loss, ...]:
     """Return what is lost. Raises click's UsageError for what cannot be read."""
-    return tuple(_loss(text) for text in written)
+    return tuple(_loss(text) for text in options)
 
 
-def _edits(written: Iterable[str]) -> tuple[Edit, ...]:
+def _edits(options: Iterable[str]) -> tuple[Edit, ...]:
     """Return the edits of documents. Raises click's UsageError for what cannot be read."""
     edits = []
-    for text in written:
+    for text in options:
         edit = parse_edit(text, KINDS, NAMESPACED)
         if isinstance(edit, Problem):
             raise typer.BadParameter(one_line(f"{edit.what}. {edit.next_step}"), param_hint="--set")
@@ -319,12 +356,13 @@ def _as_if(source: Source, lost: tuple[Loss, ...]) -> Source:
     return replace(source, documents=documents, lock=lock)
 
 
-def _loss(written: str) -> Loss:
-    kind, equals, name = written.partition("=")
+def _loss(option: str) -> Loss:
+    """Return what a text such as `cluster=NAME` says is lost. Raises click's UsageError for another text."""
+    kind, equals, name = option.partition("=")
     for kind_of_loss in LOSSES:
         if kind == kind_of_loss and equals and name:
             return Loss(kind_of_loss, name)
     if kind in LOSSES and equals:
-        raise typer.BadParameter(f"{shown(written)!r} has no name: {kind}=...", param_hint="--without")
+        raise typer.BadParameter(f"{shown(option)!r} has no name: {kind}=...", param_hint="--without")
     forms = listing([f"{kind_of_loss}=..." for kind_of_loss in LOSSES])
-    raise typer.BadParameter(f"{shown(written)!r} is none of {forms}", param_hint="--without")
+    raise typer.BadParameter(f"{shown(option)!r} is none of {forms}", param_hint="--without")
