@@ -337,5 +337,5 @@ def _refuse_outputs(name: str, value: Any) -> None:
         for key, inner in value.items():
             _refuse_outputs(f"{name}[{key!r}]", inner)
     elif isinstance(value, list | tuple):
-        for place, inner in enumerate(value):
-            _refuse_outputs(f"{name}[{place}]", inner)
+        for index, inner in enumerate(value):
+            _refuse_outputs(f"{name}[{index}]", inner)

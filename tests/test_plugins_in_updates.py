@@ -32,8 +32,8 @@ def test_an_update_registers_what_an_allowed_plugin_of_the_project_made(project:
         preview=False,
         today=TODAY,
     )
-    (steps,) = (steps for roles in prepared.desired.steps.values() for steps in roles.values())
-    assert [(step.plugin, step.effect) for step in steps if step.origin == "stack"] == [
+    (steps,) = (steps for roles in prepared.desired.effects.values() for steps in roles.values())
+    assert [(step.plugin, step.status) for step in steps if step.origin == "stack"] == [
         ("even-spread", "changed")
     ]
 

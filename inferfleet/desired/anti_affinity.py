@@ -123,11 +123,11 @@ def _document_problem(pods: Pods, mistake: Mistake) -> Problem:
 def _link_problem(pods: Pods, mistake: Mistake) -> LinkProblem:
     """Return the mistake as one of the last link that changed what it is about."""
     path = field_path(pods.outcome.template, mistake.field_path)
-    step = pods.outcome.changed_by(path)
-    # Without such a step a link has narrowed the nodes, on which a term of the document cannot hold then.
-    step = step or next(step for step in reversed(pods.outcome.steps) if step.changes)
+    effect = pods.outcome.changed_by(path)
+    # Without such an effect a link has narrowed the nodes, on which a term of the document cannot hold then.
+    effect = effect or next(effect for effect in reversed(pods.outcome.effects) if effect.changes)
     what = f"{path}: {mistake.what}"
-    return LinkProblem(pods.link_of(step), what, mistake.next_step, pods.request)
+    return LinkProblem(pods.link_of(effect), what, mistake.next_step, pods.request)
 
 
 # The pods that a mistake is told of, the mistake, and whether their document makes it without plugins.

@@ -49,7 +49,7 @@ from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import LinkProblem, Step, chain_problems
+from inferfleet.plugins.chain import LinkEffect, LinkProblem, chain_problems
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.serving.picker import Picker
 from inferfleet.serving.schedulers import scheduler_needs
@@ -107,8 +107,8 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         cloud_changes=clouds.changes,
         waiting=frozenset(),
         warnings=(*documents.notices, *documents.located(of_severity(problems, "warning", "notice"))),
-        steps=_steps(pods, "Entry"),
-        follower_steps=_steps(pods, "Follower"),
+        effects=_effects_by_spot(pods, "Entry"),
+        follower_effects=_effects_by_spot(pods, "Follower"),
     )
 
 
@@ -117,13 +117,13 @@ def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
         raise InvalidDocuments(documents.located(errors))
 
 
-def _steps(pods: PodsBySpot, position: Position) -> dict[Spot, dict[str, tuple[Step, ...]]]:
+def _effects_by_spot(pods: PodsBySpot, position: Position) -> dict[Spot, dict[str, tuple[LinkEffect, ...]]]:
     """Return the changes of plugins to the pods in a position, by spot and role."""
-    steps = {
-        spot: {each.role: each.outcome.steps for each in of_spot if each.placed.position == position}
+    effects = {
+        spot: {each.role: each.outcome.effects for each in of_spot if each.placed.position == position}
         for spot, of_spot in sorted(pods.items())
     }
-    return {spot: roles for spot, roles in steps.items() if roles}
+    return {spot: roles for spot, roles in effects.items() if roles}
 
 
 def _pods(
@@ -228,7 +228,7 @@ def _serving_stacks(
     sites: Mapping[str, Site],
     read_on: Mapping[str, list[tuple[str, Reference]]],
 ) -> dict[str, ServingStack]:
-    """Return what all deployments of a cluster share, by cluster. `read_on` has the Secrets that pods read."""
+    """Return what the deployments of a cluster share, by cluster. `read_on` has the Secrets its pods read."""
     keys_on = _by_cluster(
         chain(
             ((endpoint.cluster, endpoint.deployment) for endpoint in planned.endpoints),

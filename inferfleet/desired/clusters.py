@@ -82,13 +82,13 @@ def expected_nodes(
     if spec.cluster.existing is None:
         return ()
     pools = []
-    for place, pool in enumerate(spec.node_pools):
+    for index, pool in enumerate(spec.node_pools):
         inference_class = documents.classes[pool.class_name]
         device = accelerator(inference_class)
         pools.append(
             ExpectedNodes(
                 pool.name,
-                place,
+                index,
                 pool.class_name,
                 dict(pool.node_selector or {names.POOL: pool.name}),
                 (pool.min_node_count or 0) if pool.autoscaled else pool.size,

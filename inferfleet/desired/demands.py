@@ -235,11 +235,11 @@ def _pod_and_shares(before: Pod, pods: Pods) -> tuple[Pod, tuple[Share, ...]]:
     owners: dict[str, set[tuple[str, str]]] = {}
     lines: dict[str, list[Where]] = {}
     for part, name in _parts(final, generated):
-        step = pods.outcome.changed_by(f"spec.{part}[{name}]" if name else f"spec.{part}")
-        if step:
-            owners.setdefault(step.plugin, set()).add((part, name))
-            if where := pods.link_of(step).where:
-                lines.setdefault(step.plugin, []).append(where)
+        effect = pods.outcome.changed_by(f"spec.{part}[{name}]" if name else f"spec.{part}")
+        if effect:
+            owners.setdefault(effect.plugin, set()).add((part, name))
+            if where := pods.link_of(effect).where:
+                lines.setdefault(effect.plugin, []).append(where)
     shares = []
     for plugin, parts in owners.items():
         rest = pod_of(_without(final, generated, parts), gpus=pod.gpus)
@@ -257,7 +257,7 @@ def admitted(outcome: Outcome) -> dict[str, Any]:
     template has; were it there, both would count, because nothing that a template asks for may be forgotten.
     """
     spec = outcome.template["spec"]
-    sidecars = {name: requests for step in outcome.steps for name, requests in step.injected.items()}
+    sidecars = {name: requests for effect in outcome.effects for name, requests in effect.injected.items()}
     if not sidecars:
         return dict(spec)
     added = [
@@ -317,15 +317,15 @@ def unlike_demand_problems(demands: EditedDemands, every: tuple[Pods, ...]) -> I
             continue
         before, after = (_counted_spec(admitted(each.outcome)) for each in (planned, pods))
         for path, there, here in (leaf for change in changes(before, after) for leaf in leaves(change)):
-            step = pods.outcome.changed_by(path) or planned.outcome.changed_by(path)
-            if step is None:
+            effect = pods.outcome.changed_by(path) or planned.outcome.changed_by(path)
+            if effect is None:
                 continue
             what = (
-                f"plugin {step.plugin} makes {path} of pods of {spot.deployment} {_or_nothing(here)} on "
+                f"plugin {effect.plugin} makes {path} of pods of {spot.deployment} {_or_nothing(here)} on "
                 f"{'/'.join(pool_of(alone))}, and {_or_nothing(there)} on {'/'.join(pool_of(example))}, by "
                 f"which the plan counted; both are of class {pods.request.node_class.name}"
             )
-            yield pods.link_of(step).problem(what, _UNLIKE_STEP)
+            yield pods.link_of(effect).problem(what, _UNLIKE_STEP)
 
 
 def _counted_spec(spec: Mapping[str, Any]) -> dict[str, Any]:

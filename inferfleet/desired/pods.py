@@ -34,7 +34,7 @@ from inferfleet.fleet.roles import (
 from inferfleet.fleet.shapes import Shape, accelerator, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins import chain
-from inferfleet.plugins.chain import LinkProblem, Step
+from inferfleet.plugins.chain import LinkEffect, LinkProblem
 from inferfleet.plugins.companions import add
 from inferfleet.plugins.contract import (
     ClassFacts,
@@ -178,15 +178,15 @@ class Pods:
     def role(self) -> str:
         return self.placed.role
 
-    def link_of(self, step: Step) -> Link:
-        """Return the link of the chain that a step is of."""
-        place = step.origin, step.path
+    def link_of(self, effect: LinkEffect) -> Link:
+        """Return the link of the chain that an effect is of."""
+        place = effect.origin, effect.path
         return next(bound.link for bound in self.links if (bound.link.origin, bound.link.path) == place)
 
     def link_at(self, place: str) -> Link | None:
         """Return the link that changed a place of the template last, if any did."""
-        step = self.outcome.changed_by(place)
-        return self.link_of(step) if step else None
+        effect = self.outcome.changed_by(place)
+        return self.link_of(effect) if effect else None
 
     def brings(self, kind: str) -> bool:
         """Return whether a plugin adds an object of the kind beside the workload of these pods."""
@@ -218,7 +218,7 @@ class Role:
     def companions(self) -> tuple[Companion, ...]:
         """Return the objects that plugins add beside the workload; what both positions ask for is one."""
         added = [companion for pods in self.positions for companion in pods.outcome.companions]
-        return tuple(companion for place, companion in enumerate(added) if companion not in added[:place])
+        return tuple(companion for index, companion in enumerate(added) if companion not in added[:index])
 
     @property
     def provenance(self) -> str:
@@ -476,11 +476,11 @@ def _clashing_companion_problems(entries: Pods, followers: Pods | None = None) -
     if followers is None:
         return
     known = entries.outcome.companions
-    for step in followers.outcome.steps:
-        for companion in step.companions:
+    for effect in followers.outcome.effects:
+        for companion in effect.companions:
             try:
                 known = add(known, companion)
             except PluginError as error:
-                what = f"plugin {step.plugin} makes it otherwise for followers than for entries: {error}"
+                what = f"plugin {effect.plugin} makes it otherwise for followers than for entries: {error}"
                 next_step = "Give it the same contents for both, or limit scope.target to one"
-                yield followers.link_of(step).problem(what, next_step)
+                yield followers.link_of(effect).problem(what, next_step)

@@ -297,7 +297,7 @@ def _baseline_problems(every: Iterable[Pods], *, enforced: bool) -> Iterator[Pro
             (field_path(document, violation.field_path), violation.what): violation
             for violation in forbidden(document, level="baseline")
         }
-        has_fabric = any(step.plugin == _FABRIC and step.in_scope for step in pods.outcome.steps)
+        has_fabric = any(effect.plugin == _FABRIC and effect.in_scope for effect in pods.outcome.effects)
         for violation in violations:
             place = field_path(template, violation.field_path)
             written = own.get((place, violation.what))

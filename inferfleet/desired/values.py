@@ -11,7 +11,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import Step
+from inferfleet.plugins.chain import LinkEffect
 from inferfleet.plugins.contract import Plugin, Request
 from inferfleet.plugins.link import BoundLink
 from inferfleet.serving.metadata import SKIP_AWAIT
@@ -348,10 +348,10 @@ class Desired:
     """Spots whose workload fits only once others have left."""
     warnings: tuple[Problem, ...]
     """Warnings and notices, with file and line."""
-    steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
+    effects: Mapping[Spot, Mapping[str, tuple[LinkEffect, ...]]] = field(default_factory=dict)
     """The changes of each plugin to the pods of a spot, by role."""
     cloud_changes: tuple[CloudChange, ...] = ()
-    follower_steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
+    follower_effects: Mapping[Spot, Mapping[str, tuple[LinkEffect, ...]]] = field(default_factory=dict)
     """Those to the followers of roles whose workers have many pods."""
     fleet: str = field(default="", compare=False)
     """Options by which commands find the documents of a Fleet in somebody's program; "" for a stack."""
@@ -372,11 +372,13 @@ class Desired:
     @property
     def _plugins(self) -> dict[str, list[str]]:
         acted: dict[str, list[str]] = {}
-        for spot, roles in self.steps.items():
-            for role, steps in roles.items():
+        for spot, roles in self.effects.items():
+            for role, effects in roles.items():
                 name = names.pulumi_object(spot.cluster, names.workload(spot, role), namespace=spot.namespace)
-                every = (*steps, *self.follower_steps.get(spot, {}).get(role, ()))
-                plugins = [f"{step.plugin}@{step.version}" for step in every if step.effect == "changed"]
+                every = (*effects, *self.follower_effects.get(spot, {}).get(role, ()))
+                plugins = [
+                    f"{effect.plugin}@{effect.version}" for effect in every if effect.status == "changed"
+                ]
                 if plugins:
                     acted[name] = list(dict.fromkeys(plugins))
         return acted

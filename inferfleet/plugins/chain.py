@@ -58,10 +58,10 @@ _CONTAINERS = ("containers", "initContainers")
 
 
 @dataclass(frozen=True)
-class Step:
+class LinkEffect:
     """What one link did: fields of the template, companions that it added, remarks, what it says is injected.
 
-    A link that is out of scope, or that changes nothing, has a step as well.
+    A link that is out of scope, or that changes nothing, has an effect as well.
     """
 
     plugin: str
@@ -76,7 +76,7 @@ class Step:
     injected: Injected = field(default_factory=dict)
 
     @property
-    def effect(self) -> Literal["changed", "none", "out of scope"]:
+    def status(self) -> Literal["changed", "none", "out of scope"]:
         """Return whether the link did anything to this pod, and if not, why."""
         if not self.in_scope:
             return "out of scope"
@@ -111,14 +111,14 @@ class LinkProblem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The template after the chain. A link with problems has no step, unless the whole chain showed them.
+    """The template after the chain. A link with problems has no effect, unless the whole chain showed them.
 
     `output` has warnings of what plugins print, log and warn of.
     """
 
     template: PodTemplate
     companions: tuple[Companion, ...] = ()
-    steps: tuple[Step, ...] = ()
+    effects: tuple[LinkEffect, ...] = ()
     link_problems: tuple[LinkProblem, ...] = ()
     output: tuple[LinkProblem, ...] = ()
     problems: tuple[Problem, ...] = ()  # of the generated template, and warnings of what links override
@@ -129,12 +129,12 @@ class Outcome:
 
         Links without effect are left out: to add one changes nothing, not even the workload's metadata.
         """
-        acted = [step for step in self.steps if step.effect == "changed"]
-        return ",".join(f"{step.plugin}@{step.version}/{step.config}" for step in acted)
+        acted = [effect for effect in self.effects if effect.status == "changed"]
+        return ",".join(f"{effect.plugin}@{effect.version}/{effect.config}" for effect in acted)
 
-    def changed_by(self, place: str) -> Step | None:
-        """Return the last step that changed a place, something around it, or something in it."""
-        return next((step for step in reversed(self.steps) if step.changed(place)), None)
+    def changed_by(self, place: str) -> LinkEffect | None:
+        """Return the last effect that changed a place, something around it, or something in it."""
+        return next((effect for effect in reversed(self.effects) if effect.changed(place)), None)
 
 
 def run(template: PodTemplate, request: Request, links: Iterable[BoundLink], check: TemplateCheck) -> Outcome:
@@ -186,11 +186,11 @@ class _ChainInput:
 
 def _is_sound(outcome: Outcome, chain_input: _ChainInput) -> bool:
     """Return whether a run without checks between links left nothing that a checked run would find."""
-    if any(step.changes for step in outcome.steps) and (
+    if any(effect.changes for effect in outcome.effects) and (
         packed_mistakes(packed(outcome.template)) or chain_input.edit_mistakes(outcome.template)
     ):
         return False
-    return not _injected_twice_mistakes(outcome.steps, {}, outcome.template)
+    return not _injected_twice_mistakes(outcome.effects, {}, outcome.template)
 
 
 def in_order(links: Iterable[BoundLink]) -> list[BoundLink]:
@@ -242,7 +242,7 @@ class _Progress:
 
     data: bytes
     companions: tuple[Companion, ...] = ()
-    steps: list[Step] = field(default_factory=list)
+    effects: list[LinkEffect] = field(default_factory=list)
     link_problems: list[LinkProblem] = field(default_factory=list)
     output: list[LinkProblem] = field(default_factory=list)
     written: _WrittenFields = field(default_factory=_WrittenFields)
@@ -253,7 +253,7 @@ def _run(chain_input: _ChainInput, links: list[BoundLink], *, checked: bool) -> 
     progress = _Progress(packed(chain_input.generated))
     for bound in links:
         if not bound.link.acts_on(chain_input.request):
-            progress.steps.append(_step(bound, None))
+            progress.effects.append(_link_effect(bound, None))
         elif checked or not progress.link_problems:
             output: list[str] = []
             with capture_output(output):
@@ -263,7 +263,7 @@ def _run(chain_input: _ChainInput, links: list[BoundLink], *, checked: bool) -> 
     return Outcome(
         unpacked(progress.data),
         progress.companions,
-        tuple(progress.steps),
+        tuple(progress.effects),
         tuple(progress.link_problems),
         tuple(progress.output),
         warnings,
@@ -295,7 +295,7 @@ def _run_link(progress: _Progress, bound: BoundLink, chain_input: _ChainInput, *
         return
     bound.trials[change.result.trial] = change.differences
     progress.written.add(bound.link, change.differences)
-    progress.steps.append(_step(bound, change))
+    progress.effects.append(_link_effect(bound, change))
     progress.data, progress.companions = change.data, change.companions
 
 
@@ -342,7 +342,7 @@ def _mistakes(
     if checked:
         template = unpacked(change.data)
         mistakes = chain_input.edit_mistakes(template)
-        mistakes += _injected_twice_mistakes(progress.steps, change.result.injected, template)
+        mistakes += _injected_twice_mistakes(progress.effects, change.result.injected, template)
         if mistakes:
             return mistakes
     if bound.plugin.holds and (own := _hold_mistakes(bound, unpacked(change.data))):
@@ -354,7 +354,7 @@ def _mistakes(
         return ()
     conflicts = (
         *progress.written.conflicts(change.differences),
-        *_injected_otherwise(progress.steps, change.result.injected),
+        *_injected_otherwise(progress.effects, change.result.injected),
     )
     return [Mistake(what, _OVERRIDE) for what in conflicts]
 
@@ -365,9 +365,9 @@ def _with_step(text: str) -> Mistake:
     return Mistake(what, step[0].upper() + step[1:]) if what and step else Mistake(text, _STEP)
 
 
-def _step(bound: BoundLink, change: _Change | None) -> Step:
-    """Return the step of a link, without a change that of one in whose scope the pod is not."""
-    return Step(
+def _link_effect(bound: BoundLink, change: _Change | None) -> LinkEffect:
+    """Return the effect of a link on a pod. Without a change the pod is out of its scope."""
+    return LinkEffect(
         bound.plugin.name,
         bound.link.origin,
         bound.link.path,
@@ -381,9 +381,9 @@ def _step(bound: BoundLink, change: _Change | None) -> Step:
     )
 
 
-def _injected_otherwise(steps: Iterable[Step], injected: Injected) -> list[str]:
+def _injected_otherwise(effects: Iterable[LinkEffect], injected: Injected) -> list[str]:
     """Return what a link says of sidecars of which an earlier link says something else."""
-    earlier = {name: step for step in steps for name in step.injected}
+    earlier = {name: effect for effect in effects for name in effect.injected}
     return [
         f"plugin {earlier[name].plugin} of the {earlier[name].origin} chain, {earlier[name].path}, says that "
         f"the injected container {name} requests {in_amounts(earlier[name].injected[name])}, and this link "
@@ -394,16 +394,16 @@ def _injected_otherwise(steps: Iterable[Step], injected: Injected) -> list[str]:
 
 
 def _injected_twice_mistakes(
-    steps: Iterable[Step], injected: Injected, template: PodTemplate
+    effects: Iterable[LinkEffect], injected: Injected, template: PodTemplate
 ) -> list[Mistake]:
     """Return what a link, or a link before it, says of a sidecar whose container is in the template itself.
 
     Kubernetes would refuse a second container of its name, or the webhook merges the two by rules of its own.
     """
     whose = {
-        name: f"plugin {step.plugin} of the {step.origin} chain, {step.path},"
-        for step in steps
-        for name in step.injected
+        name: f"plugin {effect.plugin} of the {effect.origin} chain, {effect.path},"
+        for effect in effects
+        for name in effect.injected
     } | dict.fromkeys(injected, "this link")
     if not whose:
         return []
@@ -426,10 +426,10 @@ def in_amounts(requests: Mapping[str, str]) -> str:
 def _broken_hold_problems(progress: _Progress, links: list[BoundLink], request: Request) -> Iterator[Problem]:
     """Find the links that broke what earlier ones hold pods to; yield a warning of those that override."""
     bound_of = {(bound.link.origin, bound.link.path): bound for bound in links}
-    for number, step in enumerate(progress.steps):
-        holder, later = bound_of[step.origin, step.path], progress.steps[number + 1 :]
+    for number, effect in enumerate(progress.effects):
+        holder, later = bound_of[effect.origin, effect.path], progress.effects[number + 1 :]
         # After its own link nothing was wrong, so without a change there is none to look for.
-        if holder.plugin.holds is None or not step.in_scope or not any(other.changes for other in later):
+        if holder.plugin.holds is None or not effect.in_scope or not any(other.changes for other in later):
             continue
         template = unpacked(progress.data)
         try:

@@ -110,7 +110,7 @@ def _suffix(name: Any, plugin: str, workload: str) -> str | None:
     """Return the suffix of a companion's name, "" without one, None if this plugin has no such companion."""
     if not isinstance(name, str):
         return None
-    tails = (name[place + 1 :] for place, character in enumerate(name) if character == "-")
+    tails = (name[index + 1 :] for index, character in enumerate(name) if character == "-")
     suffixes = ("", *filter(_is_suffix, tails))
     return next((suffix for suffix in suffixes if names.companion(workload, plugin, suffix) == name), None)
 
@@ -279,8 +279,8 @@ def _parts(value: Any, at: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
         for key, inner in value.items():
             yield from _parts(inner, (*at, key))
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from _parts(inner, (*at, place))
+        for index, inner in enumerate(value):
+            yield from _parts(inner, (*at, index))
 
 
 def _maps(manifest: dict[str, Any]) -> Iterator[tuple[FieldPath, dict[str, Any]]]:

@@ -130,8 +130,8 @@ def found_plugins(
         candidates += installed()
     allowed = {plugin.name for plugin in settings.allowed_plugins}
     loaded = [
-        _loaded(plugin, place, settings, candidates, root, outside=outside)
-        for place, plugin in enumerate(settings.allowed_plugins)
+        _loaded(plugin, index, settings, candidates, root, outside=outside)
+        for index, plugin in enumerate(settings.allowed_plugins)
     ]
     return replace(
         registry.with_(*(each.plugin for each in loaded if each.plugin)),
@@ -196,7 +196,7 @@ class _Loaded:
 
 def _loaded(
     allowed: AllowedPlugin,
-    place: int,
+    index: int,
     settings: Settings,
     candidates: list[Candidate],
     root: Path | None,
@@ -204,7 +204,7 @@ def _loaded(
     outside: bool,
 ) -> _Loaded:
     def problem(what: str, next_step: str, where: Where | None = None) -> Problem:
-        path = f"allowedPlugins[{place}]"
+        path = f"allowedPlugins[{index}]"
         return Problem(
             f"plugin {allowed.name} {what}", next_step, path, where, kind="Settings", key=settings.stack
         )

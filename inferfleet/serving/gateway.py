@@ -181,8 +181,8 @@ def address_of(gateway: Mapping[str, Any]) -> Address | None:
     hosts = [address["value"] for address in addresses if address.get("value")]
     listeners = (gateway.get("spec") or {}).get("listeners") or []
     served = sorted(
-        (listener["protocol"] == "HTTPS", place, int(listener["port"]))
-        for place, listener in enumerate(listeners)
+        (listener["protocol"] == "HTTPS", index, int(listener["port"]))
+        for index, listener in enumerate(listeners)
         if listener.get("protocol") in ("HTTP", "HTTPS")
     )
     if not hosts or not served:

@@ -208,10 +208,10 @@ def config_mistakes(deployment: ModelDeployment) -> Iterator[Mistake]:
     if config is None:
         return
     plugins = _by_name(config)
-    for place, profile in enumerate(_entries(config, "schedulingProfiles")):
+    for index, profile in enumerate(_entries(config, "schedulingProfiles")):
         for number, name in enumerate(_references(profile)):
             if isinstance(name, str) and name not in (*plugins, PICKER):
-                at = ("schedulingProfiles", place, "plugins", number, "pluginRef")
+                at = ("schedulingProfiles", index, "plugins", number, "pluginRef")
                 step = one_of(name, plugins, "Plugins") if plugins else "Add it to plugins"
                 yield Mistake(f"there is no plugin {shown(name)!r}", step, at)
     if is_disaggregated(deployment):

@@ -109,8 +109,8 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
         clusters = [
             documents.clusters[name] for name in sorted({at.spot.cluster for at in placed.get(key, ())})
         ]
-        for place, metric in enumerate(scaling.metrics):
-            path = f"spec.scaling.metrics[{place}]"
+        for index, metric in enumerate(scaling.metrics):
+            path = f"spec.scaling.metrics[{index}]"
             yield from _unknown_metric_problems(metric, path, deployment, clusters)
             if scaling.by == "HPA" and len(clusters) > 1 and (shared := _added_up(metric, clusters)):
                 yield Problem(

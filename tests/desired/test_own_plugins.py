@@ -71,7 +71,7 @@ def test_a_plugin_of_ones_own_edits_the_pods_whose_chain_names_it_and_no_others(
 
 
 def test_steps_tell_what_a_plugin_of_ones_own_changed() -> None:
-    steps = {str(spot): roles["decode"] for spot, roles in _desired("priority").steps.items()}
+    steps = {str(spot): roles["decode"] for spot, roles in _desired("priority").effects.items()}
     assert [step.plugin for step in steps["ml/a east decode=l4"]] == ["priority"]
     assert steps["ml/b east decode=l4"] == ()
 

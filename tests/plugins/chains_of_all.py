@@ -39,7 +39,10 @@ def digest_of_all(registry: Registry, request: Request) -> str:
     for number, links in enumerate(in_every_order(registry, request)):
         bound, _ = bind(links, registry, roles=(request.role,))
         outcome = run(pods[number % PODS], request, bound, NO_CHECK)
-        told = [[step.remarks for step in outcome.steps], [problem.what for problem in outcome.link_problems]]
+        told = [
+            [step.remarks for step in outcome.effects],
+            [problem.what for problem in outcome.link_problems],
+        ]
         digest.update(json.dumps([outcome.template, outcome.companions, told]).encode())
     return digest.hexdigest()
 

@@ -44,7 +44,7 @@ def test_every_example_changes_the_pod(generated: dict[str, Any], link: Link) ->
     engine["resources"]["requests"]["memory"] = "16Gi"
     engine["env"] = []  # no HF_HOME of its own
     result = outcome(generated, [link])
-    assert (result.link_problems, [step.effect for step in result.steps]) == ((), ["changed"])
+    assert (result.link_problems, [step.status for step in result.effects]) == ((), ["changed"])
 
 
 @settings(deadline=None)  # a busy machine is no failure

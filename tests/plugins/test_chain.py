@@ -10,7 +10,7 @@ from running import mine, outcome_of, ran
 from inferfleet.documents.kinds.base import PluginScope, PluginSpec
 from inferfleet.documents.pods.diff import FieldChange
 from inferfleet.plugins import contract
-from inferfleet.plugins.chain import Outcome, Step
+from inferfleet.plugins.chain import LinkEffect, Outcome
 from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Request
 from inferfleet.plugins.link import Link, Origin
 from inferfleet.plugins.registry import Registry, builtin
@@ -50,7 +50,7 @@ def test_a_template_that_no_plugin_touches_is_equal_and_carries_no_trace(
     outcome = outcome_of(generated, pod_request, links, builtin())
     assert outcome.template == generated
     # They are told all the same, so that nobody wonders what became of them.
-    assert [step.effect for step in outcome.steps] == ["none", "out of scope"]
+    assert [step.status for step in outcome.effects] == ["none", "out of scope"]
 
 
 def test_chains_run_from_class_to_deployment_and_links_as_they_are_written(
@@ -66,7 +66,7 @@ def test_chains_run_from_class_to_deployment_and_links_as_they_are_written(
     outcome = outcome_of(generated, pod_request, chain, APPEND)
     words = list(outcome.template["metadata"]["annotations"])
     assert words == ["words/k1", "words/c1", "words/s1", "words/d1", "words/d0"]
-    assert [step.origin for step in outcome.steps] == [
+    assert [step.origin for step in outcome.effects] == [
         "class",
         "cluster",
         "stack",
@@ -104,7 +104,7 @@ def test_a_plugin_acts_where_role_and_place_are_both_in_scope(
     scope = {"target": target} | ({"roles": roles} if roles else {})
     chain = [link("append", {"word": "x"}, **scope)]
     outcome = outcome_of(generated, pod, chain, APPEND)
-    assert [step.effect for step in outcome.steps] == ["changed" if acts else "out of scope"]
+    assert [step.status for step in outcome.effects] == ["changed" if acts else "out of scope"]
 
 
 def test_provenance_names_the_plugins_with_an_effect_and_explain_shows_what(
@@ -119,8 +119,8 @@ def test_provenance_names_the_plugins_with_an_effect_and_explain_shows_what(
     assert outcome.provenance == "accelerator@1.1.0/9aecc345,demo-pod-tweaks@1.0.0/6b488294"
     assert "annotations" not in outcome.template["metadata"]
     set_now = {"name": "HF_HOME", "value": "/c"}
-    assert outcome.steps == (
-        Step(
+    assert outcome.effects == (
+        LinkEffect(
             "accelerator",
             "class",
             "spec.plugins[0]",
@@ -129,8 +129,8 @@ def test_provenance_names_the_plugins_with_an_effect_and_explain_shows_what(
             (),
             "1.1.0",
         ),
-        Step("demo-pod-tweaks", "deployment", "spec.plugins[0]", "44136fa3", (), (), "1.0.0"),
-        Step(
+        LinkEffect("demo-pod-tweaks", "deployment", "spec.plugins[0]", "44136fa3", (), (), "1.0.0"),
+        LinkEffect(
             "demo-pod-tweaks",
             "deployment",
             "spec.plugins[0]",

@@ -39,7 +39,7 @@ def test_companions_get_the_namespace_of_their_workload(
     outcome = outcome_of(generated, pod_request, [link("mine"), link("mine")], registry)
     added = (Companion(_ranks(name="web-decode-h100-mine", namespace="ml", labels={"a": "b"})),)
     assert outcome.companions == added
-    assert [one.companions for one in outcome.steps] == [added] * 2
+    assert [one.companions for one in outcome.effects] == [added] * 2
     assert outcome.template == generated
 
 

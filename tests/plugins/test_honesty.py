@@ -332,4 +332,4 @@ def test_what_a_plugin_keeps_of_its_result_is_not_the_pod(
     kept["image"] = "side:2"
     assert problems == []
     assert outcome.template["spec"]["containers"][-1] == {"name": "side", "image": "side:1"}
-    assert outcome.steps[0].changes[0].after == {"name": "side", "image": "side:1"}
+    assert outcome.effects[0].changes[0].after == {"name": "side", "image": "side:1"}

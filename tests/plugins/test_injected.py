@@ -11,7 +11,7 @@ from inferfleet.desired.demands import admitted
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.fleet.shapes import Pod, pod_of
 from inferfleet.plugins.api import Edited, PodTemplate, Request, SidecarConfig, put_container
-from inferfleet.plugins.chain import Outcome, Step
+from inferfleet.plugins.chain import LinkEffect, Outcome
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import Registry
 
@@ -31,8 +31,8 @@ def test_a_step_says_what_is_injected_and_counts_as_a_change(
     generated: PodTemplate, pod_request: Request
 ) -> None:
     outcome = outcome_of(generated, pod_request, [link("mine")], Registry([saying(PROXY)]))
-    (step,) = outcome.steps
-    assert (step.injected, step.effect, outcome.template) == (PROXY, "changed", generated)
+    (step,) = outcome.effects
+    assert (step.injected, step.status, outcome.template) == (PROXY, "changed", generated)
     assert outcome.changed_by("spec.initContainers[proxy].resources.requests.cpu") is step
 
 
@@ -107,8 +107,8 @@ def test_two_links_must_agree_unless_the_later_one_overrides(
 
 def _injecting(spec: dict[str, Any], injected: Any) -> Outcome:
     """What a chain gives whose one link says so."""
-    step = Step("mine", "deployment", "spec.plugins[0]", "config", injected=injected)
-    return Outcome({"spec": spec}, steps=(step,))
+    step = LinkEffect("mine", "deployment", "spec.plugins[0]", "config", injected=injected)
+    return Outcome({"spec": spec}, effects=(step,))
 
 
 def test_it_counts_as_a_native_sidecar_beside_every_init_container() -> None:

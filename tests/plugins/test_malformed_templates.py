@@ -79,7 +79,7 @@ def test_a_malformed_template_is_refused(
     outcome, problems = _run(generated, pod_request, part, key, value)
     begun = f"plugin mine: returned a template that Kubernetes refuses: {said}"
     assert any(problem.what.startswith(begun) for problem in problems)
-    assert (outcome.template, outcome.steps) == (generated, ())
+    assert (outcome.template, outcome.effects) == (generated, ())
 
 
 @pytest.mark.parametrize("name", ["n" * 10_000, "n " * 5_000])
@@ -129,9 +129,13 @@ def test_a_key_that_is_no_text_is_named(
     outcome, problems = ran(generated, pod_request, chain, Registry((mine(edit),)))
     (problem,) = problems
     assert f"{said}, and keys are text" in problem.what
-    assert (outcome.template, outcome.steps) == (generated, ())
+    assert (outcome.template, outcome.effects) == (generated, ())
 
 
 def test_a_field_that_a_plugin_sets_to_null_is_left_out(generated: PodTemplate, pod_request: Request) -> None:
     outcome, problems = _run(generated, pod_request, "spec", "hostname", None)
-    assert (outcome.template, [step.effect for step in outcome.steps], problems) == (generated, ["none"], [])
+    assert (outcome.template, [step.status for step in outcome.effects], problems) == (
+        generated,
+        ["none"],
+        [],
+    )

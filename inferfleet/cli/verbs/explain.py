@@ -36,7 +36,7 @@ from inferfleet.fleet.placement.suitability import needed
 from inferfleet.fleet.roles import DECODE, roles_of, workers_of
 from inferfleet.fleet.shapes import RESOURCES, Pod, PoolKey, amounts, cores, gib
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import Step, in_amounts
+from inferfleet.plugins.chain import LinkEffect, in_amounts
 from inferfleet.review.digest.texts import command_text
 from inferfleet.serving.engines.command_line import WorkerPod
 
@@ -99,8 +99,8 @@ class Role:
     """One role of a placement: its class of nodes, how long an update waits for it, what plugins did.
 
     `pods` and `gpus` are those of all its replicas there. `commands` are the written command lines of its
-    engines, that of pods that serve first, none where the template or image has the program. `steps` are of
-    its entries, `follower_steps` of the other pods of its workers, where they have several. `hooks` are the
+    engines, that of pods that serve first, none where the template or image has the program. `effects` are of
+    its entries, `follower_effects` of the other pods of its workers, where they have several. `hooks` are the
     ready hooks of its workload.
     """
 
@@ -110,14 +110,16 @@ class Role:
     gpus: int
     await_seconds: int | None
     commands: tuple[str, ...]
-    steps: tuple[Step, ...]
-    follower_steps: tuple[Step, ...] = ()
+    effects: tuple[LinkEffect, ...]
+    follower_effects: tuple[LinkEffect, ...] = ()
     hooks: tuple[ReadyHook, ...] = ()
 
-    def hook(self, step: Step) -> ReadyHook | None:
-        """Return the ready hook that the link of a step calls, None where it calls none."""
+    def hook(self, effect: LinkEffect) -> ReadyHook | None:
+        """Return the ready hook that the link of an effect calls, None where it calls none."""
         for hook in self.hooks:
-            if any((bound.link.origin, bound.link.path) == (step.origin, step.path) for bound in hook.links):
+            if any(
+                (bound.link.origin, bound.link.path) == (effect.origin, effect.path) for bound in hook.links
+            ):
                 return hook
         return None
 
@@ -210,7 +212,7 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
         for kube_object in component.objects
     }
     hooks = [hook for component in components for hook in component.hooks]
-    chains, of_followers = desired.steps.get(spot, {}), desired.follower_steps.get(spot, {})
+    chains, of_followers = desired.effects.get(spot, {}), desired.follower_effects.get(spot, {})
     classes = {pool.name: pool.class_name for pool in documents.clusters[spot.cluster].spec.node_pools}
     demands = {
         role: desired.plan.demands.of(spot.deployment, role, (spot.cluster, pool))
@@ -260,13 +262,13 @@ def show(explained: Explanation) -> None:
         for role in placed.roles:
             place = f"{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}"
             # What a link does to followers as it does to entries is said once.
-            others = [step for step in role.follower_steps if step not in role.steps]
-            for where, steps in ((place, role.steps), (f"{place}, followers", others)):
-                for step in steps:
+            others = [effect for effect in role.follower_effects if effect not in role.effects]
+            for where, effects in ((place, role.effects), (f"{place}, followers", others)):
+                for effect in effects:
                     print_line()
-                    chain = f"({step.origin} chain, {step.path})"
-                    print_line(f"{where}: plugin {step.plugin} {step.version} {chain}{_idle(step)}")
-                    for line in _step(step, role.hook(step)):
+                    chain = f"({effect.origin} chain, {effect.path})"
+                    print_line(f"{where}: plugin {effect.plugin} {effect.version} {chain}{_idle(effect)}")
+                    for line in _effect_lines(effect, role.hook(effect)):
                         print_line(f"  {line}")
     of_unplaced = explained.unplaced.reasons if explained.unplaced else ()
     if elsewhere := [reason for reason in explained.reasons if reason not in of_unplaced]:
@@ -350,23 +352,23 @@ def _row(placed: Placed, explained: Explanation) -> tuple[object, ...]:
     return (placed.spot.cluster, pools(placed.spot), placed.replicas, placed.before, gpus, classes, waits)
 
 
-def _idle(step: Step) -> str:
-    return {"changed": "", "none": " changes nothing", "out of scope": " is out of scope"}[step.effect]
+def _idle(effect: LinkEffect) -> str:
+    return {"changed": "", "none": " changes nothing", "out of scope": " is out of scope"}[effect.status]
 
 
-def _step(step: Step, hook: ReadyHook | None) -> Iterator[str]:
-    for change in step.changes:
+def _effect_lines(effect: LinkEffect, hook: ReadyHook | None) -> Iterator[str]:
+    for change in effect.changes:
         if change.before is None:
             yield f"{change.path}: {_value(change.after)} (new)"
         elif change.after is None:
             yield f"{change.path}: removed (was {_value(change.before)})"
         else:
             yield f"{change.path}: {_value(change.before)} -> {_value(change.after)}"
-    for companion in step.companions:
+    for companion in effect.companions:
         yield f"created {companion.when} the workload: {companion.title}"
-    for container, requests in step.injected.items():
+    for container, requests in effect.injected.items():
         yield f"injected at admission: container {container}, which requests {in_amounts(requests)}"
-    for remark in step.remarks:
+    for remark in effect.remarks:
         yield f"remark: {remark}"
     if hook:
         when = "not called: updates do not wait for the pods" if hook.held else "called once pods are ready"
@@ -409,9 +411,9 @@ def as_values(explained: Explanation) -> dict[str, Any]:
                         "gpus": role.gpus,
                         "awaitSeconds": role.await_seconds,
                         "commands": list(role.commands),
-                        "plugins": [_step_values(step, role.hook(step)) for step in role.steps],
+                        "plugins": [_effect_values(effect, role.hook(effect)) for effect in role.effects],
                         "followerPlugins": [
-                            _step_values(step, role.hook(step)) for step in role.follower_steps
+                            _effect_values(effect, role.hook(effect)) for effect in role.follower_effects
                         ],
                     }
                     for role in placed.roles
@@ -438,20 +440,20 @@ def _shape_values(explained: Explanation, role: str) -> dict[str, int]:
     }
 
 
-def _step_values(step: Step, hook: ReadyHook | None) -> dict[str, Any]:
+def _effect_values(effect: LinkEffect, hook: ReadyHook | None) -> dict[str, Any]:
     return {
-        "plugin": step.plugin,
-        "version": step.version,
-        "origin": step.origin,
-        "path": step.path,
-        "config": step.config,
-        "effect": step.effect,
+        "plugin": effect.plugin,
+        "version": effect.version,
+        "origin": effect.origin,
+        "path": effect.path,
+        "config": effect.config,
+        "effect": effect.status,
         "changes": [
-            {"path": change.path, "before": change.before, "after": change.after} for change in step.changes
+            {"path": change.path, "before": change.before, "after": change.after} for change in effect.changes
         ],
-        "companions": [{"object": beside.title, "when": beside.when} for beside in step.companions],
-        "injected": {container: dict(requests) for container, requests in step.injected.items()},
-        "remarks": list(step.remarks),
+        "companions": [{"object": beside.title, "when": beside.when} for beside in effect.companions],
+        "injected": {container: dict(requests) for container, requests in effect.injected.items()},
+        "remarks": list(effect.remarks),
         "readyHook": None if hook is None else "held" if hook.held else "called",
     }
 

@@ -378,12 +378,12 @@ def _routes(service: ServicePicture, *, live: bool) -> list[tuple[Html | str | N
     name = joined(service.name, _marks(service.changes))
     rows: list[tuple[Html | str | None, ...]] = [
         (
-            name if not place else service.name,
+            name if not index else service.name,
             route.cluster,
             _weights(route),
             *((_route_phase(route),) if live else ()),
         )
-        for place, route in enumerate(service.routes)
+        for index, route in enumerate(service.routes)
     ]
     return rows or [
         (name, "", "no deployment that it selects has replicas", *((_phase(service.phase),) if live else ()))
@@ -414,9 +414,9 @@ def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Child]]
             "tr",
             (
                 element("td", cell, class_="number" if number else None)
-                if place
+                if index
                 else element("th", cell, scope="row")
-                for place, (cell, number) in enumerate(zip(row, numbers, strict=True))
+                for index, (cell, number) in enumerate(zip(row, numbers, strict=True))
             ),
             data_find=True,
         )

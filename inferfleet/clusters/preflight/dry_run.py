@@ -519,7 +519,7 @@ def _same_place(steps: FieldPath, generated: Any, written: Any) -> FieldPath:
         generated = part_of(generated, (step,))
         if isinstance(step, int):
             entries = written if isinstance(written, list) else []
-            places = [place for place, entry in enumerate(entries) if _is_same(entry, generated)]
+            places = [index for index, entry in enumerate(entries) if _is_same(entry, generated)]
             if not places:
                 break
             step = places[0]
@@ -543,7 +543,7 @@ def steps_of(field: str, manifest: Mapping[str, Any]) -> FieldPath:
         if number:
             steps.append(int(number))
         elif name:
-            places = [place for place, entry in enumerate(entries or ()) if entry.get("name") == name]
+            places = [index for index, entry in enumerate(entries or ()) if entry.get("name") == name]
             steps += places[:1]
         else:
             steps.append(key or quoted)

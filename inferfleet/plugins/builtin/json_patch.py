@@ -167,8 +167,8 @@ def _by_index(template: PodTemplate, path: str) -> str:
         name, equals, value = step.partition("=")
         if isinstance(here, list) and equals:
             places = (
-                str(place)
-                for place, entry in enumerate(here)
+                str(index)
+                for index, entry in enumerate(here)
                 if isinstance(entry, dict) and str(entry.get(name)) == value
             )
             step = next(places, "-")

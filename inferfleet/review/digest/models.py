@@ -26,7 +26,7 @@ from inferfleet.fleet.decisions import Change, Plan, Roll
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import Step
+from inferfleet.plugins.chain import LinkEffect
 from inferfleet.review.digest.resources import differing_fields, title_of
 from inferfleet.review.digest.texts import command_text
 from inferfleet.review.digest.update import Side, Update, at_least
@@ -466,7 +466,7 @@ def _route_specs(cluster: DesiredCluster) -> dict[str, object]:
 
 def plugins(update: Update) -> tuple[PluginChange, ...]:
     """Return the plugins that make something else of pods which both sides have, by name and versions."""
-    old, new = _steps(update.base.desired), _steps(update.desired)
+    old, new = _effects_by_workload(update.base.desired), _effects_by_workload(update.desired)
     workloads: dict[tuple[str, str, str], list[str]] = {}
     for workload in sorted(old.keys() & new.keys()):
         for plugin in sorted(old[workload].keys() | new[workload].keys()):
@@ -477,31 +477,31 @@ def plugins(update: Update) -> tuple[PluginChange, ...]:
     return tuple(PluginChange(*key, tuple(of_plugin)) for key, of_plugin in sorted(workloads.items()))
 
 
-def _steps(desired: Desired) -> dict[str, dict[str, tuple[Step, ...]]]:
+def _effects_by_workload(desired: Desired) -> dict[str, dict[str, tuple[LinkEffect, ...]]]:
     """Return by workload what each plugin did to its pods, where it did anything."""
-    steps_by_workload: dict[str, dict[str, tuple[Step, ...]]] = {}
-    for steps_by_spot in (desired.steps, desired.follower_steps):
-        for spot, roles in steps_by_spot.items():
-            for role, steps in roles.items():
+    effects_by_workload: dict[str, dict[str, tuple[LinkEffect, ...]]] = {}
+    for effects_by_spot in (desired.effects, desired.follower_effects):
+        for spot, roles in effects_by_spot.items():
+            for role, effects in roles.items():
                 name = names.pulumi_object(spot.cluster, names.workload(spot, role), namespace=spot.namespace)
-                by_plugin = steps_by_workload.setdefault(name, {})
-                for step in steps:
-                    if step.effect == "changed":
-                        by_plugin[step.plugin] = (*by_plugin.get(step.plugin, ()), step)
-    return steps_by_workload
+                by_plugin = effects_by_workload.setdefault(name, {})
+                for effect in effects:
+                    if effect.status == "changed":
+                        by_plugin[effect.plugin] = (*by_plugin.get(effect.plugin, ()), effect)
+    return effects_by_workload
 
 
-def _effects(steps: Iterable[Step]) -> list[object]:
+def _effects(effects: Iterable[LinkEffect]) -> list[object]:
     return [
         (
-            step.version,
-            tuple((change.path, change.after) for change in step.changes),
-            step.companions,
-            dict(step.injected),
+            effect.version,
+            tuple((change.path, change.after) for change in effect.changes),
+            effect.companions,
+            dict(effect.injected),
         )
-        for step in steps
+        for effect in effects
     ]
 
 
-def _version(steps: tuple[Step, ...]) -> str:
-    return steps[-1].version if steps else ""
+def _version(effects: tuple[LinkEffect, ...]) -> str:
+    return effects[-1].version if effects else ""

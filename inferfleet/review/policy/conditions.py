@@ -81,13 +81,13 @@ def _paths(source: Source, each: str) -> tuple[tuple[str, ...], ...]:
     """Return the fields that a condition names, each once: `(model, gpus)`."""
     words: Sequence[str] = [token.text for token in source.tokens]
     paths: dict[tuple[str, ...], None] = {}
-    for place, word in enumerate(words):
-        if word not in (each, "stack") or (place and words[place - 1] == "."):
+    for index, word in enumerate(words):
+        if word not in (each, "stack") or (index and words[index - 1] == "."):
             continue
         path = [word]
-        while words[place + 1 : place + 2] == ["."] and words[place + 2] in _field_names():
-            path.append(words[place + 2])
-            place += 2
+        while words[index + 1 : index + 2] == ["."] and words[index + 2] in _field_names():
+            path.append(words[index + 2])
+            index += 2
         paths[tuple(path)] = None
     return tuple(paths)
 
@@ -205,8 +205,8 @@ def _declare(message: Any, name: str, number: int, hint: Any) -> None:
     if origin is not None and issubclass(origin, Mapping):
         entry = message.nested_type.add(name=f"{name[:1].upper()}{name[1:]}Entry")
         entry.options.map_entry = True
-        for place, part in enumerate(("key", "value"), start=1):
-            entry.field.add(name=part, number=place, type=_SCALARS[str], label=_ONCE)
+        for index, part in enumerate(("key", "value"), start=1):
+            entry.field.add(name=part, number=index, type=_SCALARS[str], label=_ONCE)
         type_name = f".{_PACKAGE}.{message.name}.{entry.name}"
         message.field.add(name=name, number=number, type=_MESSAGE, label=_REPEATED, type_name=type_name)
         return

@@ -429,12 +429,12 @@ def _images_in(value: Any) -> Iterator[_ImageUse]:
 def _plugins(desired: Desired, models: Mapping[str, facts.Model]) -> Iterator[Subject]:
     """Yield each plugin that edits pods of a model, once for each version."""
     edits = {
-        (spot.deployment, step.plugin, step.version)
-        for steps_of_spots in (desired.steps, desired.follower_steps)
-        for spot, roles in steps_of_spots.items()
-        for steps in roles.values()
-        for step in steps
-        if step.effect == "changed"
+        (spot.deployment, effect.plugin, effect.version)
+        for effects_of_spots in (desired.effects, desired.follower_effects)
+        for spot, roles in effects_of_spots.items()
+        for effects in roles.values()
+        for effect in effects
+        if effect.status == "changed"
     }
     for key, plugin, version in sorted(edits):
         if key in models:

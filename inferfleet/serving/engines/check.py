@@ -259,13 +259,13 @@ def _args_problems(deployment: ModelDeployment, role: str, pods: int) -> Iterato
     # Names of one flag are the same from version to version, as far as is known.
     table = table_of(declared.type, version) or table_of(declared.type, engine(declared.type).version or "")
     ours = fields_by_flag(WorkerPod(deployment, role, "Entry", pods))
-    for place, word in enumerate(given):
+    for index, word in enumerate(given):
         options = (*(table.options_of(word) if table else ()), word.partition("=")[0])
         flag = next((option for option in options if option in ours), None)
         if flag and word.startswith("-"):
             name = word.partition("=")[0]
             step = f"Remove it, and write {ours[flag]}" if ours[flag] else "Remove it"
-            yield _problem(deployment, f"{path}[{place}]", f"{name} is for inferfleet to write", step)
+            yield _problem(deployment, f"{path}[{index}]", f"{name} is for inferfleet to write", step)
     for mistake in args_mistakes(declared.type, version, given):
         yield _problem(
             deployment, f"{path}[{mistake.field_path[0]}]", mistake.what, mistake.next_step, "warning"

@@ -164,7 +164,7 @@ def _values(spellings: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]
     """Return the values of the last such flag, None where it is not there; `-` and `_` are alike."""
     alike = {spelling.replace("_", "-") for spelling in spellings}
     found: tuple[str, ...] | None = None
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         flag, equals, value = word.partition("=")
         if flag.replace("_", "-") not in alike:
             continue
@@ -172,7 +172,7 @@ def _values(spellings: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]
             found = (value,)
             continue
         following: list[str] = []
-        for other in words[place + 1 :]:
+        for other in words[index + 1 :]:
             if other.startswith("-"):
                 break
             following.append(other)

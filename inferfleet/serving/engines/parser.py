@@ -85,8 +85,8 @@ def _dashed(word: str) -> str:
 
 def _apart(words: Sequence[Placed]) -> Iterator[Placed]:
     """Yield `--optimization-level 1` for `-O1`, `-O=1` and `-O 1`."""
-    for place, (at, word) in enumerate(words):
-        following = words[place + 1][1] if place + 1 < len(words) else ""
+    for index, (at, word) in enumerate(words):
+        following = words[index + 1][1] if index + 1 < len(words) else ""
         if word.startswith("-O") and word != "-O":
             yield at, "--optimization-level"
             yield at, word[2:].removeprefix("=")

@@ -399,20 +399,20 @@ def proxy_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mist
         return
     spec = template["spec"]
     yield from _probe_mistakes(spec, pod)
-    place, proxy = next(
+    index, proxy = next(
         (
-            (place, each)
-            for place, each in enumerate(spec.get("initContainers", []))
+            (index, each)
+            for index, each in enumerate(spec.get("initContainers", []))
             if each["name"] == ROUTING_PROXY
         ),
         (None, None),
     )
-    if place is None or proxy is None:
+    if index is None or proxy is None:
         yield Mistake(
             f"the pod has no init container {ROUTING_PROXY}, but {_GIVEN}", _LEAVE, ("spec", "initContainers")
         )
         return
-    at = ("spec", "initContainers", place)
+    at = ("spec", "initContainers", index)
     if proxy.get("restartPolicy") != "Always":
         what = f"without restartPolicy: Always {ROUTING_PROXY} has to end before the engine starts"
         yield Mistake(what, _LEAVE, (*at, "restartPolicy"))

@@ -74,17 +74,17 @@ def in_variable(name: Any, value: Any) -> str | None:
 def in_arguments(words: Sequence[Any]) -> Iterator[tuple[int, str]]:
     """Yield the position of each argument that holds a secret, and what is to be said of it."""
     flag = ""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         text = word if isinstance(word, str) else ""
         matched = _FLAG.fullmatch(text)
         value = (matched[2] or "") if matched else text if flag else ""
         name = matched[1] if matched else flag
         if form := _form(text):
-            yield place, f"holds {form} in plain text"
+            yield index, f"holds {form} in plain text"
         elif name and _is_secret_of(name, value):
-            yield place, f"is the value of --{name.lstrip('-')}, in plain text"
+            yield index, f"is the value of --{name.lstrip('-')}, in plain text"
         elif inside := next((m[1] for m in _IN_SHELL.finditer(text) if _is_secret_of(m[1], m[2])), None):
-            yield place, f"holds the value of --{inside.lstrip('-')}, in plain text"
+            yield index, f"holds the value of --{inside.lstrip('-')}, in plain text"
         flag = matched[1] if matched and matched[2] is None else ""
 
 
@@ -92,13 +92,13 @@ def in_container(container: Mapping[str, Any]) -> Iterator[tuple[str, int, str, 
     """Yield every secret of a container: in `env`, `command` or `args`, at which position, the text that
     holds it, and what is to be said of it.
     """
-    for place, variable in enumerate(container.get("env") or ()):
+    for index, variable in enumerate(container.get("env") or ()):
         if why := in_variable(variable.get("name"), variable.get("value")):
-            yield "env", place, variable["value"], why
+            yield "env", index, variable["value"], why
     for part in ("command", "args"):
         words = container.get(part) or ()
-        for place, why in in_arguments(words):
-            yield part, place, words[place], why
+        for index, why in in_arguments(words):
+            yield part, index, words[index], why
 
 
 def _is_secret_of(flag: str, value: str) -> bool:

@@ -70,6 +70,6 @@ def test_all_of_them_in_one_chain_leave_a_pod_that_is_taken(
         for number, (name, config) in enumerate((*own, *EVERYWHERE))
     ]
     outcome = outcome_of(generated, request, links, builtin())
-    assert [step.effect for step in outcome.steps] == ["changed"] * len(links)
+    assert [step.status for step in outcome.effects] == ["changed"] * len(links)
     again = outcome_of(outcome.template, request, links, builtin())
     assert again.template["spec"] == outcome.template["spec"]
