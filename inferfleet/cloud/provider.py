@@ -203,8 +203,8 @@ def cloud_changes(
     changes: list[CloudChange] = []
     problems: list[Problem] = []
     for source, provider in PROVIDERS.items():
-        own = tuple(cluster for cluster in every if cluster.source == source)
-        changed, refused = provider.changes(documents, lock, own)
+        clusters_of_provider = tuple(cluster for cluster in every if cluster.source == source)
+        changed, refused = provider.changes(documents, lock, clusters_of_provider)
         changes += changed
         problems += refused
     return tuple(changes), tuple(problems)
@@ -249,8 +249,10 @@ def pod_problems(
 ) -> Iterator[Problem]:
     """Yield what finished pods and the pools where they are placed do not fit in, of all clouds."""
     for source, provider in PROVIDERS.items():
-        own = {name: cluster for name, cluster in clusters.items() if cluster.source == source}
-        yield from provider.pod_problems(documents, planned, lock, own, templates)
+        clusters_of_provider = {
+            name: cluster for name, cluster in clusters.items() if cluster.source == source
+        }
+        yield from provider.pod_problems(documents, planned, lock, clusters_of_provider, templates)
 
 
 def quota_uses(
@@ -264,8 +266,8 @@ def quota_uses(
     return tuple(
         need
         for source, provider in PROVIDERS.items()
-        if (own := [cluster for cluster in clusters if cluster.source == source])
-        for need in provider.quota_uses(documents, own, lock, planned, existing)
+        if (clusters_of_provider := [cluster for cluster in clusters if cluster.source == source])
+        for need in provider.quota_uses(documents, clusters_of_provider, lock, planned, existing)
     )
 
 
@@ -278,4 +280,4 @@ def import_id(token: str, inputs: Mapping[str, Any]) -> str | None:
 def capacity_models(hardware: InferenceClass) -> Mapping[CapacityModel, Verdict] | None:
     """Return whether the machines of a class are offered by each capacity model, None where nobody knows."""
     models = (provider.capacity_models(hardware) for provider in PROVIDERS.values())
-    return next((known for known in models if known is not None), None)
+    return next((verdicts for verdicts in models if verdicts is not None), None)

@@ -201,8 +201,10 @@ class CloudChange:
     @property
     def fields(self) -> tuple[str, ...]:
         """Return what forces it: fields of documents, or settings that no document has."""
-        named = [name for difference in self.differences for name in difference.names or (difference.path,)]
-        return tuple(dict.fromkeys(named))
+        field_names = [
+            name for difference in self.differences for name in difference.names or (difference.path,)
+        ]
+        return tuple(dict.fromkeys(field_names))
 
     def __str__(self) -> str:
         """Return `pool east/h100 is replaced: accelerator.count 4 -> 8; new nodes first`."""
@@ -227,8 +229,8 @@ def _field(name: str, group: list[Difference]) -> str:
     if len(group) == 1 and name.rpartition(".")[2] == group[0].path.rpartition(".")[2]:
         return f"{name} {_values(group[0])}"
     parts = [f"{each.path.rpartition('.')[2]} {_values(each)}" for each in group[:_SHOWN]]
-    more = [f"{len(group) - _SHOWN} more"] if len(group) > _SHOWN else []
-    return f"{name} ({', '.join(parts + more)})"
+    rest = [f"{len(group) - _SHOWN} more"] if len(group) > _SHOWN else []
+    return f"{name} ({', '.join(parts + rest)})"
 
 
 def _values(difference: Difference) -> str:

@@ -221,9 +221,9 @@ def _ending(unplaced: Unplaced, plan: Plan) -> str:
     for move in moves(of_deployment):
         moved[move.before] += move.replicas
     places = [
-        f"{shown(change.spot.place)} ({plan.left[change.spot]})"
+        f"{shown(change.spot.place)} ({plan.departure_reasons[change.spot]})"
         for change in of_deployment
-        if change.before - change.after > moved[change.spot] and change.spot in plan.left
+        if change.before - change.after > moved[change.spot] and change.spot in plan.departure_reasons
     ]
     return listing(places, 2)
 

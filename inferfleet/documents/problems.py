@@ -46,10 +46,10 @@ class Where:
         single, double = quote == "'", quote == '"'
         offset = 0
         for word in re.finditer(r"\S+", value):
-            written = word[0].replace("'", "''") if single else word[0]
+            word_in_file = word[0].replace("'", "''") if single else word[0]
             if double:
-                written = word[0].replace("\\", "\\\\").replace('"', '\\"')
-            offset = self.text.find(written, offset)
+                word_in_file = word[0].replace("\\", "\\\\").replace('"', '\\"')
+            offset = self.text.find(word_in_file, offset)
             if offset < 0:
                 return None
             if word.end() > at or word.end() == len(value.rstrip()):
@@ -58,7 +58,7 @@ class Where:
                 offset += before.count('"') + before.count("\\") if double else 0
                 lines = self.text[:offset].split("\n")
                 return self.line + len(lines) - 1, len(lines[-1]) + 1
-            offset += len(written)
+            offset += len(word_in_file)
         return None
 
 
@@ -130,11 +130,11 @@ _THING = "\0"
 def _what_is_said(problem: Problem) -> tuple[str, ...]:
     """Return what a problem says without the names of what it is about, which is all of most errors."""
     mended_alone = problem.severity == "error" and not problem.mended_together
-    own = (problem.key, problem.path, str(problem.where)) if mended_alone else ()
+    own_line = (problem.key, problem.path, str(problem.where)) if mended_alone else ()
     words = [problem.what, problem.next_step]
     for name in filter(None, (problem.about, problem.key)):
         words = [_without(text, name) for text in words]
-    return problem.severity, problem.kind, *words, *own
+    return problem.severity, problem.kind, *words, *own_line
 
 
 def _without(text: str, name: str) -> str:
@@ -142,8 +142,8 @@ def _without(text: str, name: str) -> str:
 
     Names of objects begin with those of documents, as `qwen-decode` does.
     """
-    shortened, *others = text.split(name)
-    for part in others:
+    shortened, *parts = text.split(name)
+    for part in parts:
         before, after = shortened[-1:], part[:1]
         inside = before.isalnum() or before == "-" or after.isalnum()
         shortened += (name if inside else _THING) + part
@@ -151,9 +151,11 @@ def _without(text: str, name: str) -> str:
 
 
 def _as_one(group: list[Problem]) -> Problem:
-    first, *more = in_reading_order(group)
-    others = dict.fromkeys(_name(problem, first) for problem in more)
-    return replace(first, what=f"{first.what} (also {listing(others, _NAMED)})") if others else first
+    first, *repeats = in_reading_order(group)
+    other_names = dict.fromkeys(_name(problem, first) for problem in repeats)
+    return (
+        replace(first, what=f"{first.what} (also {listing(other_names, _NAMED)})") if other_names else first
+    )
 
 
 def _name(problem: Problem, first: Problem) -> str:

@@ -74,9 +74,9 @@ def named(value: Any) -> str:
     return "a list" if isinstance(value, list | tuple) else f"{value!r:.60}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, words: Iterable[str]) -> str | None:
     """Return the known name closest to the word, in upper or lower case, or None."""
-    folded, by_pair = _index(frozenset(known))
+    folded, by_pair = _index(frozenset(words))
     typed = _fold(word)
     likely: Iterable[str] = folded
     if len(folded) > _COMPARED:
@@ -89,10 +89,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 @lru_cache(maxsize=16)
-def _index(known: frozenset[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
+def _index(words: frozenset[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Return names by how they are compared, and these by the pairs of letters that they have."""
     folded: dict[str, str] = {}
-    for name in sorted(known):
+    for name in sorted(words):
         folded.setdefault(_fold(name), name)
     by_pair: dict[str, list[str]] = {}
     for name in folded if len(folded) > _COMPARED else ():
@@ -106,28 +106,28 @@ def _pairs(name: str) -> set[str]:
     return {ends[at : at + 2] for at in range(len(ends) - 1)}
 
 
-def one_of(word: str, known: Iterable[str], introduction: str) -> str:
+def one_of(word: str, choices: Iterable[str], introduction: str) -> str:
     """Return the next step for a mistyped name: the closest known one, or all after `introduction`."""
-    known = frozenset(known)
-    if (near := nearest(word, known)) is not None:
+    choices = frozenset(choices)
+    if (near := nearest(word, choices)) is not None:
         return f"Did you mean {shown(near)}?"
-    names = sorted(known)
+    names = sorted(choices)
     return f"{introduction}: {listing(names)}" if names else "Remove it"
 
 
 def listing(names: Iterable[str], most: int = 30) -> str:
     """Return the first names with commas between them, and how many there are besides."""
     all_names = list(names)
-    more = f", and {len(all_names) - most:,} more" if len(all_names) > most else ""
-    return ", ".join(map(shown, all_names[:most])) + more
+    rest = f", and {len(all_names) - most:,} more" if len(all_names) > most else ""
+    return ", ".join(map(shown, all_names[:most])) + rest
 
 
 def _fold(name: str) -> str:
     return name[:100].lower().replace("_", "").replace("-", "")
 
 
-def nearest_parent(path: str, known: Container[str]) -> str:
+def nearest_parent(path: str, paths: Container[str]) -> str:
     """Return the path itself if it is known, else its nearest parent that is, else ""."""
-    while path and path not in known:
+    while path and path not in paths:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
     return path

@@ -529,6 +529,8 @@ def _parser_words(error: str, character: str) -> tuple[str, str]:
         return "a line is indented with a tab", "Indent with spaces, not tabs"
     for part, what, next_step in _WORDS:
         if part in error:
-            named = f" ({shown(character)})" if part == "cannot start any token" and character.strip() else ""
-            return what + named, next_step
+            character_text = (
+                f" ({shown(character)})" if part == "cannot start any token" and character.strip() else ""
+            )
+            return what + character_text, next_step
     return "this is not written as YAML asks for", _FIX

@@ -252,7 +252,7 @@ class Plan:
     """Against the lock that the plan was made from."""
     rolls: tuple[Roll, ...] = ()
     """Of deployments whose revision changes."""
-    left: Mapping[Spot, str] = field(default_factory=dict)
+    departure_reasons: Mapping[Spot, str] = field(default_factory=dict)
     """Why replicas that ran had to leave a spot, as far as they had to."""
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     """By deployment, why its replicas do not run on the other clusters and pools."""

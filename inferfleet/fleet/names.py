@@ -257,8 +257,8 @@ def workload_selector(spot: Spot, role: str) -> dict[str, str]:
     Selectors are immutable in Kubernetes, so nothing changes in them, as the pools of other roles may.
     """
     pool = spot.pool(role)
-    where = f"{pool}{_SEPARATOR}{spot.revision}" if spot.revision else pool
-    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: where}
+    pool_and_revision = f"{pool}{_SEPARATOR}{spot.revision}" if spot.revision else pool
+    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: pool_and_revision}
 
 
 def pool_of(placement_label: str) -> str:

@@ -49,9 +49,9 @@ def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: in
     They are the deployment's own as a whole, since a mix of both would fit neither; else those that fit what
     the picker does.
     """
-    own = deployment.spec.endpoint_picker.resources
-    if own is not None:
-        return own.written
+    declared = deployment.spec.endpoint_picker.resources
+    if declared is not None:
+        return declared.written
     profile = picker_of(deployment, serving)
     flags: Mapping[str, Any] = {
         **profile.flags,

@@ -147,7 +147,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         unplaced=tuple(_unplaced(task, ledger, retained, reasoning)),
         changes=changed,
         rolls=tuple(rolls(documents, changed, ledger)),
-        left=_left(changed, retained, placing.left),
+        departure_reasons=_departure_reasons(changed, retained, placing.departure_reasons),
         reasons=ReasonsByDeployment(documents.deployments.keys() - soundness.invalid, reasoning),
         fixes=Fixes(task, ledger, retained),
         runners_up=RunnersUp(
@@ -161,7 +161,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         problems=in_reading_order(problems),
         lock=new,
         demands=demands,
-        paused=tuple(sorted(key for key, made in documents.deployments.items() if made.spec.paused)),
+        paused=tuple(sorted(key for key, document in documents.deployments.items() if document.spec.paused)),
     )
 
 
@@ -177,17 +177,19 @@ def _unplaced(
             yield Unplaced(deployment, missing, reasons, running=max(0, min(missing, ended)))
 
 
-def _left(
+def _departure_reasons(
     changed: Iterable[Change], retained: LockedReplicas, in_placing: Mapping[Spot, str]
 ) -> dict[Spot, str]:
     """Return why replicas left the spots of which fewer are than before, as far as that is known."""
-    left = {**retained.left, **in_placing}
+    departure_reasons = {**retained.departure_reasons, **in_placing}
     # Why replicas of another revision left is told where there is no other reason.
-    left |= {before: in_placing[after] for before, after in retained.revised.items() if after in in_placing}
+    departure_reasons |= {
+        before: in_placing[after] for before, after in retained.revised.items() if after in in_placing
+    }
     return {
-        change.spot: left[change.spot]
+        change.spot: departure_reasons[change.spot]
         for change in changed
-        if change.before > change.after and change.spot in left
+        if change.before > change.after and change.spot in departure_reasons
     }
 
 
@@ -218,8 +220,10 @@ def rolls(documents: Documents, changed: Iterable[Change], ledger: Ledger) -> It
             surge = documents.deployments[deployment].spec.rollout == "Surge"
             # With Surge the plan has counted a second set.
             kept = new.after if surge and new.spot.revision else 0
-            more = sum(change.before for change in old) - kept
-            beside = more <= 0 or ledger.fits(_of_roles(new.spot, old[0].spot), more)
+            replaced_replicas = sum(change.before for change in old) - kept
+            beside = replaced_replicas <= 0 or ledger.fits(
+                _of_roles(new.spot, old[0].spot), replaced_replicas
+            )
             yield Roll(new.spot, new.after, tuple(change.spot for change in old), beside)
 
 

@@ -122,8 +122,8 @@ def image_of(deployment: ModelDeployment, role: str, images: Images, *, nvidia: 
     cluster with these images, else, on `nvidia`'s GPUs, the usual one of its type in its version; or None.
     """
     engine_ = engine_of(deployment, role)
-    if named := declared_image(deployment, role) or images.engine.get(engine_.type):
-        return named
+    if image_name := declared_image(deployment, role) or images.engine.get(engine_.type):
+        return image_name
     repository, version = engine(engine_.type).image, version_of(deployment, role)
     return f"{repository}:v{_whole(version)}" if repository and version and nvidia else None
 
@@ -374,8 +374,8 @@ def _images(deployment: ModelDeployment, role: str, images: Images) -> str | Non
     """Return the images of a role's engines, of entries first and of followers where that is another."""
     entry = running_image(deployment, role, images)
     follower = workers_of(deployment, role).of("Follower")
-    other = follower.engine.get("image", entry) if follower else entry
-    return entry if other == entry else f"{entry} {other}"
+    follower_image = follower.engine.get("image", entry) if follower else entry
+    return entry if follower_image == entry else f"{entry} {follower_image}"
 
 
 def tuned(deployment: ModelDeployment, role: str) -> dict[str, Any]:
@@ -393,7 +393,7 @@ def tuned_under_one_revision(before: ModelDeployment, after: ModelDeployment) ->
     """Return whether args, commands or variables change, and `engine.revision` says the form does not."""
     if not is_disaggregated(before) or not is_disaggregated(after):
         return False
-    named = after.spec.engine.revision
-    if named is None or named != before.spec.engine.revision:
+    revision_name = after.spec.engine.revision
+    if revision_name is None or revision_name != before.spec.engine.revision:
         return False
     return any(tuned(before, role) != tuned(after, role) for role in serving_roles(after))

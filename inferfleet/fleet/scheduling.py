@@ -56,10 +56,10 @@ def scheduling_of(deployment: ModelDeployment, cluster: InferenceCluster) -> Sch
 def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield errors: what the blocks of both documents contradict together, and a queue that neither names."""
     key, name = deployment.metadata.key, cluster.metadata.name
-    written = deployment.spec.scheduler
+    scheduler = deployment.spec.scheduler
     block = _together(deployment, cluster)
     kind = block.type or "None"
-    if not written.type:  # what a block says of its own type was checked when it was read
+    if not scheduler.type:  # what a block says of its own type was checked when it was read
         for mistake in scheduler_mistakes(block):
             path = _path(mistake.field_path)
             what = f"deployment {key} on cluster {name}: {mistake.what}"
@@ -93,13 +93,13 @@ def of_several_pods(documents: Documents, spot: Spot) -> Mapping[str, InferenceC
 
 def _together(deployment: ModelDeployment, cluster: InferenceCluster) -> DeploymentScheduler:
     block, of_cluster = deployment.spec.scheduler, cluster.spec.serving.scheduler
-    written = {
+    fields_written = {
         name: getattr(block, name) for name in block.model_fields_set if getattr(block, name) is not None
     }
     if block.type and block.type != (of_cluster.type or "None"):
         return block
     defaults = {name: getattr(of_cluster, name) for name in type(of_cluster).model_fields}
-    return DeploymentScheduler.model_construct(**{**defaults, **written})
+    return DeploymentScheduler.model_construct(**{**defaults, **fields_written})
 
 
 def _path(field_path: FieldPath) -> str:

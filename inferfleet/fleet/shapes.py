@@ -39,7 +39,7 @@ class Node(NamedTuple):
     huge_2mi: int = 0
     huge_1gi: int = 0
 
-    def level(self, amounts: "Node | Pod") -> int:
+    def main_amount(self, amounts: "Node | Pod") -> int:
         """Return the GPUs of what is free or asked for; where such nodes have none, thousandths of a core."""
         return amounts.gpus if self.gpus else amounts.cpu
 
@@ -105,7 +105,7 @@ def node(inference_class: InferenceClass) -> Node | None:
     claim, and not exactly one kind of them is an accelerator.
     """
     device, devices = accelerator(inference_class), inference_class.spec.all_devices
-    if device is None and any(other.claim != "Synthetic" for other in devices):
+    if device is None and any(device_of_class.claim != "Synthetic" for device_of_class in devices):
         return None
     size = inference_class.spec.node
     return Node(

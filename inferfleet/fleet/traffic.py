@@ -278,8 +278,8 @@ def _labels_to_use(documents: Documents, deployments: list[str]) -> str:
     labels = [
         f"{name} has {_text(documents.deployments[name].metadata.labels)}" for name in deployments[:_NAMED]
     ]
-    more = f"; and {len(deployments) - _NAMED:,} more" if len(deployments) > _NAMED else ""
-    return f"Use labels that a deployment has: {'; '.join(labels)}{more}"
+    rest = f"; and {len(deployments) - _NAMED:,} more" if len(deployments) > _NAMED else ""
+    return f"Use labels that a deployment has: {'; '.join(labels)}{rest}"
 
 
 def _text(labels: Mapping[str, str]) -> str:
@@ -417,11 +417,13 @@ def _clash_problems(
             position = alike[alike[0] == index]
             first[index] = min(position, first.get(index, position))
     for index, position in sorted(first.items()):
-        taker, other = takers[index], takers[position]
-        clash = (taker.kind, taker.key, other.key)
+        taker, first_taker = takers[index], takers[position]
+        clash = (taker.kind, taker.key, first_taker.key)
         if clash not in reported:
             reported.add(clash)
-            yield _taken_twice(documents, taker, other, _same(taker.requests, other.requests), cluster)
+            yield _taken_twice(
+                documents, taker, first_taker, _same(taker.requests, first_taker.requests), cluster
+            )
 
 
 def _each(requests: Requests) -> Iterator[tuple[object, ...]]:
@@ -432,20 +434,22 @@ def _each(requests: Requests) -> Iterator[tuple[object, ...]]:
             yield f"{requests.prefix}{path}", host, headers
 
 
-def _same(requests: Requests, other: Requests) -> str:
+def _same(requests: Requests, other_requests: Requests) -> str:
     """Return the first request that both take, in words."""
     path, host, _ = min(
-        {*_each(requests)} & {*_each(other)}, key=lambda request: (str(request[1]), str(request[0]))
+        {*_each(requests)} & {*_each(other_requests)}, key=lambda request: (str(request[1]), str(request[0]))
     )
     headers = "".join(f" with {name}: {value}" for name, value in requests.headers)
     return f"{path}{f' for host {host}' if host else ''}{headers}"
 
 
-def _taken_twice(documents: Documents, taker: _Taker, other: _Taker, same: str, cluster: str) -> Problem:
-    where = documents.where(other.kind, other.key, "spec.route")
+def _taken_twice(
+    documents: Documents, taker: _Taker, first_taker: _Taker, same: str, cluster: str
+) -> Problem:
+    first_line = documents.where(first_taker.kind, first_taker.key, "spec.route")
     return Problem(
-        f"{taker} takes requests to {same} on cluster {cluster}, and so does {other}"
-        f"{f' ({where})' if where else ''}: its gateway would send all of them to one of the two",
+        f"{taker} takes requests to {same} on cluster {cluster}, and so does {first_taker}"
+        f"{f' ({first_line})' if first_line else ''}: its gateway would send all of them to one of the two",
         "Give one of them another host name, header or path",
         "spec.route",
         kind=taker.kind,

@@ -130,17 +130,17 @@ def _named(documents: Documents, kind: LossKind) -> list[str]:
 
 def _reservation(cluster: InferenceCluster, pool: NodePool) -> str:
     """Return the reservation of a pool with its project, as far as that is known; "" where it names none."""
-    named, gke = pool.capacity.reservation, cluster.spec.cluster.gke
-    if named is None:
+    reservation, gke = pool.capacity.reservation, cluster.spec.cluster.gke
+    if reservation is None:
         return ""
-    project = named.project or (gke.project if gke else "")
-    return f"{project}/{named.name}" if project else named.name
+    project = reservation.project or (gke.project if gke else "")
+    return f"{project}/{reservation.name}" if project else reservation.name
 
 
-def _meant(documents: Documents, written: str) -> list[str]:
+def _meant(documents: Documents, name: str) -> list[str]:
     """Return the reservations that somebody may mean who wrote one with its project or without."""
     names = _named(documents, "reservation")
-    return [written] if written in names else [name for name in names if name.endswith(f"/{written}")]
+    return [name] if name in names else [full for full in names if full.endswith(f"/{name}")]
 
 
 # What becomes of the models with each loss, one at a time, planned from what the plan at hand has placed,
@@ -155,7 +155,7 @@ class WithoutPlace:
 
     deployment: str
     replicas: int
-    left: int
+    replicas_left: int
     """Replicas of it that have one."""
     step: str
     """What would place them."""
@@ -175,15 +175,17 @@ class Outcome:
     @property
     def unserved(self) -> tuple[str, ...]:
         """Return the deployments of which nothing runs any more."""
-        return tuple(lacking.deployment for lacking in self.lacking if not lacking.left)
+        return tuple(lacking.deployment for lacking in self.lacking if not lacking.replicas_left)
 
     @property
     def costs(self) -> dict[str, Decimal]:
         """Return what the repair costs in an hour by currency, as far as nodes have a price."""
         sums: dict[str, Decimal] = {}
-        for more in self.repair or ():
-            if more.per_hour:
-                sums[more.currency] = sums.get(more.currency, Decimal(0)) + Decimal(more.per_hour)
+        for more_nodes in self.repair or ():
+            if more_nodes.per_hour:
+                sums[more_nodes.currency] = sums.get(more_nodes.currency, Decimal(0)) + Decimal(
+                    more_nodes.per_hour
+                )
         return sums
 
 
@@ -207,14 +209,14 @@ def outcome(documents: Documents, standing: Lock, demands: Demands, loss: Loss) 
         return Outcome(loss, 0)
     changed, lock = without(documents, standing, [loss])
     after = plan(changed, lock, demands)
-    left: Counter[str] = Counter()
+    replicas_left: Counter[str] = Counter()
     for placement in after.placements:
-        left[placement.spot.deployment] += placement.replicas
+        replicas_left[placement.spot.deployment] += placement.replicas
     lacking = tuple(
         WithoutPlace(
             missing.deployment,
             missing.running,
-            left[missing.deployment],
+            replicas_left[missing.deployment],
             fix_step(after.fixes.get(missing.deployment), missing.reasons),
         )
         for missing in after.unplaced
@@ -238,20 +240,25 @@ def _repair(documents: Documents, lock: Lock, after: Plan) -> tuple[MoreNodes, .
         return None
     largest: dict[PoolKey, MoreNodes] = {}
     sums: dict[PoolKey, MoreNodes] = {}
-    for more in (more for pools in parts for more in pools):
-        key = (more.cluster, more.pool)
-        largest[key] = max(more, largest.get(key, more), key=lambda more: more.nodes)
-        sums[key] = _together(sums[key], more) if key in sums else more
+    for more_nodes in (more_nodes for pools in parts for more_nodes in pools):
+        key = (more_nodes.cluster, more_nodes.pool)
+        largest[key] = max(more_nodes, largest.get(key, more_nodes), key=lambda more_nodes: more_nodes.nodes)
+        sums[key] = _together(sums[key], more_nodes) if key in sums else more_nodes
     for tried in (largest, sums):
         grown = plan(_grown(documents, tried), lock, after.demands)
         if not {missing.deployment for missing in grown.unplaced if missing.running}:
-            return tuple(more for _, more in sorted(tried.items()))
+            return tuple(more_nodes for _, more_nodes in sorted(tried.items()))
     return None
 
 
-def _together(more: MoreNodes, other: MoreNodes) -> MoreNodes:
-    cost = f"{Decimal(more.per_hour) + Decimal(other.per_hour):f}" if more.per_hour else ""
-    return replace(more, nodes=more.nodes + other.nodes, size=more.size + other.nodes, per_hour=cost)
+def _together(one_need: MoreNodes, other_need: MoreNodes) -> MoreNodes:
+    cost = f"{Decimal(one_need.per_hour) + Decimal(other_need.per_hour):f}" if one_need.per_hour else ""
+    return replace(
+        one_need,
+        nodes=one_need.nodes + other_need.nodes,
+        size=one_need.size + other_need.nodes,
+        per_hour=cost,
+    )
 
 
 def _grown(documents: Documents, nodes: Mapping[PoolKey, MoreNodes]) -> Documents:

@@ -35,7 +35,7 @@ def test_some_leave_a_pool_that_has_fewer_nodes_than_it_had() -> None:
     """The smallest that suffices, whoever it is."""
     planned = plan(fleet(EAST, WEST, A, B), _lock(BOTH, had=2))
     assert (placed(planned), planned.problems) == ({"a west/l4": 1, "b east/l4": 1}, ())
-    assert planned.left == {spot("a east/l4"): SMALL}
+    assert planned.departure_reasons == {spot("a east/l4"): SMALL}
     assert planned.lock.nodes == {"east/l4": 1, "west/l4": 2}
 
 
@@ -120,7 +120,7 @@ def test_of_those_that_yield_as_few_leave_as_suffice_and_all_others_stay(
     known = {"a east/l4": 1, "b east/l4": 1, "c east/l4": 1}
     planned = plan(documents, _lock(known, had=1, yielding=yielding))
     assert (placed(planned), planned.problems) == (placements, ())
-    assert set(planned.left.values()) == {SMALL}
+    assert set(planned.departure_reasons.values()) == {SMALL}
     assert plan(documents, planned.lock).changes == ()
 
 
@@ -139,7 +139,7 @@ def test_one_that_yields_and_finds_no_other_place_is_one_that_would_be_lost() ->
     assert [(missing.deployment, missing.replicas, missing.running) for missing in planned.unplaced] == [
         ("ml/b", 1, 1)
     ]
-    assert planned.left == {spot("b east/l4"): SMALL}
+    assert planned.departure_reasons == {spot("b east/l4"): SMALL}
 
 
 def test_those_that_yield_stay_on_pools_that_hold_them() -> None:
@@ -186,6 +186,6 @@ def test_only_who_yields_leaves_a_pool_that_has_as_many_nodes_as_it_had(
         for pool in of.spec.node_pools
         if pool.size < locked.nodes.get(f"{name}/{pool.name}", 0)
     }
-    for spot_, why in planned.left.items():
+    for spot_, why in planned.departure_reasons.items():
         if "is too small for its pods" in why and spot_.deployment not in yielding:
             assert any((spot_.cluster, pool) in shrunk for _, pool in spot_.pools)

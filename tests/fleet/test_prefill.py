@@ -101,7 +101,9 @@ def test_another_format_changes_the_revision_and_nothing_else() -> None:
             (f"ml/a@{of} east decode=h100 prefill=h100", 0, 2),
         ]
     )
-    assert [*made.left.values()] == [f"prefill and decode exchange something else: revision {of}"]
+    assert [*made.departure_reasons.values()] == [
+        f"prefill and decode exchange something else: revision {of}"
+    ]
     assert [endpoint.revision for endpoint in made.endpoints] == [of]
 
 
@@ -177,7 +179,7 @@ def test_a_replica_that_moves_and_changes_its_revision_says_why_it_moves() -> No
     east, west = _east(h100=2), cluster("west", {"h100": ("h100", 2)})
     before = plan(fleet(east, _apart(1, prefill=3)), Lock()).lock
     drained = cluster("east", {"h100": ("h100", 2)}, state="drained")
-    assert [*plan(fleet(drained, west, _apart(1)), before).left.values()] == ["drained"]
+    assert [*plan(fleet(drained, west, _apart(1)), before).departure_reasons.values()] == ["drained"]
 
 
 CORES = {"requests": {"cpu": "10"}}

@@ -133,7 +133,7 @@ def test_replicas_leave_a_pool_that_is_lost_and_the_others_stay() -> None:
     changed, known = without(documents, locked, [Loss("pool", "east/l4")])
     planned = plan(changed, known)
     assert placed(planned) == {"a east/h100": 1, "a west/l4": 1, "b east/h100": 1}
-    assert planned.left == {spot("a east/l4"): "the pool is lost"}
+    assert planned.departure_reasons == {spot("a east/l4"): "the pool is lost"}
 
 
 def test_the_last_pool_of_a_cluster_can_be_lost() -> None:

@@ -84,7 +84,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
     if plan.changes and remembered:
         print_line()
         print_line("changes against placement.lock")
-        for line in change_lines(plan.changes, plan.left):
+        for line in change_lines(plan.changes, plan.departure_reasons):
             print_line(f"  {line}")
         for roll in plan.rolls:
             print_line(f"  {roll_line(roll)}")
@@ -212,7 +212,7 @@ def as_values(desired: Desired) -> dict[str, Any]:
         "pickers": picker_values(desired),
         "changes": [
             spot_values(change.spot)
-            | {"before": change.before, "after": change.after, "why": plan.left.get(change.spot)}
+            | {"before": change.before, "after": change.after, "why": plan.departure_reasons.get(change.spot)}
             for change in plan.changes
         ],
         "rolls": [
@@ -422,7 +422,7 @@ def loss_values(outcome: Outcome) -> dict[str, Any]:
             {
                 "deployment": missing.deployment,
                 "replicas": missing.replicas,
-                "left": missing.left,
+                "left": missing.replicas_left,
                 "nextStep": missing.step,
             }
             for missing in outcome.lacking

@@ -74,8 +74,8 @@ def node_request(
     Nothing is asked for where its pool is not queued, where Kueue asks, where pods name a request themselves,
     and for no pods.
     """
-    named = any(names_a_request(template) for template in templates_of(manifest))
-    if not asks(document, scheduling) or named or not pods_of(manifest):
+    has_request_name = any(names_a_request(template) for template in templates_of(manifest))
+    if not asks(document, scheduling) or has_request_name or not pods_of(manifest):
         return NodeRequest(manifest)
     template = _template(max(templates_of(manifest), key=_size), pool, document)
     longest = document.capacity.max_run_duration
@@ -87,8 +87,10 @@ def node_request(
         annotations = {gke.CONSUMED_REQUEST: name, gke.CONSUMED_CLASS: gke.QUEUED_CLASS}
         of_metadata = of_pods.setdefault("metadata", {})
         of_metadata["annotations"] = {**of_metadata.get("annotations", {}), **annotations}
-    own = manifest["metadata"]["labels"]
-    of_request = metadata(name, namespace=spot.namespace, stack=stack, deployment=spot.deployment, labels=own)
+    workload_labels = manifest["metadata"]["labels"]
+    of_request = metadata(
+        name, namespace=spot.namespace, stack=stack, deployment=spot.deployment, labels=workload_labels
+    )
     of_template = {**of_request, "labels": {**of_request["labels"], gke.WARDEN_POLICIES: "true"}}
     api_version, kind = gke.CAPACITY_REQUEST
     return NodeRequest(
@@ -159,10 +161,10 @@ def queued_problems(documents: Documents, planned: Plan, finished: Finished, loc
     for placement in planned.placements:
         spot = placement.spot
         deployment, cluster = documents.deployments[spot.deployment], documents.clusters[spot.cluster]
-        named = {role for role, template in finished[spot] if names_a_request(template)}
+        roles_with_request = {role for role, template in finished[spot] if names_a_request(template)}
         for role, name in spot.pools:
             pool = cluster.spec.pool(name)
-            if role in named or not asks(pool, scheduling_of(deployment, cluster)):
+            if role in roles_with_request or not asks(pool, scheduling_of(deployment, cluster)):
                 continue
             needed[spot.cluster, name] += _nodes(documents, planned, placement, role)
             for what, next_step in _lost(planned, placement, lock):
@@ -199,16 +201,16 @@ def _lost(planned: Plan, placement: Placement, lock: Lock) -> Iterator[tuple[str
             "Add a queued pool for them; or, with a gap, write replicas: 0, run `pulumi up`, and write the "
             "new number",
         )
-    staying = {other.spot for other in planned.placements}
-    left = [
-        other.place
-        for other in sorted(lock.placements)
-        if other.deployment == spot.deployment and other not in staying
+    staying = {placement_.spot for placement_ in planned.placements}
+    leaving_spots = [
+        placement_.place
+        for placement_ in sorted(lock.placements)
+        if placement_.deployment == spot.deployment and placement_ not in staying
     ]
-    if left and not before:
+    if leaving_spots and not before:
         yield (
-            f"take the place of those on {listing(left)}, which end with this update, before the new ones "
-            "have nodes",
+            f"take the place of those on {listing(leaving_spots)}, which end with this update, before the "
+            "new ones have nodes",
             "Write a deployment of another name for the queued pool, let services select both, and remove "
             "this one once the other serves",
         )

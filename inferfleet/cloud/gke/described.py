@@ -276,6 +276,8 @@ def shared(networks: Iterable[ExtraNetwork]) -> tuple[ExtraNetwork, ...]:
     """Return each network once, with as many subnetworks as any pool needs of it, sorted by name."""
     largest: dict[str, ExtraNetwork] = {}
     for network in networks:
-        known = largest.get(network.part, network)
-        largest[network.part] = replace(network, subnets=max(known.subnets, network.subnets, key=len))
+        largest_network = largest.get(network.part, network)
+        largest[network.part] = replace(
+            network, subnets=max(largest_network.subnets, network.subnets, key=len)
+        )
     return tuple(largest[part] for part in sorted(largest))

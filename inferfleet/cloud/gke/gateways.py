@@ -50,17 +50,17 @@ _LATE = ("STABLE", "EXTENDED")
 _TAKE = " or ".join(sorted(name for name, verdict in TAKES_POOLS.items() if verdict == "yes"))
 
 
-def gateway_problems(documents: Documents, known: Container[str]) -> Iterator[Problem]:
+def gateway_problems(documents: Documents, locked_clusters: Container[str]) -> Iterator[Problem]:
     """Yield a problem for each gateway of Google's that serves no routes to InferencePools as it is written.
 
-    Existing clusters count too: the classes are Google's wherever they are. `known` holds the clusters that
-    are in the lock, of any source.
+    Existing clusters count too: the classes are Google's wherever they are. `locked_clusters` holds the
+    clusters that are in the lock, of any source.
     """
     for name, cluster in sorted(documents.clusters.items()):
         of_class = cluster.spec.serving.gateway.class_name or ""
         if of_class.startswith(GOOGLES) and cluster.spec.state != "abandoned":
             yield from _class_problems(name, of_class)
-            yield from _provider_problems(name, cluster, known=name in known)
+            yield from _provider_problems(name, cluster, is_locked=name in locked_clusters)
 
 
 def _class_problems(name: str, of_class: str) -> Iterator[Problem]:
@@ -84,7 +84,7 @@ def _class_problems(name: str, of_class: str) -> Iterator[Problem]:
     )
 
 
-def _provider_problems(name: str, cluster: InferenceCluster, *, known: bool) -> Iterator[Problem]:
+def _provider_problems(name: str, cluster: InferenceCluster, *, is_locked: bool) -> Iterator[Problem]:
     """Yield an error where the routes are those for another controller than Google's.
 
     It is a warning of a cluster that is in the lock: it may have no routes, and what else its update does
@@ -101,25 +101,25 @@ def _provider_problems(name: str, cluster: InferenceCluster, *, known: bool) -> 
         _PROVIDER,
         kind="InferenceCluster",
         key=name,
-        severity="warning" if known else "error",
+        severity="warning" if is_locked else "error",
     )
 
 
-def pool_kind_problems(cluster: DescribedCluster, made: Container[str]) -> Iterator[Problem]:
+def pool_kind_problems(cluster: DescribedCluster, existing_clusters: Container[str]) -> Iterator[Problem]:
     """Yield a warning where the cluster is, or may be, too old to have InferencePools by itself.
 
     Never more than that: somebody may install their CRD there, before deployments come or while an update
-    waits for it. One that waits in vain ends with an error, and the next goes on where it was. `made` holds
-    the clusters that exist, which their channel may have upgraded since.
+    waits for it. One that waits in vain ends with an error, and the next goes on where it was.
+    `existing_clusters` holds those that exist, which their channel may have upgraded since.
     """
     gke, since = cluster.gke, INFERENCE_POOLS.since[-1]
     what = f"cluster {cluster.name} may lack the CRD of InferencePools, which GKE brings from {since} on; "
     if gke.min_version is not None and INFERENCE_POOLS.needed(gke.min_version):
         field = "minVersion"
         what += f"minVersion is {gke.min_version} ({INFERENCE_POOLS.source})"
-        if cluster.name in made:
+        if cluster.name in existing_clusters:
             what += MAYBE_UPGRADED
-    elif gke.min_version is None and gke.release_channel in _LATE and cluster.name not in made:
+    elif gke.min_version is None and gke.release_channel in _LATE and cluster.name not in existing_clusters:
         field = "releaseChannel"
         what += f"channel {gke.release_channel} may have an older one ({INFERENCE_POOLS.source})"
     else:

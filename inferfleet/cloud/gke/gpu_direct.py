@@ -82,7 +82,7 @@ def installer(row: Installer, *, stack: str) -> dict[str, Any]:
 
     Nothing waits for it: nodes may be there hours later, and engines wait for the libraries of theirs.
     """
-    named = metadata(
+    object_metadata = metadata(
         row.name,
         stack=stack,
         namespace=NAMESPACE,
@@ -92,7 +92,7 @@ def installer(row: Installer, *, stack: str) -> dict[str, Any]:
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": named,
+        "metadata": object_metadata,
         "spec": {
             "selector": {"matchLabels": {_APP: row.name}},
             "updateStrategy": {"type": "RollingUpdate"},
@@ -122,8 +122,8 @@ def _pod(row: Installer) -> dict[str, Any]:
 
 
 def _daemon(daemon: Daemon) -> dict[str, Any]:
-    named = {"name": daemon.name, "image": daemon.image}
-    return named | (_as_root(daemon.mounts) if daemon.mounts else {})
+    daemon_container = {"name": daemon.name, "image": daemon.image}
+    return daemon_container | (_as_root(daemon.mounts) if daemon.mounts else {})
 
 
 def _as_root(mounts: tuple[tuple[str, str], ...]) -> dict[str, Any]:
@@ -135,11 +135,11 @@ def _as_root(mounts: tuple[tuple[str, str], ...]) -> dict[str, Any]:
 
 
 def _container(step: Step) -> dict[str, Any]:
-    named = {"name": step.name, "image": step.image}
+    step_container = {"name": step.name, "image": step.image}
     if step.on_node:
         command = ["nsenter", "-at", "1", "--", "sh", "-c", step.script]
-        return named | {"securityContext": {"privileged": True}, "command": command}
-    return named | _as_root(step.mounts) | {"command": ["/bin/sh", "-c"], "args": [step.script]}
+        return step_container | {"securityContext": {"privileged": True}, "command": command}
+    return step_container | _as_root(step.mounts) | {"command": ["/bin/sh", "-c"], "args": [step.script]}
 
 
 def attached(template: Mapping[str, Any], pool: CloudPool) -> bool:
@@ -149,9 +149,9 @@ def attached(template: Mapping[str, Any], pool: CloudPool) -> bool:
     """
     if pool.claims_cards:
         return any(claim["name"] == DEVICES for claim in template["spec"].get("resourceClaims", []))
-    written = template.get("metadata", {}).get("annotations", {}).get(INTERFACES, "[]")
+    interfaces_text = template.get("metadata", {}).get("annotations", {}).get(INTERFACES, "[]")
     try:
-        listed = json.loads(written)
+        listed = json.loads(interfaces_text)
     except (ValueError, RecursionError):
         return False
     entries = listed if isinstance(listed, list) else []
@@ -206,8 +206,8 @@ def _unused(pool: DescribedPool) -> Problem:
     has = f"{count} more network{'' if count == 1 else 's'}, and no pod that is placed there uses any"
     if pool.claims_cards:
         has = "networks that GKE makes, and no pod that is placed there claims a network card"
-    where = f"pool {pool.name} of cluster {pool.cluster}"
-    what = f"{where} has GPUDirect-{kind} (class {pool.gke_class.name}): {has}"
+    pool_in_words = f"pool {pool.name} of cluster {pool.cluster}"
+    what = f"{pool_in_words} has GPUDirect-{kind} (class {pool.gke_class.name}): {has}"
     plain = "for a new pool, use a class without networking.gpuDirect"
     next_step = (
         f"Place a deployment there; or, {plain}"
@@ -230,5 +230,5 @@ def _deployments(using: Mapping[str, Collection[str]]) -> str:
     return ", ".join(sorted({key for keys in using.values() for key in keys}))
 
 
-def _pools(named: Collection[str]) -> str:
-    return f"pool{'' if len(named) == 1 else 's'} {', '.join(sorted(named))}"
+def _pools(pool_names: Collection[str]) -> str:
+    return f"pool{'' if len(pool_names) == 1 else 's'} {', '.join(sorted(pool_names))}"

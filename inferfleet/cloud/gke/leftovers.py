@@ -98,11 +98,11 @@ def clusters_left(footprint: Footprint, clusters: Iterable[Mapping[str, Any]]) -
     for cluster in clusters:
         labels = cluster.get("resourceLabels") or {}
         if cluster.get("name") in footprint.clusters or footprint.labels.items() <= labels.items():
-            name, where = str(cluster.get("name")), str(cluster.get("location"))
+            name, location = str(cluster.get("name")), str(cluster.get("location"))
             command = (
-                f"gcloud container clusters delete {name} --project {footprint.project} --location {where}"
+                f"gcloud container clusters delete {name} --project {footprint.project} --location {location}"
             )
-            yield Leftover(name, where, command)
+            yield Leftover(name, location, command)
 
 
 def networks_left(footprint: Footprint, networks: Iterable[Mapping[str, Any]]) -> Iterator[Leftover]:
@@ -113,7 +113,7 @@ def networks_left(footprint: Footprint, networks: Iterable[Mapping[str, Any]]) -
             yield Leftover(str(name), "global", command)
 
 
-def left(
+def resources_left(
     footprint: Footprint, collection: str, resources: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> Iterator[Leftover]:
     """Yield what is the stack's of one of the COLLECTIONS. Resources come with their scope, such as

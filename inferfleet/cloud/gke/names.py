@@ -92,10 +92,10 @@ def import_id(token: str, inputs: Mapping[str, Any]) -> str | None:
 
     None for a type that this program does not create, and where an input that the ID needs is no text.
     """
-    known = {name: value for name, value in inputs.items() if isinstance(value, str)}
-    if "accountId" in known and "project" in known:
-        known["email"] = account_email(known["accountId"], known["project"])
+    texts = {name: value for name, value in inputs.items() if isinstance(value, str)}
+    if "accountId" in texts and "project" in texts:
+        texts["email"] = account_email(texts["accountId"], texts["project"])
     try:
-        return _FORMS[token].format_map(known)
+        return _FORMS[token].format_map(texts)
     except KeyError:
         return None

@@ -166,7 +166,7 @@ def _is_made(lock: Lock, cluster: DescribedCluster) -> bool:
 
 
 def _cloud_cluster(
-    cluster: DescribedCluster, block: str | None, made: bool, needs: tuple[PickerNeed, ...]
+    cluster: DescribedCluster, block: str | None, exists: bool, needs: tuple[PickerNeed, ...]
 ) -> CloudCluster:
     gke = cluster.gke
     extras = shared(extra for pool in cluster.pools for extra in pool.networks)
@@ -174,7 +174,7 @@ def _cloud_cluster(
     networks = network(cluster, ranges=ranges, extras=extras)
     identity = accounts(cluster)
     first = (*(networks.resources if networks else ()), *identity)
-    control = control_plane(cluster, made=made, multi_networking=bool(extras), after=_final_keys(first))
+    control = control_plane(cluster, exists=exists, multi_networking=bool(extras), after=_final_keys(first))
     system = system_pool(cluster, needs=needs, after=(control.key,))
     gpu_pools = _gpu_pools(cluster, system)
     return CloudCluster(

@@ -206,12 +206,12 @@ def _node(pool: DescribedPool) -> _Node:
     return replace(node, gpus=gpus.count, accelerator=gpus.type) if gpus else node
 
 
-def _disk_type(written: str | None, machine_type: str) -> str:
+def _disk_type(declared_type: str | None, machine_type: str) -> str:
     """Return the type of a node's boot disk; "" for a machine of which it is not known."""
-    if written:
-        return written
-    known = machine(machine_type)
-    return (known.boot_disk or BALANCED) if known else ""
+    if declared_type:
+        return declared_type
+    machine_facts = machine(machine_type)
+    return (machine_facts.boot_disk or BALANCED) if machine_facts else ""
 
 
 def _locked_node(settings: Mapping[str, Any]) -> _Node:
@@ -247,11 +247,11 @@ def _metrics(cluster: CloudCluster, node: _Node) -> Iterator[tuple[_QuotaKey, in
         yield (cluster.project, "", ALL_GPUS), node.gpus
         if metric := gpu_metric(node.accelerator, node.capacity):
             yield (cluster.project, cluster.region, metric), node.gpus
-    known, regional = machine(node.machine_type), cpu_metrics(node.machine_type)
-    if node.capacity == "OnDemand" and known and regional:
-        yield (cluster.project, "", ALL_CPUS), known.vcpus
+    machine_facts, regional = machine(node.machine_type), cpu_metrics(node.machine_type)
+    if node.capacity == "OnDemand" and machine_facts and regional:
+        yield (cluster.project, "", ALL_CPUS), machine_facts.vcpus
         for metric in regional:
-            yield (cluster.project, cluster.region, metric), known.vcpus
+            yield (cluster.project, cluster.region, metric), machine_facts.vcpus
 
 
 def gpu_metric(accelerator: str, capacity: CapacityModel) -> str | None:
@@ -347,18 +347,18 @@ def quota_problems(needs: Mapping[QuotaUse, Quota | None]) -> Iterator[Problem]:
 
 def quota_problem(need: QuotaUse, quota: Quota) -> Problem | None:
     """Return a warning at the first pool, when the quota is too small for the need; None when it is not."""
-    others = max((quota.used or 0) - need.in_use, 0)
-    if others + need.amount <= quota.limit:
+    used_by_others = max((quota.used or 0) - need.in_use, 0)
+    if used_by_others + need.amount <= quota.limit:
         return None
     name, _, family = need.metric.partition(":")
-    named = f"quota {name}{f' of {family}' if family else ''}"
-    where = f" in {need.region}" if need.region else ""
+    quota_text = f"quota {name}{f' of {family}' if family else ''}"
+    region_text = f" in {need.region}" if need.region else ""
     used = "" if quota.used is None else f", with {quota.used} in use"
     kind, missing = ("cluster", "networks") if need.metric == NETWORKS else ("pool", "nodes")
     takers, takes = (kind, "takes") if len(need.pools) == 1 else (f"{kind}s", "take")
     what = (
-        f"{named} of project {need.project}{where} is {quota.limit}{used}; {takers} {', '.join(need.pools)} "
-        f"{takes} {need.added} more"
+        f"{quota_text} of project {need.project}{region_text} is {quota.limit}{used}; {takers} "
+        f"{', '.join(need.pools)} {takes} {need.added} more"
     )
     step = f"Ask for more at https://console.cloud.google.com/iam-admin/quotas?project={need.project}"
     return Problem(

@@ -43,8 +43,8 @@ class ReservationUse:
     @property
     def ssds(self) -> int:
         """Return how many local SSDs a reserved machine must have to become a node of the pool."""
-        own, built_in = self.pool.recipe.local_ssd, self.pool.machine.ssds
-        return own.count if own else sum(built_in.counts) if built_in.attached else 0
+        recipe_ssds, built_in = self.pool.recipe.local_ssd, self.pool.machine.ssds
+        return recipe_ssds.count if recipe_ssds else sum(built_in.counts) if built_in.attached else 0
 
 
 def reservation_uses(
@@ -61,14 +61,14 @@ def reservation_uses(
     needs = (
         ReservationUse(
             pool,
-            *named,
+            *reservation,
             sizes.get(pool.key, pool.document.size)
             if cluster.pools[pool.name].name in existing.get(cluster.cluster, ())
             else 0,
         )
         for cluster in clusters
         for pool in described[cluster.cluster].pools
-        if (named := cluster.pools[pool.name].reservation)
+        if (reservation := cluster.pools[pool.name].reservation)
     )
     return tuple(need for need in needs if need.machines)
 
@@ -80,19 +80,21 @@ def reservation_problems(
 
     What an answer leaves out is taken to fit.
     """
-    known = {zone: answer for zone, answer in sorted(answers.items()) if answer is not None}
-    if not known:
+    known_answers = {zone: answer for zone, answer in sorted(answers.items()) if answer is not None}
+    if not known_answers:
         zones = ", ".join(sorted(answers))
         yield _problem(need, f"there is no {need.title} in {zones}, and pool {need.pool.key} needs it")
         return
-    reasons = {zone: tuple(_mismatches(need, answer, zone)) for zone, answer in known.items()}
+    reasons = {zone: tuple(_mismatches(need, answer, zone)) for zone, answer in known_answers.items()}
     if all(reasons.values()):
         yield from (_problem(need, reason) for in_zone in reasons.values() for reason in in_zone)
         return
-    free = [free_machines(answer) for answer in known.values()]
-    left, wanted = sum(number or 0 for number in free), need.machines
-    if None not in free and left < wanted:
-        what = f"{need.title} has {left} of the {wanted} machines left that pool {need.pool.key} may need"
+    free = [free_machines(answer) for answer in known_answers.values()]
+    free_total, wanted = sum(number or 0 for number in free), need.machines
+    if None not in free and free_total < wanted:
+        what = (
+            f"{need.title} has {free_total} of the {wanted} machines left that pool {need.pool.key} may need"
+        )
         yield _problem(need, what)
 
 

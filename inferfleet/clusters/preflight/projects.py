@@ -27,8 +27,8 @@ from inferfleet.cloud.gke.leftovers import (
     Leftover,
     clusters_left,
     footprints,
-    left,
     networks_left,
+    resources_left,
 )
 from inferfleet.cloud.gke.recipes.problems import either
 from inferfleet.cloud.values import CloudCluster
@@ -310,10 +310,10 @@ def _looks(mark: Footprint, inventory: Inventory) -> Iterator[tuple[str, Look]]:
 
 def _listed(mark: Footprint, inventory: Inventory, collection: str) -> Iterable[Leftover]:
     if collection in GLOBAL:
-        return left(
+        return resources_left(
             mark, collection, (("global", one) for one in inventory.of_no_place(mark.project, collection))
         )
-    return left(mark, collection, inventory.aggregated(mark.project, collection))
+    return resources_left(mark, collection, inventory.aggregated(mark.project, collection))
 
 
 def _checked(project: str, what: str, look: Look) -> tuple[Check, ...]:

@@ -182,9 +182,9 @@ class Provisioning(StrictModel):
     def _check_provider_block(self) -> "Provisioning":
         block = self.provider.lower()
         blocks = ("gke", "eks", "aks", "nebius", "vultr")
-        written = [name for name in blocks if getattr(self, name) is not None]
-        if written != [block]:
-            got = ", ".join(written) or "none"
+        blocks_given = [name for name in blocks if getattr(self, name) is not None]
+        if blocks_given != [block]:
+            got = ", ".join(blocks_given) or "none"
             what = f"provider {self.provider} needs the block {block} and no other, got {got}"
             raise mistaken(what, f"Write {block}: {{...}} alone")
         return self

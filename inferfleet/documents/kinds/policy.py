@@ -23,12 +23,12 @@ from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 Each = Literal["fleet", "team", "model", "placement", "image", "plugin", "cluster", "pool", "loss"]
 
 
-def _check_date(written: str) -> str:
+def _check_date(day: str) -> str:
     try:
-        date.fromisoformat(written)
+        date.fromisoformat(day)
     except ValueError:
-        raise mistaken(f"{{field}} {written} is no day of the calendar", "Write one") from None
-    return written
+        raise mistaken(f"{{field}} {day} is no day of the calendar", "Write one") from None
+    return day
 
 
 Sentence = Annotated[str, Field(min_length=1, max_length=300)]

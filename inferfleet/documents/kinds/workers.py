@@ -15,8 +15,8 @@ from inferfleet.documents.wording import shown
 def _check_template(spec: dict[str, Any]) -> dict[str, Any]:
     if mistakes := list(spec_mistakes(spec)):
         raise Mistaken(*mistakes)
-    written: dict[str, Any] = without_nulls(spec)
-    return written
+    checked_spec: dict[str, Any] = without_nulls(spec)
+    return checked_spec
 
 
 def _check_own_labels(labels: dict[str, str]) -> dict[str, str]:

@@ -43,11 +43,11 @@ class NoSuchField(ValueError):  # noqa: N818 (it says what is not there)
     """Raised where an edit leads to no field; the text says which part of it does not."""
 
 
-def parse_edit(written: str, kinds: Collection[str], namespaced: Collection[str]) -> Edit | Problem:
+def parse_edit(edit_text: str, kinds: Collection[str], namespaced: Collection[str]) -> Edit | Problem:
     """Return the edit, or why it cannot be read. Names without a namespace are in `default`."""
-    match = _EDIT.fullmatch(written)
+    match = _EDIT.fullmatch(edit_text)
     if not match:
-        return Problem(f"{shown(written)!r} is no edit of a document", _FORM)
+        return Problem(f"{shown(edit_text)!r} is no edit of a document", _FORM)
     kind, key = match["kind"], match["key"]
     if kind not in kinds:
         return Problem(f"there is no kind {shown(kind)!r}", one_of(kind, kinds, "Known kinds"))
@@ -56,16 +56,16 @@ def parse_edit(written: str, kinds: Collection[str], namespaced: Collection[str]
     try:
         values = list(texts(match["value"]))
     except Unreadable as error:
-        return Problem(f"the value of {shown(written)!r} is no YAML: {error.what}", error.next_step)
-    mistakes = [mistake for text in values for mistake in text.mistakes]
+        return Problem(f"the value of {shown(edit_text)!r} is no YAML: {error.what}", error.next_step)
+    mistakes = [mistake for value in values for mistake in value.mistakes]
     if mistakes or (len(values) != 1 and match["value"].strip() != "null"):
         why = mistakes[0].what if mistakes else "it is not one value"
-        return Problem(f"the value of {shown(written)!r} cannot be read: {why}", _FORM)
+        return Problem(f"the value of {shown(edit_text)!r} cannot be read: {why}", _FORM)
     steps = tuple(name or inner for name, inner in _STEP.findall(match["path"]))
     if steps[0] in ("apiVersion", "kind") or steps in _IDENTITY:
-        what = f"{shown(written)!r} would make it another document: kind, name and namespace cannot be set"
+        what = f"{shown(edit_text)!r} would make it another document: kind, name and namespace cannot be set"
         return Problem(what, "Set another field, or add that document to the folder of the stack")
-    return Edit(kind, key, steps, values[0].data if values else None, written)
+    return Edit(kind, key, steps, values[0].data if values else None, edit_text)
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> tuple[Source, list[Problem]]:

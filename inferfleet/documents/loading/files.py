@@ -103,8 +103,8 @@ def _path_below(file: Path, root: Path) -> Path:
     if not real.is_relative_to(top):
         raise UnreadableFile(f"is outside of {root}, where a symbolic link leads", _STEP)
     path_below_root = real.relative_to(top)
-    named = os.path.relpath(os.path.normpath(file.absolute()), os.path.normpath(root.absolute()))
-    if str(path_below_root) == named:
+    path_in_name = os.path.relpath(os.path.normpath(file.absolute()), os.path.normpath(root.absolute()))
+    if str(path_below_root) == path_in_name:
         return path_below_root
     if path_below_root.suffix != file.suffix:
         raise UnreadableFile("is a symbolic link to a file whose name ends differently", _STEP)
@@ -340,14 +340,14 @@ def write_text(path: Path, text: str) -> None:
 
 def _remove_killed(path: Path) -> None:
     """Remove what writes that were killed have left beside a file."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.????????"):
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.????????"):
         with contextlib.suppress(OSError):
-            descriptor = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(leftover, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Who begins to write has an empty file before it is locked.
                 if os.fstat(descriptor).st_size:
-                    os.unlink(left)
+                    os.unlink(leftover)
             finally:
                 os.close(descriptor)
 

@@ -87,7 +87,7 @@ class Collection:
 
     def keys(self, kind: str) -> set[str]:
         """Return the keys of all documents of a kind."""
-        return {key for other, key in self.by_name if other == kind}
+        return {key for entry_kind, key in self.by_name if entry_kind == kind}
 
     def documents(self, settings: Settings) -> Documents:
         """Return all documents by key, sorted. They must all be valid."""
@@ -175,10 +175,10 @@ def load(
     return replace(documents, notices=of_severity(problems, "warning", "notice"))
 
 
-def _but_for(files: dict[Path, Path], others: dict[Path, Path]) -> dict[Path, Path]:
+def _but_for(files: dict[Path, Path], excluded: dict[Path, Path]) -> dict[Path, Path]:
     """Return the files that are not among others, by whatever name."""
-    others_by_path = {os.path.realpath(file) for file in others}
-    return {file: border for file, border in files.items() if os.path.realpath(file) not in others_by_path}
+    excluded_paths = {os.path.realpath(file) for file in excluded}
+    return {file: border for file, border in files.items() if os.path.realpath(file) not in excluded_paths}
 
 
 def _too_many(source: Source) -> Problem:
@@ -292,8 +292,8 @@ def _waiver_problems(
         step = one_of(name, policies, "Known policies") if policies else "Remove the waiver"
         yield Problem(what, step, "spec.policy")
     elif policy.shared and not entry.shared:
-        where = policy.source.where("metadata.name")
-        what = f"waiver {waiver} is outside of the folder policies, where policy {shown(name)} is ({where})"
+        line = policy.source.where("metadata.name")
+        what = f"waiver {waiver} is outside of the folder policies, where policy {shown(name)} is ({line})"
         yield Problem(what, "Move the waiver there, where the owners of the policy review it", "spec.policy")
 
 

@@ -88,8 +88,8 @@ class StackFiles:
 
 def catalogue_of(root: Path) -> Path:
     """Return the folder with the classes of a project: its own, or the one that comes with inferfleet."""
-    own = root / "classes"
-    return own if os.path.lexists(own) else CATALOGUE
+    project_catalogue = root / "classes"
+    return project_catalogue if os.path.lexists(project_catalogue) else CATALOGUE
 
 
 # Units for a name in the folder of the stacks, which is listed again for each of them.

@@ -133,39 +133,39 @@ def _texts_below_fields(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 class _Described(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
-        written = super().model_schema(schema)
+        json_schema = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         texts = descriptions(model)
-        written["description"] = " ".join((model.__doc__ or "").split())
+        json_schema["description"] = " ".join((model.__doc__ or "").split())
         for name, field in model.model_fields.items():
-            written["properties"][field.alias or name]["description"] = texts[name]
-        for property_ in written["properties"].values():
+            json_schema["properties"][field.alias or name]["description"] = texts[name]
+        for property_ in json_schema["properties"].values():
             property_.pop("title", None)  # the field's name, misspelt: "Apiversion"
-        return written
+        return json_schema
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> dict[str, Any]:
-        written = super().dataclass_schema(schema)
+        json_schema = super().dataclass_schema(schema)
         described: type = schema["cls"]
         texts = descriptions(described)
-        written["description"] = " ".join((described.__doc__ or "").split())
-        for name, property_ in written["properties"].items():
+        json_schema["description"] = " ".join((described.__doc__ or "").split())
+        for name, property_ in json_schema["properties"].items():
             property_["description"] = texts[name]
             property_.pop("title", None)
-        written["required"] = list(written["properties"])
-        return written
+        json_schema["required"] = list(json_schema["properties"])
+        return json_schema
 
 
 class _OfPlugin(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
-        written = super().model_schema(schema)
+        json_schema = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         try:
             texts = descriptions(model)
         except (OSError, SyntaxError, TypeError):  # code of others may be in no file that can be read
             texts = {}
         for name, field in model.model_fields.items():
-            if property_ := written.get("properties", {}).get(field.alias or name):
+            if property_ := json_schema.get("properties", {}).get(field.alias or name):
                 property_.pop("title", None)
                 if name in texts:
                     property_["description"] = texts[name]
-        return written
+        return json_schema

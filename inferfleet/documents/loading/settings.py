@@ -336,8 +336,8 @@ def readable_secret_problems(given: Config) -> Iterator[Problem]:
         secrets = setting_value("secrets", given.values.get("secrets"))
     except Mistaken:
         return
-    written = list(secrets.items())[:_MOST_SECRETS] if isinstance(secrets, dict) else []
-    for name, values in written:
+    secret_values = list(secrets.items())[:_MOST_SECRETS] if isinstance(secrets, dict) else []
+    for name, values in secret_values:
         for key, value in values.items() if isinstance(values, dict) else ():
             if value and not is_encrypted(value):
                 path = path_of(("secrets", str(name), str(key)))
@@ -427,13 +427,13 @@ def _inline(stack: Any) -> Any:
     return stack
 
 
-def hidden_setting_problems(written: Config, given: Config) -> Iterator[Problem]:
-    """Yield a problem for each setting that Pulumi hands over (`given`) with another value than the file has.
+def hidden_setting_problems(in_stack_file: Config, from_pulumi: Config) -> Iterator[Problem]:
+    """Yield a problem for each setting that Pulumi hands over with another value than the stack's file has.
 
-    No message shows a value: it may come from a place of secrets. Those in `given` must be valid.
+    No message shows a value: it may come from a place of secrets. Those in `from_pulumi` must be valid.
     """
     for key in _COMPARED:
-        in_file, handed_over = written.values.get(key), given.values.get(key)
+        in_file, handed_over = in_stack_file.values.get(key), from_pulumi.values.get(key)
         if handed_over is None and in_file is not None:
             what = f"setting {key} of the file is not in the configuration that Pulumi hands over"
             yield Problem(what, f"Write it as {NAMESPACE}{key} below config of the stack's file", key)
@@ -454,18 +454,20 @@ def hidden_setting_problems(written: Config, given: Config) -> Iterator[Problem]
                 yield Problem(what, step, key)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(file_value: Any, pulumi_value: Any) -> bool:
     """Return whether two values are the same to Pulumi, which hands numbers and flags over as text.
 
     Encrypted values below a setting are taken for equal: only Pulumi can read them.
     """
-    if is_encrypted(one):
+    if is_encrypted(file_value):
         return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return bool(_as_pulumi_text(one) == _as_pulumi_text(other))
+    if isinstance(file_value, dict) and isinstance(pulumi_value, dict):
+        return file_value.keys() == pulumi_value.keys() and all(
+            _equal(file_value[key], pulumi_value[key]) for key in file_value
+        )
+    if isinstance(file_value, list) and isinstance(pulumi_value, list):
+        return len(file_value) == len(pulumi_value) and all(map(_equal, file_value, pulumi_value))
+    return bool(_as_pulumi_text(file_value) == _as_pulumi_text(pulumi_value))
 
 
 def _as_pulumi_text(value: Any) -> Any:

@@ -118,12 +118,12 @@ def _if_root(value: Any) -> str:
     return "0" if type(value) is int and value == 0 else ""
 
 
-def _outside(known: Collection[str], value: Any) -> str:
-    return "" if isinstance(value, str) and value in known else shown(str(value))
+def _outside(allowed_values: Collection[str], value: Any) -> str:
+    return "" if isinstance(value, str) and value in allowed_values else shown(str(value))
 
 
-def _among(known: Collection[str], value: Any) -> str:
-    return value if isinstance(value, str) and value in known else ""
+def _among(forbidden_values: Collection[str], value: Any) -> str:
+    return value if isinstance(value, str) and value in forbidden_values else ""
 
 
 def _unconfined(annotations: Any) -> str:
@@ -140,9 +140,11 @@ def _unconfined(annotations: Any) -> str:
 
 
 def _type_of_volume(volume: Any) -> str:
-    known = ("name", "hostPath", *allowed.VOLUMES)  # a hostPath is forbidden by itself
+    allowed_fields = ("name", "hostPath", *allowed.VOLUMES)  # a hostPath is forbidden by itself
     types = volume.items() if isinstance(volume, dict) else ()
-    return ", ".join(shown(str(kind)) for kind, source in types if source is not None and kind not in known)
+    return ", ".join(
+        shown(str(kind)) for kind, source in types if source is not None and kind not in allowed_fields
+    )
 
 
 def _rules() -> Iterator[tuple[Level, str, _Forbids]]:
@@ -170,14 +172,18 @@ def _rules() -> Iterator[tuple[Level, str, _Forbids]]:
         yield "restricted", f"{context}.runAsNonRoot", _if_false  # Running as Non-root
         yield "restricted", f"{context}.runAsUser", _if_root  # Running as Non-root user
     for each in containers:
-        own = f"{each}.securityContext"
-        yield "baseline", f"{own}.privileged", _if_true  # Privileged Containers
-        yield "restricted", f"{own}.allowPrivilegeEscalation", _if_true  # Privilege Escalation
-        capabilities = f"{own}.capabilities.add[*]"  # Capabilities
+        container_security = f"{each}.securityContext"
+        yield "baseline", f"{container_security}.privileged", _if_true  # Privileged Containers
+        yield "restricted", f"{container_security}.allowPrivilegeEscalation", _if_true  # Privilege Escalation
+        capabilities = f"{container_security}.capabilities.add[*]"  # Capabilities
         yield "baseline", capabilities, partial(_outside, allowed.CAPABILITIES)
-        more = allowed.CAPABILITIES - {allowed.RESTRICTED_CAPABILITY}
-        yield "restricted", capabilities, partial(_among, more)
-        yield "baseline", f"{own}.procMount", partial(_outside, ("Default",))  # /proc Mount Type
+        extra_capabilities = allowed.CAPABILITIES - {allowed.RESTRICTED_CAPABILITY}
+        yield "restricted", capabilities, partial(_among, extra_capabilities)
+        yield (
+            "baseline",
+            f"{container_security}.procMount",
+            partial(_outside, ("Default",)),
+        )  # /proc Mount Type
         yield "baseline", f"{each}.ports[*].hostPort", _if_there  # Host Ports
         for probe in ("livenessProbe", "readinessProbe", "startupProbe"):  # Host Probes / Lifecycle Hooks
             yield from _hosts(f"{each}.{probe}")

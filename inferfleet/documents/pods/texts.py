@@ -42,8 +42,10 @@ class TextRule:
         """Return the value. Raises Mistaken when it does not match or is longer than the limit."""
         if not self.allows(value):
             close = re.sub(r"[^a-z0-9]+", "-", value[:300].lower()).strip("-")
-            named = self.suggest and len(close) <= self.limit and re.fullmatch(self.pattern, close)
-            next_step = f"Write it like {close}" if named else "Change it"
+            suggestion_is_valid = (
+                self.suggest and len(close) <= self.limit and re.fullmatch(self.pattern, close)
+            )
+            next_step = f"Write it like {close}" if suggestion_is_valid else "Change it"
             raise mistaken(f"{self.thing} {shown(value)!r} must be {self.words}", next_step)
         return value
 

@@ -68,7 +68,7 @@ def exposures(documents: Documents, placements: Iterable[Placement]) -> tuple[Ex
     for placement in placements:
         if placement.spot.deployment in documents.deployments:
             together[placement.spot.deployment, placement.spot.cluster].append(placement)
-    named = []
+    names = []
     for (deployment, cluster), on_cluster in sorted(together.items()):
         document = documents.deployments[deployment]
         fewest = sum(
@@ -78,8 +78,8 @@ def exposures(documents: Documents, placements: Iterable[Placement]) -> tuple[Ex
         alone = tuple(role for role in roles if fewest * workers_of(document, role).count == 1)
         if alone:
             scaled = sum(placement.replicas for placement in on_cluster) > fewest
-            named.append(Exposure(deployment, cluster, alone, alone == roles, scaled))
-    return tuple(named)
+            names.append(Exposure(deployment, cluster, alone, alone == roles, scaled))
+    return tuple(names)
 
 
 def one_picker(documents: Documents, placements: Iterable[Placement]) -> OnePicker | None:

@@ -87,7 +87,7 @@ class Fixes(Mapping[str, Fix | None]):
         self._retained = retained
         lacking = {name: task.targets[name] - ledger.total(name) for name in sorted(task.valid)}
         self._known: dict[tuple[frozenset[PoolKey], tuple[int, int]], _Served] = {}
-        self._left = [_SURE, _SURE]  # from the plan, and from the lock
+        self._remaining_work = [_SURE, _SURE]  # from the plan, and from the lock
         self._missing = {name: number for name, number in lacking.items() if number > 0}
 
     def __getitem__(self, deployment: str) -> Fix | None:
@@ -114,8 +114,8 @@ class Fixes(Mapping[str, Fix | None]):
                 fixes[name] = None
                 continue
             nodes, first = sure
-            more = tuple(self._more(pool, number) for pool, number in sorted(nodes.items()))
-            fixes[name] = Fix(more, first)
+            more_nodes = tuple(self._more(pool, number) for pool, number in sorted(nodes.items()))
+            fixes[name] = Fix(more_nodes, first)
         return fixes
 
     def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]] | None:
@@ -154,7 +154,10 @@ class Fixes(Mapping[str, Fix | None]):
             served, nodes = self._served(frozenset(part.used), last)
             tries.append((nodes, tuple(name for name in served if name != deployment)))
         nodes, first = tries[-1]
-        return [*tries, *((nodes + Counter(dict.fromkeys(nodes, more)), first) for more in _MORE)]
+        return [
+            *tries,
+            *((nodes + Counter(dict.fromkeys(nodes, extra_nodes)), first) for extra_nodes in _MORE),
+        ]
 
     def _served(self, used: frozenset[PoolKey], last: tuple[int, int]) -> _Served:
         """Return the deployments that could take nodes of these pools, or of pools that one of them uses,
@@ -185,8 +188,8 @@ class Fixes(Mapping[str, Fix | None]):
         from_lock = int(start is self._retained.movable)
         size = len(start) + self._clusters
         to_place = sum(self._task.targets.values()) - sum(start.values())
-        self._left[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
-        if self._left[from_lock] < 0:
+        self._remaining_work[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
+        if self._remaining_work[from_lock] < 0:
             return None
         ledger = self._task.ledger(start, nodes)
         self._task.placing(ledger, self._task.candidates(ledger), ran=self._retained.ran).place()
@@ -210,8 +213,9 @@ class Fixes(Mapping[str, Fix | None]):
     def _too_many(self, nodes: Mapping[PoolKey, int]) -> bool:
         """Return whether a pool would have more nodes than it may."""
         return any(
-            self._task.documents.clusters[cluster].spec.pool(name).size + more > self.most[cluster, name]
-            for (cluster, name), more in nodes.items()
+            self._task.documents.clusters[cluster].spec.pool(name).size + added_nodes
+            > self.most[cluster, name]
+            for (cluster, name), added_nodes in nodes.items()
             if (cluster, name) in self.most
         )
 
@@ -306,9 +310,9 @@ class Growing:
             for pools in self._options(deployment, number - len(placed)):
                 for pool, nodes in pools.items():
                     self._grow(pool, nodes, grown)
-                more = self._placed(deployment, number - len(placed))
-                placed += more
-                progress = progress or bool(more)
+                new_spots = self._placed(deployment, number - len(placed))
+                placed += new_spots
+                progress = progress or bool(new_spots)
                 for pool in pools:
                     space = self.ledger.spaces.by_key[pool]
                     empty = space.free.get(space.node, 0)
@@ -361,10 +365,10 @@ class Growing:
     def _known_option(self, terms: Terms, kind: int, cluster: str, replicas: int) -> _Option | None:
         """Return the option of a cluster, worked out once for a kind as long as nothing changes there."""
         key, changes = (kind, cluster, replicas), self._changes[cluster]
-        known = self._known.get(key)
-        if known is None or known[0] != changes:
-            self._known[key] = known = changes, self._option(terms, cluster, replicas)
-        return known[1]
+        cached = self._known.get(key)
+        if cached is None or cached[0] != changes:
+            self._known[key] = cached = changes, self._option(terms, cluster, replicas)
+        return cached[1]
 
     def _option(self, terms: Terms, cluster: str, replicas: int) -> _Option | None:
         """Return what nodes on a cluster would cost, how many they are, and the most nodes by pool."""
@@ -375,14 +379,14 @@ class Growing:
             pools = {spot.pool(role) for spot in spots if len(spot.pools) == len(terms.roles)}
             best = min(
                 (
-                    (more * self._price[space.offer], more, space.number, most)
+                    (node_count * self._price[space.offer], node_count, space.number, most)
                     for space in spaces
                     if space.offer in terms.offers[role]
                     and not self.candidates.spreading.closes(terms, space)
                     and (space.key[1] in pools or not pools or len(terms.roles) == 1)
                     and not self.candidates.refused(terms.deployment, role, space)
                     and (needs := self._nodes(terms, role, space, replicas))
-                    for more, most in [needs]
+                    for node_count, most in [needs]
                 ),
                 default=None,
             )
@@ -392,11 +396,12 @@ class Growing:
             nodes[self.ledger.spaces.all[best[2]].key] += best[3]
         # Roles may share a pool, each with all that it may have.
         capped = {
-            pool: min(more, self._left(self.ledger.spaces.by_key[pool])) for pool, more in nodes.items()
+            pool: min(node_count, self._addable_nodes(self.ledger.spaces.by_key[pool]))
+            for pool, node_count in nodes.items()
         }
         return (cost, short), capped
 
-    def _left(self, space: Space) -> int:
+    def _addable_nodes(self, space: Space) -> int:
         """Return how many nodes more a pool may have."""
         return min(_MOST_NODES, self._most.get(space.key, _MOST_NODES)) - space.size
 
@@ -411,7 +416,7 @@ class Growing:
         if not on_one:
             return None
         most = max(demand.gang, -(-pods // on_one)) + (demand.gang if demand.spare else 0)
-        if most > self._left(space):
+        if most > self._addable_nodes(space):
             return None
         places = 0
         if demand.gang == 1:

@@ -58,14 +58,14 @@ def by_cluster(reasons: Iterable[Reason], most: int = MOST) -> str:
     clusters = sum(group.clusters for group in all_groups)
     line = f"0 of {clusters:,} {'cluster has' if clusters == 1 else 'clusters have'} room: "
     for index, group in enumerate(all_groups):
-        left = clusters - sum(other.clusters for other in all_groups[:index])
-        others = f"{left:,} for other reasons"
-        more = f"{group}{', ' if index + 1 < len(all_groups) else ''}"
+        unlisted_clusters = clusters - sum(earlier.clusters for earlier in all_groups[:index])
+        unlisted_text = f"{unlisted_clusters:,} for other reasons"
+        group_text = f"{group}{', ' if index + 1 < len(all_groups) else ''}"
         # What follows must leave room to say how many are left.
-        reserve = len(others) if index + 1 < len(all_groups) else 0
-        if len(line) + len(more) + reserve > most:
-            return line + others
-        line += more
+        reserve = len(unlisted_text) if index + 1 < len(all_groups) else 0
+        if len(line) + len(group_text) + reserve > most:
+            return line + unlisted_text
+        line += group_text
     return line
 
 
@@ -131,12 +131,17 @@ def _free(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
 
 def _added(fix: Fix) -> str:
     named_and_counted = [
-        f"{counted(more.nodes, 'node')} to pool {place(more)} ({cost(more)})" for more in fix.pools
+        f"{counted(more_nodes.nodes, 'node')} to pool {place(more_nodes)} ({cost(more_nodes)})"
+        for more_nodes in fix.pools
     ]
-    if left := len(named_and_counted) - _POOLS:
-        named_and_counted[_POOLS:] = [f"nodes to {counted(left, 'more pool')}"] if left > 0 else []
-    others = f" (room for {counted(len(fix.first), 'other')} without a place included)" if fix.first else ""
-    return f"add {' and '.join(named_and_counted)}{others}"
+    if unlisted_pools := len(named_and_counted) - _POOLS:
+        named_and_counted[_POOLS:] = (
+            [f"nodes to {counted(unlisted_pools, 'more pool')}"] if unlisted_pools > 0 else []
+        )
+    other_deployments = (
+        f" (room for {counted(len(fix.first), 'other')} without a place included)" if fix.first else ""
+    )
+    return f"add {' and '.join(named_and_counted)}{other_deployments}"
 
 
 def fix_lines(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
@@ -148,30 +153,30 @@ def fix_lines(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
         yield f"  or {step}"
     if fix is None:
         return
-    for more in fix.pools:
-        sizes = f"{more.size - more.nodes:,} -> {counted(more.size, 'node')}"
-        yield f"  {place(more)}: {sizes}, {cost(more)}"
+    for more_nodes in fix.pools:
+        sizes = f"{more_nodes.size - more_nodes.nodes:,} -> {counted(more_nodes.size, 'node')}"
+        yield f"  {place(more_nodes)}: {sizes}, {cost(more_nodes)}"
     if fix.first:
         yield f"  these nodes are for {listing(fix.first)} too"
 
 
-def place(more: MoreNodes) -> str:
+def place(more_nodes: MoreNodes) -> str:
     """Return cluster and pool: `east/h100`."""
-    return f"{shown(more.cluster, 63)}/{shown(more.pool, 63)}"
+    return f"{shown(more_nodes.cluster, 63)}/{shown(more_nodes.pool, 63)}"
 
 
-def cost(more: MoreNodes) -> str:
+def cost(more_nodes: MoreNodes) -> str:
     """Return what nodes cost: `4.10 USD an hour`, `4.10 USD an hour in us-east4` where they are elsewhere."""
-    if not more.per_hour:
+    if not more_nodes.per_hour:
         return "its class has no price"
-    region = f" in {more.price_region}" if more.price_region else ""
-    return f"{more.per_hour} {more.currency} an hour{region}"
+    region = f" in {more_nodes.price_region}" if more_nodes.price_region else ""
+    return f"{more_nodes.per_hour} {more_nodes.currency} an hour{region}"
 
 
 # What changes against a lock.
 
 
-def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterator[str]:
+def change_lines(changes: Iterable[Change], departure_reasons: Mapping[Spot, str]) -> Iterator[str]:
     """Yield one line per deployment, `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`, and below it why replicas leave
     a spot, and the moves of those with several roles, role by role.
     """
@@ -180,8 +185,8 @@ def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterato
         steps = (f"{change.spot.place} {change.before} -> {change.after}" for change in of_deployment)
         yield f"{deployment}: {', '.join(steps)}"
         for change in of_deployment:
-            if change.spot in left:
-                yield f"  leaves {change.spot.place}: {left[change.spot]}"
+            if change.spot in departure_reasons:
+                yield f"  leaves {change.spot.place}: {departure_reasons[change.spot]}"
         if any(len(change.spot.pools) > 1 for change in of_deployment):
             for move in moves(of_deployment):
                 yield f"  {counted(move.replicas, 'replica')}: {'; '.join(_steps(move))}"

@@ -112,12 +112,12 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
     else:
         what += "; it lost no nodes: pods grew, its class changed, or branches were merged, and nobody moves "
         what += "unasked"
-        named = next(iter(by_deployment)) if len(by_deployment) == 1 else "NAMESPACE/NAME"
+        deployment_name = next(iter(by_deployment)) if len(by_deployment) == 1 else "NAMESPACE/NAME"
         several = "" if len(by_deployment) == 1 else ", which may be repeated"
         command = f"inferfleet plan {documents.options} --write"
         step = (
-            f"Say who may leave it: {command} --yield {named}{several}; or {step}; or, where branches were "
-            f"merged, take the lock of the branch that yours went to, and run {command}"
+            f"Say who may leave it: {command} --yield {deployment_name}{several}; or {step}; or, where "
+            f"branches were merged, take the lock of the branch that yours went to, and run {command}"
         )
     problem = Problem(what, step, f"spec.nodePools[{index}]", kind="InferenceCluster", key=cluster)
     if not of_rollouts:
@@ -152,11 +152,11 @@ def _held(ledger: Ledger, pool: PoolKey) -> dict[str, str]:
 def _amounts(total: Node | Pod) -> str:
     """Return `2 GPUs, 8 cores, 32Gi of memory`, without what there is none of."""
     said = [gpus(total.gpus)] if total.gpus else []
-    named = {"cpu": "cores", "memory": "of memory"}
-    named |= {field: f"of {size} huge pages" for field, size in HUGE_PAGES.items()}
+    words_by_field = {"cpu": "cores", "memory": "of memory"}
+    words_by_field |= {field: f"of {size} huge pages" for field, size in HUGE_PAGES.items()}
     said += [
         f"{amounts(field)(number)} {name}"
-        for field, name in named.items()
+        for field, name in words_by_field.items()
         if (number := getattr(total, field))
     ]
     return ", ".join(said) or "nothing"
@@ -192,12 +192,12 @@ def _replica_problems(documents: Documents, candidates: Candidates, key: str) ->
     unsteady = spreading.unsteady(terms)
     if terms.unsteady is not None and unsteady > terms.unsteady:
         spec = documents.deployments[key].spec
-        wants, more = spec.on_demand_replicas, unsteady - terms.unsteady
+        wants, to_replace = spec.on_demand_replicas, unsteady - terms.unsteady
         yield _warning(
             key,
             f"onDemandReplicas is {wants}, and {unsteady} replicas run on pools of other models than "
             "OnDemand and Reservation; they stay there",
-            f"To replace them, write replicas: {spec.wanted + more} for one update, then "
+            f"To replace them, write replicas: {spec.wanted + to_replace} for one update, then "
             f"{spec.wanted} again: new ones go to OnDemand or Reservation, and those on others end first",
             "spec.onDemandReplicas",
         )

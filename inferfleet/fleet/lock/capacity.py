@@ -85,14 +85,12 @@ def text(stack: str, seen: Mapping[PoolKey, Observation]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Observation]:
+def parse(text: str | None, *, file: str, stack: str) -> dict[PoolKey, Observation]:
     """Return what the file says of each pool; None (no file) says nothing. Raises InvalidDocuments."""
-    if written is None:
+    if text is None:
         return {}
     listed, problems = (
-        entries(written, file, stack=stack, kind="capacity lock", verb="capacity")
-        if written.strip()
-        else ([], [])
+        entries(text, file, stack=stack, kind="capacity lock", verb="capacity") if text.strip() else ([], [])
     )
     head = {entry.key for entry in listed if not entry.section}
     lacking = [key for key in ("version", "stack") if key not in head]
@@ -164,26 +162,26 @@ def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
     )
 
 
-def _amounts(entry: Entry, written: Any) -> Amounts:
-    parts = written.split() if isinstance(written, str) else []
+def _amounts(entry: Entry, value: Any) -> Amounts:
+    parts = value.split() if isinstance(value, str) else []
     if len(parts) != 2:
-        raise ValueError(f"{shown(entry.key)} has {quoted(written)}, which is no pair such as '884m 626Mi'")
+        raise ValueError(f"{shown(entry.key)} has {quoted(value)}, which is no pair such as '884m 626Mi'")
     cpu, memory = map(_amount, parts)
     return Amounts(int(cpu * 1000), int(memory))
 
 
-def _amount(written: Any) -> Any:
-    amount = parse_quantity(str(written))
+def _amount(value: Any) -> Any:
+    amount = parse_quantity(str(value))
     if amount < 0:
-        raise ValueError(f"{quoted(str(written))} is less than nothing")
+        raise ValueError(f"{quoted(str(value))} is less than nothing")
     return amount
 
 
-def _day(written: Any) -> date:
+def _day(value: Any) -> date:
     try:
-        return date.fromisoformat(written)
+        return date.fromisoformat(value)
     except (TypeError, ValueError):
-        what = "the pool has no day" if written is None else f"{quoted(str(written))} is no day"
+        what = "the pool has no day" if value is None else f"{quoted(str(value))} is no day"
         raise ValueError(f"{what} on which it was seen, such as 2026-11-23") from None
 
 
@@ -198,16 +196,16 @@ def observation_problems(
     ahead = sorted((pool.day, key) for key, pool in seen.items() if pool.day > today + timedelta(days=1))
     if ahead:
         day, key = ahead[-1]
-        more = f", and {len(ahead) - 1} more after {today}" if len(ahead) > 1 else ""
-        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(day - today).days} days ahead{more}"
+        rest = f", and {len(ahead) - 1} more after {today}" if len(ahead) > 1 else ""
+        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(day - today).days} days ahead{rest}"
         step = "Nobody can have seen that, and it would long not be old: run inferfleet capacity --write"
         yield Problem(what, step, where=seen[key].where, severity="warning")
     first = today - timedelta(days=FRESH)
     old = sorted((pool.day, key) for key, pool in seen.items() if pool.day < first)
     if old:
         day, key = old[0]
-        more = f", and {len(old) - 1} more before {first}" if len(old) > 1 else ""
-        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(today - day).days} days ago{more}"
+        rest = f", and {len(old) - 1} more before {first}" if len(old) > 1 else ""
+        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(today - day).days} days ago{rest}"
         yield Problem(what, "Run inferfleet capacity --write", severity="warning")
 
 
@@ -218,8 +216,10 @@ def _unknown_pool_problems(documents: Documents, seen: Mapping[PoolKey, Observat
     unknown = sorted(key for key in seen if key[1] not in pools.get(key[0], ()))
     for cluster, keys in groupby(unknown, key=lambda key: key[0]):
         names = [name for _, name in keys]
-        named = f"{'pool' if len(names) == 1 else 'pools'} {listing(names, 3)} of cluster {shown(cluster)}"
+        pools_in_words = (
+            f"{'pool' if len(names) == 1 else 'pools'} {listing(names, 3)} of cluster {shown(cluster)}"
+        )
         lacks = "no such pool" if cluster in pools else "no document"
-        what = f"{FILE} has {named}, which has {lacks}"
+        what = f"{FILE} has {pools_in_words}, which has {lacks}"
         step = "Correct the name, or run inferfleet capacity --write, which drops the line"
         yield Problem(what, step, where=seen[cluster, names[0]].where, severity="warning")

@@ -132,7 +132,7 @@ def _same(old: LockedCluster, new: LockedCluster) -> bool:
 
 def text(lock: Lock) -> str:
     """Return the content of the file: YAML in exactly one form, without empty sections."""
-    written = [f"version: {VERSION}", f"stack: {scalar(lock.stack)}"]
+    lines_of_lock = [f"version: {VERSION}", f"stack: {scalar(lock.stack)}"]
     for section, lines in (
         (
             "clusters",
@@ -148,8 +148,8 @@ def text(lock: Lock) -> str:
             ],
         ),
     ):
-        written += [f"{section}:", *lines] if lines else []
-    return "\n".join(written) + "\n"
+        lines_of_lock += [f"{section}:", *lines] if lines else []
+    return "\n".join(lines_of_lock) + "\n"
 
 
 def _cluster(cluster: LockedCluster) -> str:
@@ -185,7 +185,7 @@ def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock
     placements: dict[Spot, int] = {}
     services: dict[str, tuple[str, ...]] = {}
     nodes: dict[str, int] = {}
-    where: dict[str, Where] = {}
+    line_by_entry: dict[str, Where] = {}
     for entry in listed:
         if entry.section not in SECTIONS:
             continue
@@ -193,7 +193,7 @@ def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock
         if len(problems) > MOST_PROBLEMS:
             problems.append(too_many(entry.where))
             break
-        if len(where) > MOST_ENTRIES:
+        if len(line_by_entry) > MOST_ENTRIES:
             what = f"the lock has more than {MOST_ENTRIES:,} entries"
             problems.append(Problem(what, RESTORE, where=entry.where))
             break
@@ -213,13 +213,15 @@ def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock
             problems.append(Problem(str(wrong), RESTORE, where=entry.where))
             continue
         line = f"{entry.section}/{name}"
-        if line in where:
-            twice = f"{shown(name)} is listed twice in {entry.section}, first on line {where[line].line}"
+        if line in line_by_entry:
+            twice = (
+                f"{shown(name)} is listed twice in {entry.section}, first on line {line_by_entry[line].line}"
+            )
             problems.append(Problem(twice, "Remove one of the two lines", where=entry.where))
-        where.setdefault(line, entry.where)
+        line_by_entry.setdefault(line, entry.where)
     if problems:
         raise InvalidDocuments(problems)
-    return Lock(stack, clusters, placements, services, pools, nodes, where)
+    return Lock(stack, clusters, placements, services, pools, nodes, line_by_entry)
 
 
 def _head_problems(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:

@@ -141,8 +141,8 @@ class Candidates:
             return None
         if space.key in terms.closed or (terms.limited and self.spreading.refuses(terms, space, replicas)):
             return None
-        more = self._more(terms, first, key, replicas)
-        if not space.fits(more):
+        role_replicas = self._more(terms, first, key, replicas)
+        if not space.fits(role_replicas):
             return None
         if len(terms.roles) == 1:
             spot = self._spot(terms.deployment, key[0], {first: key[1]})
@@ -151,7 +151,11 @@ class Candidates:
         if whole is None or not (terms.closed or terms.limited):
             return whole
         pools = [self._spaces.by_key[key[0], pool] for _, pool in whole.pools]
-        return None if any(self.spreading.closes(terms, other, replicas) for other in pools) else whole
+        return (
+            None
+            if any(self.spreading.closes(terms, space_of_role, replicas) for space_of_role in pools)
+            else whole
+        )
 
     def refused(self, deployment: str, role: str, space: Space) -> Obstacle | None:
         """Return the policy that keeps one more replica from a pool which suits its role, or None.
@@ -196,18 +200,18 @@ class Candidates:
         Two spots of a deployment on a cluster share no pool of a role: workloads are named by these two. If
         its replicas are together, they have one spot.
         """
-        others = [
+        whole_spots = [
             spot
             for spot in self._ledger.on_cluster(terms.deployment, cluster)
             if len(spot.pools) == len(terms.roles)
         ]
-        for spot in others:
+        for spot in whole_spots:
             if all(spot.pool(role) == pool for role, pool in fixed.items()):
                 fits = spot != leaving and self._ledger.fits(spot, replicas)
                 return spot if fits and self._allowed(spot, replicas, leaving) else None
-        if others and terms.together:
+        if whole_spots and terms.together:
             return None
-        if any(spot.pool(role) == pool for spot in others for role, pool in fixed.items()):
+        if any(spot.pool(role) == pool for spot in whole_spots for role, pool in fixed.items()):
             return None
         labels = {names.placement(spot) for spot in self._ledger.on_cluster(terms.deployment, cluster)}
         tries = _TRIES
@@ -228,7 +232,7 @@ class Candidates:
                 spend(_STEPS, f"placing {terms.deployment}")
                 if tries < 0:
                     return None
-                if any(spot.pool(role) == space.key[1] for spot in others):
+                if any(spot.pool(role) == space.key[1] for spot in whole_spots):
                     continue
                 together = [*added.get(space.key, ()), self._more(terms, role, space.key, replicas)]
                 if space.fits(*together):
@@ -241,7 +245,7 @@ class Candidates:
         for role, pool in fixed.items():
             key = cluster, pool
             added.setdefault(key, []).append(self._more(terms, role, key, replicas))
-        if not all(self._spaces.by_key[key].fits(*more) for key, more in added.items()):
+        if not all(self._spaces.by_key[key].fits(*role_replicas) for key, role_replicas in added.items()):
             return None
         return chosen(0, dict(fixed), added)
 
@@ -320,20 +324,20 @@ class SearchOrder:
         """
         by_cluster = self._ledger.by_cluster(terms.deployment)
         used = {cluster: number for cluster, number in by_cluster.items() if cluster in terms.clusters}
-        levels = set(used.values())
+        replica_counts = set(used.values())
         if len(used) < len(terms.clusters):
-            levels.add(0)
+            replica_counts.add(0)
         if terms.over_clusters:
-            for level in sorted(levels):
-                at_level = (
-                    [cluster for cluster, number in used.items() if number == level]
-                    if level
+            for count in sorted(replica_counts):
+                clusters_with_count = (
+                    [cluster for cluster, number in used.items() if number == count]
+                    if count
                     else terms.clusters
                 )
-                spaces = self._candidate_pools(terms, at_level, thorough=thorough, among=among)
-                yield self._at(terms, level, spaces)
+                spaces = self._candidate_pools(terms, clusters_with_count, thorough=thorough, among=among)
+                yield self._at(terms, count, spaces)
             return
-        numbers: list[int | None] = [*sorted(levels)] if terms.objective == "cost" else [None]
+        numbers: list[int | None] = [*sorted(replica_counts)] if terms.objective == "cost" else [None]
         for opens in (False, True) if terms.objective == "pack" else (None,):
             for name in terms.offers[terms.roles[0]]:
                 for number in numbers:
@@ -341,7 +345,7 @@ class SearchOrder:
                     yield self._at(terms, number, spaces, opens=opens)
 
     def _at(
-        self, terms: Terms, level: int | None, spaces: Iterator[Space], *, opens: bool | None = None
+        self, terms: Terms, count: int | None, spaces: Iterator[Space], *, opens: bool | None = None
     ) -> Iterator[Space]:
         """Yield the pools on clusters that have so many replicas of the deployment, or any number. With
         `opens`, it is those alone where a pod takes a node that nothing runs on, or where it does not.
@@ -350,7 +354,7 @@ class SearchOrder:
         for space in spaces:
             cluster = space.key[0]
             if (
-                (level is None or by_cluster.get(cluster, 0) == level)
+                (count is None or by_cluster.get(cluster, 0) == count)
                 and cluster in clusters
                 and (opens is None or self._opens(terms, space) == opens)
             ):
@@ -358,7 +362,7 @@ class SearchOrder:
 
     def _opens(self, terms: Terms, space: Space) -> bool:
         """Return whether a pod takes a node that nothing runs on."""
-        return self._preference(terms, terms.roles[0], space)[1] == space.node.level(space.node)
+        return self._preference(terms, terms.roles[0], space)[1] == space.node.main_amount(space.node)
 
     def _candidate_pools(
         self,
@@ -426,8 +430,8 @@ class SearchOrder:
 
     def _preference(self, terms: Terms, role: str, space: Space) -> tuple[int, int, int]:
         least = self._asked(terms, role, space.offer)
-        levels = (space.node.level(state) for state in space.free)
-        free = min((free for free in levels if free >= least), default=space.node.level(space.node))
+        amounts = (space.node.main_amount(state) for state in space.free)
+        free = min((free for free in amounts if free >= least), default=space.node.main_amount(space.node))
         return terms.offers[role][space.offer], free, space.number
 
     def _asked(self, terms: Terms, role: str, offer: str) -> int:

@@ -62,7 +62,7 @@ class Exchange:
         self._candidates = candidates
         self._moves = Moves(ledger, candidates)
         self._chains = Chains(ledger, candidates, self._moves, _CHAIN_STEPS)
-        self._left = 0
+        self._remaining_budget = 0
         self._tries = _TRIES
         self._allowance = _TRIES_OF_ONE
         self._free_gpus: int | None = None
@@ -89,9 +89,9 @@ class Exchange:
             return False
         if not self._candidates.affordable(deployment):
             return False
-        start = self._left = min(self._tries, self._allowance)
+        start = self._remaining_budget = min(self._tries, self._allowance)
         placed = self._placed(deployment, None, None, _LONGEST, frozenset()) is not None
-        self._tries -= start - self._left
+        self._tries -= start - self._remaining_budget
         # Where one found nothing, the next seldom does.
         self._allowance = _TRIES_OF_ONE if placed else max(self._allowance // 2, _LEAST_TRIES_OF_ONE)
         placed = placed or self._chains.place(deployment)
@@ -110,9 +110,9 @@ class Exchange:
             saving = {spot: saved for spot in self._moves.new if (saved := self._saving(spot))}
             for spot in sorted(saving, key=lambda spot: (-saving[spot], spot)):
                 for _ in range(self._moves.new[spot]):
-                    start = self._left = min(tries, allowance)
+                    start = self._remaining_budget = min(tries, allowance)
                     moved = self._cheaper(spot)
-                    tries -= start - self._left
+                    tries -= start - self._remaining_budget
                     allowance = _TRIES_FOR_COST_OF_ONE if moved else max(allowance // 2, _LEAST_TRIES_OF_ONE)
                     if not moved:
                         break
@@ -126,9 +126,9 @@ class Exchange:
     def _cheaper(self, spot: Spot) -> bool:
         if not self._moves.new[spot]:
             return False
-        level = self._moves.leave(spot)
+        worth_limit = self._moves.leave(spot)
         for depth in (1, 2):
-            cost = self._placed(spot.deployment, self._candidates.cost(spot), level, depth, frozenset())
+            cost = self._placed(spot.deployment, self._candidates.cost(spot), worth_limit, depth, frozenset())
             if cost is not None:
                 self._moves.settle()
                 return True
@@ -139,41 +139,43 @@ class Exchange:
         self,
         deployment: str,
         limit: int | None,
-        level: Worth | None,
+        worth_limit: Worth | None,
         depth: int,
         taken: frozenset[int],
     ) -> int | None:
         """Place a replica, and elsewhere what makes room for it. Return what that adds to the cost, less than
         `limit`, or None where nothing was found.
 
-        The place is no worse than `level` by what the deployment prefers and how it is spread, and neither is
-        that of those that move. Where a spread is required, theirs is never worse.
+        The place is no worse than `worth_limit` by what the deployment prefers and how it is spread, and
+        neither is that of those that move. Where a spread is required, theirs is never worse.
         """
         spot = self._candidates.best(deployment)
-        if spot is not None and self._moves.allowed(spot, limit, level):
+        if spot is not None and self._moves.allowed(spot, limit, worth_limit):
             self._moves.add(spot)
             return self._candidates.cost(spot)
         if not depth:
             return None
         terms = self._candidates.terms(deployment)
-        for space, leaving in self._options(terms, limit, level, depth, taken):
-            if self._left <= 0:
+        for space, leaving in self._options(terms, limit, worth_limit, depth, taken):
+            if self._remaining_budget <= 0:
                 return None
-            self._left -= work(space)
+            self._remaining_budget -= work(space)
             mark = self._moves.mark()
-            levels = [self._moves.leave(spot) for spot in leaving]
+            worths = [self._moves.leave(spot) for spot in leaving]
             place = self._candidates.on_pool(terms, space)
-            if place is not None and self._moves.allowed(place, None, level):
+            if place is not None and self._moves.allowed(place, None, worth_limit):
                 self._moves.add(place)
                 cost = self._candidates.cost(place) - sum(map(self._candidates.cost, leaving))
-                for spot, at_most in zip(leaving, levels, strict=True):
-                    left = None if limit is None else limit - cost
+                for spot, at_most in zip(leaving, worths, strict=True):
+                    remaining_cost = None if limit is None else limit - cost
                     required = self._candidates.terms(spot.deployment).required
-                    its_level = at_most if required or level is not None else None
-                    more = self._placed(spot.deployment, left, its_level, depth - 1, taken | {space.number})
-                    if more is None:
+                    its_worth_limit = at_most if required or worth_limit is not None else None
+                    cost_of_moves = self._placed(
+                        spot.deployment, remaining_cost, its_worth_limit, depth - 1, taken | {space.number}
+                    )
+                    if cost_of_moves is None:
                         break
-                    cost += more
+                    cost += cost_of_moves
                 else:
                     if limit is None or cost < limit:
                         return cost
@@ -184,26 +186,28 @@ class Exchange:
         self,
         terms: Terms,
         limit: int | None,
-        level: Worth | None,
+        worth_limit: Worth | None,
         depth: int,
         taken: frozenset[int],
     ) -> Iterator[tuple[Space, list[Spot]]]:
         """Yield pools for the first role with the new replicas that might leave them, the best first."""
         by_cluster, worth = self._ledger.by_cluster(terms.deployment), self._candidates.spreading.worth
-        most = level[2] if level is not None and terms.over_clusters and not terms.ordered else None
-        left = _MOST_POOLS
+        most = (
+            worth_limit[2] if worth_limit is not None and terms.over_clusters and not terms.ordered else None
+        )
+        pools_to_try = _MOST_POOLS
         for cost, number in self._moves.by_cost(terms):
-            if not left or (limit is not None and cost >= limit):
+            if not pools_to_try or (limit is not None and cost >= limit):
                 return
             if number not in self._moves.on_pool or number in taken:
                 continue
             space = self._ledger.spaces.all[number]
             if (
-                level is None
+                worth_limit is None
                 or (most is not None and by_cluster.get(space.key[0], 0) <= most)
-                or (most is None and worth(terms, space.key) <= level)
+                or (most is None and worth(terms, space.key) <= worth_limit)
             ):
-                left -= 1
+                pools_to_try -= 1
                 for leaving in self._leaving(terms, space, None if limit is None else limit - cost, depth):
                     yield space, leaving
 
@@ -291,11 +295,11 @@ class Moves:
         self._ledger.add(spot, replicas)
         self._note(spot, replicas)
 
-    def allowed(self, spot: Spot, limit: int | None, level: Worth | None) -> bool:
-        """Return whether a spot costs less than `limit` and is worth no less than `level`."""
+    def allowed(self, spot: Spot, limit: int | None, worth_limit: Worth | None) -> bool:
+        """Return whether a spot costs less than `limit` and is worth no less than `worth_limit`."""
         if limit is not None and self._candidates.cost(spot) >= limit:
             return False
-        return level is None or self._worth(spot) <= level
+        return worth_limit is None or self._worth(spot) <= worth_limit
 
     def _worth(self, spot: Spot) -> Worth:
         terms = self._candidates.terms(spot.deployment)
@@ -341,11 +345,11 @@ class Moves:
         before = self._ledger.snapshot(spot)
         if not apart:
             self._ledger.add(spot, -1)
-        other = self._candidates.best(spot.deployment, leaving=spot)
+        alternative = self._candidates.best(spot.deployment, leaving=spot)
         if not apart:
             self._ledger.add(spot, 1, before)
-        extra = self._candidates.cost(other) - self._candidates.cost(spot) if other else 0
-        return Alternative(other is not None, extra, size, spot)
+        extra = self._candidates.cost(alternative) - self._candidates.cost(spot) if alternative else 0
+        return Alternative(alternative is not None, extra, size, spot)
 
     def _spaces(self, spot: Spot) -> list[tuple[str, Space]]:
         return [(role, self._ledger.spaces.by_key[spot.cluster, pool]) for role, pool in spot.pools]
@@ -367,7 +371,7 @@ def work(space: Space) -> int:
 
 def free_on(space: Space) -> int:
     """Return what all nodes of a pool have free: GPUs, or thousandths of a core where they have none."""
-    return sum(space.node.level(state) * number for state, number in space.free.items())
+    return sum(space.node.main_amount(state) * number for state, number in space.free.items())
 
 
 # Long chains. Where each node has one replica, a chain is an augmenting path of a matching, which is found if
@@ -397,17 +401,17 @@ def _back(last: _Link | None) -> list[_Link]:
 class Chains:
     """Long chains of moves. `left` are the steps that searches without success may take in a plan."""
 
-    def __init__(self, ledger: Ledger, candidates: Candidates, moves: Moves, left: int) -> None:
+    def __init__(self, ledger: Ledger, candidates: Candidates, moves: Moves, budget: int) -> None:
         self._ledger = ledger
         self._candidates = candidates
         self._moves = moves
-        self._left = left
+        self._remaining_budget = budget
         self._steps = 0
 
     def place(self, deployment: str) -> bool:
         """Place one more replica of a deployment. Return False, and move nothing, where no chain is found."""
         # Where one found nothing, the next seldom does.
-        allowance = self._steps = self._left // _PARTS
+        allowance = self._steps = self._remaining_budget // _PARTS
         if not allowance:
             return False
         passed = {deployment}
@@ -419,7 +423,7 @@ class Chains:
                 if self._made(deployment, _back(link)):
                     return True
                 waiting.append((link.spot.deployment, link))
-        self._left -= allowance - self._steps
+        self._remaining_budget -= allowance - self._steps
         return False
 
     def _links(self, seeking: str, last: _Link | None, asked: Collection[str]) -> Iterator[_Link]:
@@ -456,10 +460,10 @@ class Chains:
         mark = self._moves.mark()
         freed: Space | None = None
         for space, spot, _ in links:
-            level = self._moves.leave(spot)
+            worth_limit = self._moves.leave(spot)
             place = self._on(spot.deployment, freed) if freed else self._best(spot)
             required = self._candidates.terms(spot.deployment).required
-            if place is None or not self._moves.allowed(place, None, level if required else None):
+            if place is None or not self._moves.allowed(place, None, worth_limit if required else None):
                 self._moves.back_to(mark)
                 return False
             self._moves.add(place)

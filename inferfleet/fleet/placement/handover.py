@@ -67,11 +67,11 @@ def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], befo
         if placement.replicas > already:
             growing.append((spot, placement.replicas - already))
     without_space = set()
-    for spot, more in growing:
-        add(spot, more)
+    for spot, replicas_to_add in growing:
+        add(spot, replicas_to_add)
         keys = {(spot.cluster, name) for _, name in spot.pools}
         if not all(holds(key) for key in keys & pools.keys()):
-            add(spot, -more)
+            add(spot, -replicas_to_add)
             without_space.add(spot)
     return frozenset(without_space)
 

@@ -37,14 +37,14 @@ class Ledger:
         self._by_pool: dict[PoolKey, dict[Spot, int]] = {}
         self._tallies: dict[str, list[tuple[Callable[[Spot], str | None], Counter[str]]]] = {}
 
-    def deduct(self, left: Spot | None = None) -> None:
+    def deduct(self, leaving: Spot | None = None) -> None:
         """Take from pools what was seen to be missing or taken by others, beside the replicas that are there.
 
         It is called when replicas have left: all pools are looked at, or only those of the spot that they
-        `left`.
+        `leaving`.
         """
         if self._deductions:
-            pools = [(left.cluster, pool) for _, pool in left.pools] if left else None
+            pools = [(leaving.cluster, pool) for _, pool in leaving.pools] if leaving else None
             self._deductions.put_onto(self.spaces, pools)
 
     def snapshot(self, spot: Spot) -> dict[PoolKey, Snapshot]:
@@ -73,8 +73,8 @@ class Ledger:
             tables.append(self._by_pool.setdefault(key, {}))
             if key in self.spaces.by_key and self.demands.has(spot.deployment, role):
                 demand = self.demands.of(spot.deployment, role, key)
-                more = RoleReplicas((spot.deployment, role), demand, replicas)
-                self.spaces.add(key, more, back[key] if back else None)
+                role_replicas = RoleReplicas((spot.deployment, role), demand, replicas)
+                self.spaces.add(key, role_replicas, back[key] if back else None)
         after = tables[0].get(spot, 0) + replicas
         for table in tables:
             if after:
@@ -140,7 +140,7 @@ class Ledger:
                 return False
             demand = self.demands.of(spot.deployment, role, key)
             added.setdefault(key, []).append(RoleReplicas((spot.deployment, role), demand, replicas))
-        return all(self.spaces.by_key[key].fits(*more) for key, more in added.items())
+        return all(self.spaces.by_key[key].fits(*role_replicas) for key, role_replicas in added.items())
 
     def holds_without(self, pool: PoolKey, spot: Spot) -> bool:
         """Return True when the pool would hold the rest if one replica of the spot were removed."""
@@ -158,11 +158,13 @@ class Ledger:
         # Spots may share the workload of a role, which has such room once.
         spare: dict[RoleKey, int] = {}
         pods: Counter[str] = Counter()
-        for more in self._role_replicas(pool):
-            if more.demand.spare:
-                spare[more.role] = more.demand.spare
-            if more.demand.sets > 1:
-                pods[more.role[0]] += more.replicas * more.demand.pods * (more.demand.sets - 1)
+        for role_replicas in self._role_replicas(pool):
+            if role_replicas.demand.spare:
+                spare[role_replicas.role] = role_replicas.demand.spare
+            if role_replicas.demand.sets > 1:
+                pods[role_replicas.role[0]] += (
+                    role_replicas.replicas * role_replicas.demand.pods * (role_replicas.demand.sets - 1)
+                )
         for (deployment, _), number in spare.items():
             pods[deployment] += number
         return pods
@@ -171,20 +173,20 @@ class Ledger:
         """Return what new replicas find less of on a pool than its document says, or None."""
         return self._deductions.shortage(pool, self.spaces.by_key[pool].node) if self._deductions else None
 
-    def fits_without_deductions(self, pool: PoolKey, more: RoleReplicas) -> bool:
+    def fits_without_deductions(self, pool: PoolKey, role_replicas: RoleReplicas) -> bool:
         """Return whether replicas would fit on a pool if nothing of it were deducted."""
         pool_space = self.spaces.by_key[pool]
         space = Space(pool_space.key, pool_space.number, pool_space.offer, pool_space.node, pool_space.size)
         for replicas in self._role_replicas(pool):
             space.add(replicas)
-        return space.fits(more)
+        return space.fits(role_replicas)
 
     def holds_without_kept_free(self, pool: PoolKey) -> bool:
         """Return whether the pool would hold its replicas if no space were kept for rollouts."""
         pool_space = self.spaces.by_key[pool]
         space = Space(pool_space.key, pool_space.number, pool_space.offer, pool_space.node, pool_space.size)
-        for more in self._role_replicas(pool):
-            space.add(more._replace(demand=replace(more.demand, spare=0, sets=1)))
+        for role_replicas in self._role_replicas(pool):
+            space.add(role_replicas._replace(demand=replace(role_replicas.demand, spare=0, sets=1)))
         return space.holds
 
     def _role_replicas(self, pool: PoolKey) -> Iterator[RoleReplicas]:

@@ -54,13 +54,13 @@ class Packing:
     """
 
     free: tuple[tuple[Node, int], ...]
-    left: int
+    unplaced_pods: int
     certain: bool = True
 
     @property
     def holds(self) -> bool:
         """Return True when every pod has a node."""
-        return self.left == 0
+        return self.unplaced_pods == 0
 
 
 class Item(NamedTuple):
@@ -83,11 +83,11 @@ def pack(node: Node, size: int, pods: Mapping[Pod, int], gangs: Iterable[Gang] =
         for pod, number in gang.pods().items():
             alone[pod] = alone.get(pod, 0) + number
     free: Free = {node: size} if size else {}
-    left = 0
+    unplaced_pods = 0
     steps: list[Pod | Gang] = [*alone, *apart]
     for step in sorted(steps, key=_largest, reverse=True):
-        left += put_gang(free, step) if isinstance(step, Gang) else put(free, step, alone[step])
-    if not left:
+        unplaced_pods += put_gang(free, step) if isinstance(step, Gang) else put(free, step, alone[step])
+    if not unplaced_pods:
         return Packing(tuple(sorted(free.items())), 0)
     items = [Item(pod, number, None, 0) for pod, number in alone.items()]
     for index, gang in enumerate(apart):
@@ -97,7 +97,7 @@ def pack(node: Node, size: int, pods: Mapping[Pod, int], gangs: Iterable[Gang] =
     )
     if isinstance(result, dict):
         return Packing(tuple(sorted(result.items())), 0)
-    return Packing(tuple(sorted(free.items())), left, certain=result == "none")
+    return Packing(tuple(sorted(free.items())), unplaced_pods, certain=result == "none")
 
 
 def _largest(step: Pod | Gang) -> Pod:
@@ -126,7 +126,7 @@ def put_gang(free: Free, gang: Gang) -> int:
     left over.
     """
     taken: dict[tuple[Node, int], int] = {(state, 0): count for state, count in free.items()}
-    left = 0
+    unplaced_pods = 0
     for pod, total in sorted(gang.pods().items(), reverse=True):
         number = total
         for state, has in sorted(taken):
@@ -136,18 +136,18 @@ def put_gang(free: Free, gang: Gang) -> int:
             if most <= 0:
                 continue
             filled = min(taken[state, has], number // most)
-            for more, nodes in ((most, filled), (number - filled * most, 1)):
-                if more and more <= most and nodes and taken.get((state, has), 0) >= nodes:
+            for added_pods, nodes in ((most, filled), (number - filled * most, 1)):
+                if added_pods and added_pods <= most and nodes and taken.get((state, has), 0) >= nodes:
                     taken[state, has] -= nodes
-                    after = (minus(state, pod, more), has + more)
+                    after = (minus(state, pod, added_pods), has + added_pods)
                     taken[after] = taken.get(after, 0) + nodes
-                    number -= more * nodes
-        left += number
+                    number -= added_pods * nodes
+        unplaced_pods += number
     free.clear()
     for (state, _), count in taken.items():
         if count:
             free[state] = free.get(state, 0) + count
-    return left
+    return unplaced_pods
 
 
 def _move(free: Free, before: Node, after: Node, nodes: int) -> None:
@@ -170,7 +170,7 @@ def _too_much(node: Node, size: int, items: list[Item], *, fills: bool) -> bool:
     lonely = 0
     for pod, number, _, _ in items:
         asked = (pod.gpus, pod.cpu, pod.memory, 1, pod.huge_2mi, pod.huge_1gi)
-        total = [had + more * number for had, more in zip(total, asked, strict=True)]
+        total = [had + amount * number for had, amount in zip(total, asked, strict=True)]
     if any(asked > has * size for asked, has in zip(total, node, strict=True)):
         return True
     for pod, number, _, limit in items:
@@ -203,9 +203,9 @@ def _in_proportion(node: Node, pod: Pod) -> bool:
     )
 
 
-def no_more(pods: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
+def no_more(smaller: tuple[Pod, int], larger: tuple[Pod, int]) -> bool:
     """Return whether so many of some pods ask for no more of anything than so many of others."""
-    return pods[1] <= other[1] and all(map(le, pods[0], other[0]))
+    return smaller[1] <= larger[1] and all(map(le, smaller[0], larger[0]))
 
 
 def at_most(pod: Pod, node: Node) -> Pod:
@@ -250,72 +250,76 @@ class _Search:
         self.free: dict[Node, int] = {}
         self._hopeless: set[tuple[tuple[int, ...], int]] = set()
 
-    def fill(self, left: tuple[int, ...], nodes: int) -> bool:
-        if not any(left):
+    def fill(self, remaining_pods: tuple[int, ...], nodes: int) -> bool:
+        if not any(remaining_pods):
             return True
-        if not nodes or (left, nodes) in self._hopeless or self._short(left, nodes):
+        if not nodes or (remaining_pods, nodes) in self._hopeless or self._short(remaining_pods, nodes):
             return False
-        for taken, state in self._sets(left):
+        for taken, state in self._sets(remaining_pods):
             self.chosen.append(state)
-            remaining = tuple(had - out for had, out in zip(left, taken, strict=True))
-            if self.fill(remaining, nodes - 1):
+            pods_after = tuple(had - out for had, out in zip(remaining_pods, taken, strict=True))
+            if self.fill(pods_after, nodes - 1):
                 return True
             self.chosen.pop()
             if self.budget <= 0:
                 return False
         if self.budget > 0:
-            self._hopeless.add((left, nodes))
+            self._hopeless.add((remaining_pods, nodes))
         return False
 
-    def _short(self, left: tuple[int, ...], nodes: int) -> bool:
+    def _short(self, remaining_pods: tuple[int, ...], nodes: int) -> bool:
         for has, asked in zip(
             self.node[:3], zip(*(item.pod[:3] for item in self.items), strict=True), strict=True
         ):
-            if sum(amount * number for amount, number in zip(asked, left, strict=True)) > has * nodes:
+            if (
+                sum(amount * number for amount, number in zip(asked, remaining_pods, strict=True))
+                > has * nodes
+            ):
                 return True
         return False
 
-    def _sets(self, left: tuple[int, ...]) -> Iterator[tuple[list[int], Node]]:
+    def _sets(self, remaining_pods: tuple[int, ...]) -> Iterator[tuple[list[int], Node]]:
         """Yield the sets with the largest pod that is left, those with the most of large pods first."""
-        first = next(index for index, number in enumerate(left) if number)
-        taken = [0] * len(left)
-        yield from self._extended(first, first, left, taken, self.node)
+        first = next(index for index, number in enumerate(remaining_pods) if number)
+        taken = [0] * len(remaining_pods)
+        yield from self._extended(first, first, remaining_pods, taken, self.node)
 
     def _extended(
-        self, index: int, first: int, left: tuple[int, ...], taken: list[int], state: Node
+        self, index: int, first: int, remaining_pods: tuple[int, ...], taken: list[int], state: Node
     ) -> Iterator[tuple[list[int], Node]]:
         self.budget -= 1
         if self.budget <= 0:
             return
-        if index == len(left):
-            if not self._extendable(left, taken, state):
+        if index == len(remaining_pods):
+            if not self._extendable(remaining_pods, taken, state):
                 yield list(taken), state
             return
-        most = min(left[index], self._fit(index, taken, state))
+        most = min(remaining_pods[index], self._fit(index, taken, state))
         least = 1 if index == first else 0
         for number in range(most, least - 1, -1):
             taken[index] = number
             after = minus(state, self.items[index].pod, number) if number else state
-            yield from self._extended(index + 1, first, left, taken, after)
+            yield from self._extended(index + 1, first, remaining_pods, taken, after)
         taken[index] = 0
 
-    def _extendable(self, left: tuple[int, ...], taken: list[int], state: Node) -> bool:
+    def _extendable(self, remaining_pods: tuple[int, ...], taken: list[int], state: Node) -> bool:
         return any(
-            taken[index] < number and self._fit(index, taken, state) > 0 for index, number in enumerate(left)
+            taken[index] < number and self._fit(index, taken, state) > 0
+            for index, number in enumerate(remaining_pods)
         )
 
     def _fit(self, index: int, taken: list[int], state: Node) -> int:
         item = self.items[index]
         most = fit(state, item.pod)
         if item.group is not None:
-            others = sum(
+            taken_of_group = sum(
                 number
-                for other, number in zip(self.items, taken, strict=True)
-                if other.group == item.group and other is not item
+                for group_item, number in zip(self.items, taken, strict=True)
+                if group_item.group == item.group and group_item is not item
             )
-            most = min(most, item.limit - others)
+            most = min(most, item.limit - taken_of_group)
             if taken[index]:
-                most = min(most, item.limit - others - taken[index])
+                most = min(most, item.limit - taken_of_group - taken[index])
         return max(most, 0)
 
 
@@ -325,7 +329,7 @@ class Snapshot(NamedTuple):
     """
 
     free: Free | None
-    left: int
+    unplaced_pods: int
     certain: bool
     most: Node
     total: Node

@@ -57,7 +57,7 @@ class Placing:
         self._ran = ran
         self._shrunk = shrunk
         self._may_yield = yielding
-        self.left: dict[Spot, str] = {}
+        self.departure_reasons: dict[Spot, str] = {}
         self.exchange_ended = False
         self._halves: list[str] = []
         self._valid = sorted(valid, key=lambda deployment: candidates.terms(deployment).scarcity)
@@ -103,7 +103,7 @@ class Placing:
                 self._ledger.deduct(mover)
             if mover is None:
                 break
-            self.left[mover] = why
+            self.departure_reasons[mover] = why
             relieved = True
         return relieved
 
@@ -202,7 +202,9 @@ class Placing:
                     continue
                 self._ledger.add(spot, -replicas)
                 self._ledger.add(stays, replicas)
-                self.left[spot] = f"all replicas on a cluster share their pools, those of {stays.place}"
+                self.departure_reasons[spot] = (
+                    f"all replicas on a cluster share their pools, those of {stays.place}"
+                )
 
     def _evict(self, deployment: str) -> bool:
         """Move replicas away from spots that evict them. Return True when any moved."""
@@ -213,13 +215,13 @@ class Placing:
                 continue
             # Together they may keep the pools of roles that nothing is wrong with.
             if len(spot.pools) > 1 and replicas > 1 and self._move(spot, replicas):
-                self.left[spot] = obstacle.why
+                self.departure_reasons[spot] = obstacle.why
                 moved = True
                 continue
             for _ in range(replicas):
                 if not self._move(spot):
                     break
-                self.left[spot] = obstacle.why
+                self.departure_reasons[spot] = obstacle.why
                 moved = True
         return moved
 
@@ -343,11 +345,13 @@ class Task:
     def _limits(self) -> Limits:
         return Limits(self.documents, self.demands)
 
-    def ledger(self, replicas: Mapping[Spot, int], more: Mapping[PoolKey, int] | None = None) -> Ledger:
+    def ledger(
+        self, replicas: Mapping[Spot, int], added_nodes: Mapping[PoolKey, int] | None = None
+    ) -> Ledger:
         """Return a ledger with these replicas on the clusters that can be changed, and with what
         capacity.lock takes.
 
-        Quotas count the fixed replicas too. Pools in `more` have so many nodes more.
+        Quotas count the fixed replicas too. Pools in `added_nodes` have so many nodes more.
         """
         quotas = Quotas(self._limits, self.demands) if self.documents.quotas else None
         spaces, deductions = (
@@ -355,7 +359,7 @@ class Task:
             Deductions(self.documents, self.seen),
         )
         ledger = Ledger(spaces, self.demands, quotas, deductions)
-        for pool, nodes in (more or {}).items():
+        for pool, nodes in (added_nodes or {}).items():
             ledger.spaces.grow(pool, nodes)
         if quotas:
             for spot, number in self.fixed.items():

@@ -79,10 +79,10 @@ def missing_price_problems(documents: Documents) -> Iterator[Problem]:
     lacking = sorted(name for name in used if by_rank[name][0])
     if not documents.deployments or not lacking or len(lacking) == len(used):
         return
-    more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+    rest = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
     sizes = {"GPUs" if accelerator(documents.classes[class_of(name)]) else "cores" for name in lacking}
     yield Problem(
-        f"no price in {common_currency(documents)} is known for nodes of {', '.join(lacking[:3])}{more}: new "
+        f"no price in {common_currency(documents)} is known for nodes of {', '.join(lacking[:3])}{rest}: new "
         f"replicas come there after all nodes with a price, by their {' or '.join(sorted(sizes))} per node",
         "Write a class of your own with a price to change that",
         "spec.price",
@@ -100,10 +100,10 @@ def foreign_price_problems(documents: Documents) -> Iterator[Problem]:
         for pool in cluster.spec.node_pools if gke else ():
             if gke and (of_price := foreign_region(cluster, documents.classes[pool.class_name])):
                 regions.setdefault((pool.class_name, of_price), set()).add(gke.region)
-    for (name, of_price), others in sorted(regions.items()):
+    for (name, of_price), other_regions in sorted(regions.items()):
         yield Problem(
             f"prices of class {name} are those of {of_price}, and count for its nodes in "
-            f"{listing(sorted(others), 3)} too",
+            f"{listing(sorted(other_regions), 3)} too",
             "Write a class of your own with the prices there to change that",
             "spec.price.region",
             kind="InferenceClass",

@@ -161,17 +161,17 @@ class Quotas:
         namespace = deployment.partition("/")[0]
         demand, bought = self._demands.of(deployment, role, pool), self.limits.bought(pool)
         for limit in self.limits.counting(namespace, bought):
-            more, used = limit.amount(bought, demand), self.used(limit)
+            added_use, used = limit.amount(bought, demand), self.used(limit)
             if limit.prices is None and not limit.class_name:
-                more += other_gpus
-            if more and used + more > limit.most:
+                added_use += other_gpus
+            if added_use and used + added_use > limit.most:
                 name = limit.quota.partition("/")[2]
                 # What other roles count by class or cost depends on their pools.
                 least = "at least " if other_gpus and (limit.prices is not None or limit.class_name) else ""
-                needs = f"a replica needs {least}{limit.told(more)}"
-                where = f" ({limit.where})" if limit.where else ""
+                needs = f"a replica needs {least}{limit.told(added_use)}"
+                line = f" ({limit.where})" if limit.where else ""
                 return Obstacle(
-                    f"quota {name} of namespace {namespace}{where}: {limit.told_used(used)} used, {needs}",
+                    f"quota {name} of namespace {namespace}{line}: {limit.told_used(used)} used, {needs}",
                     f"refused by quota {name} ({limit.told_used(used)} used, {needs})",
                     near=REFUSED,
                     step=f"raise {limit.name}",
@@ -198,10 +198,12 @@ class Quotas:
                 return False
         return True
 
-    def exceeded(self, limit: Limit, more: Fraction) -> tuple[Limit, ...]:
+    def exceeded(self, limit: Limit, added_use: Fraction) -> tuple[Limit, ...]:
         """Return the limits that count the same as one of the lowest and are below what would be used."""
         alike = self.limits.alike[limit.quota.partition("/")[0]][limit.class_name, limit.currency]
-        return alike[: bisect_left(alike, self.used(limit) + more, key=lambda other: other.most)]
+        return alike[
+            : bisect_left(alike, self.used(limit) + added_use, key=lambda alike_limit: alike_limit.most)
+        ]
 
     def problems(self, spots: Iterable[Spot]) -> Iterator[Problem]:
         """Yield a warning for each limit that running replicas exceed, and for classes on whose pools they

@@ -93,8 +93,8 @@ class Reasoning:
         if not all(by_role):
             return Reason(cluster, "", f"{state}, and its pools do not suit it either", state)
         nodes = counted(sum(dict(chain(*(sizes.items() for sizes in by_role))).values()), "node")
-        where = self._documents.where("InferenceCluster", cluster, "spec.state")
-        at = f" ({where})" if where else ""
+        state_line = self._documents.where("InferenceCluster", cluster, "spec.state")
+        at = f" ({state_line})" if state_line else ""
         has = f"which is {state} and has {nodes} suitable for it"
         step = f"write state: active at cluster {cluster}{at}, {has}"
         return Reason(cluster, "", f"{state}, with {nodes} suitable for it", state, step=step)
@@ -102,8 +102,8 @@ class Reasoning:
     def _why_not_together(self, deployment: str, cluster: str) -> str:
         spots = self._ledger.on_cluster(deployment, cluster)
         if spots and self._candidates.terms(deployment).together:
-            where = " ".join(f"{role}={pool}" for role, pool in spots[0].pools)
-            return f"its replicas share the pools {where}, which have no room for one more"
+            shared_pools = " ".join(f"{role}={pool}" for role, pool in spots[0].pools)
+            return f"its replicas share the pools {shared_pools}, which have no room for one more"
         if not self._candidates.affordable(deployment):
             namespace = deployment.partition("/")[0]
             return f"quotas of namespace {namespace} leave too little for all roles of a replica together"
@@ -147,8 +147,8 @@ class Reasoning:
         """Return why a role of one more replica does not fit on the pool, or None when it does."""
         space = self._ledger.spaces.by_key[pool]
         demand = self._ledger.demands.of(deployment, role, pool)
-        more = RoleReplicas((deployment, role), demand, 1)
-        if space.fits(more):
+        role_replicas = RoleReplicas((deployment, role), demand, 1)
+        if space.fits(role_replicas):
             return None
         nodes = sum(space.free.values())
         if not nodes:
@@ -156,7 +156,9 @@ class Reasoning:
         if not space.holds:
             why = f"its {nodes} nodes have no room even for the replicas that are there"
             return Obstacle(why, "overfull", near=FULL)
-        if (shortage := self._ledger.shortage(pool)) and self._ledger.fits_without_deductions(pool, more):
+        if (shortage := self._ledger.shortage(pool)) and self._ledger.fits_without_deductions(
+            pool, role_replicas
+        ):
             none = not any(fit(state, demand.pod) for state in space.free)
             full = f" and the rest full: {short_of(list(space.free), demand)}" if none else ""
             step = (
@@ -278,8 +280,8 @@ class ReasonList(Sequence[Reason]):
     def _reasons(self) -> tuple[Reason, ...]:
         return self._why.reasons_against(self._deployment)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._reasons[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self._reasons[index]
 
     def __len__(self) -> int:
         return len(self._reasons)
@@ -319,13 +321,13 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
         if spot not in self._spots:
             raise KeyError(spot)
         self._ledger.add(spot, -1)
-        other = self._candidates.best(spot.deployment, leaving=spot, thorough=True)
-        why = self._why(spot, other) if other else ""
+        runner_up = self._candidates.best(spot.deployment, leaving=spot, thorough=True)
+        why = self._why(spot, runner_up) if runner_up else ""
         self._ledger.add(spot, 1)
         for _, pool in spot.pools:
             if space := self._ledger.spaces.by_key.get((spot.cluster, pool)):
                 space.forget()  # packed from the beginning, as after the last step of the plan
-        return RunnerUp(other, why) if other else None
+        return RunnerUp(runner_up, why) if runner_up else None
 
     def __iter__(self) -> Iterator[Spot]:
         return iter(sorted(self._spots))
@@ -333,24 +335,28 @@ class RunnersUp(Mapping[Spot, RunnerUp | None]):
     def __len__(self) -> int:
         return len(self._spots)
 
-    def _why(self, spot: Spot, other: Spot) -> str:
+    def _why(self, spot: Spot, runner_up: Spot) -> str:
         """Return why a replica is on its spot instead of another, while it is taken away from there."""
         if spot in self._before:
             return "replicas run there already, and none moves without need"
         terms, worth = self._candidates.terms(spot.deployment), self._candidates.spreading.worth
-        own_worth, its_worth = (worth(terms, first_pool(terms, place)) for place in (spot, other))
+        own_worth, its_worth = (
+            worth(terms, first_pool(terms, either_spot)) for either_spot in (spot, runner_up)
+        )
         if terms.ordered and own_worth < its_worth:
             return "it comes later by spread and prefer of the deployment"
         if terms.objective == "pack":
             return "nodes there are empty, cost more or are filled worse, or its name comes later"
         by_cluster = self._ledger.by_cluster(spot.deployment)
-        own, others = by_cluster.get(spot.cluster, 0), by_cluster.get(other.cluster, 0)
-        cheaper = self._offers(spot) < self._offers(other)
-        if own < others and not (terms.objective == "cost" and cheaper):
-            return f"{other.cluster} has {others} of its replicas, {spot.cluster} has {own} beside this one"
-        if cheaper and (own == others or terms.objective == "cost"):
+        here, there = by_cluster.get(spot.cluster, 0), by_cluster.get(runner_up.cluster, 0)
+        cheaper = self._offers(spot) < self._offers(runner_up)
+        if here < there and not (terms.objective == "cost" and cheaper):
+            return (
+                f"{runner_up.cluster} has {there} of its replicas, {spot.cluster} has {here} beside this one"
+            )
+        if cheaper and (here == there or terms.objective == "cost"):
             return "its nodes cost more for each GPU, or are larger where prices are not known"
-        if own == others and self._offers(spot) == self._offers(other):
+        if here == there and self._offers(spot) == self._offers(runner_up):
             return "nodes there are filled worse, or its name comes later"
         return "another new replica has its place there, so that more of them fit or all cost less"
 

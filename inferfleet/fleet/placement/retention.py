@@ -27,7 +27,7 @@ class LockedReplicas:
     """Those on clusters that are paused or lost, which stay exactly as locked."""
     orphaned: dict[Spot, int]
     """Those that stay in the lock and cannot be planned: each is an error."""
-    left: dict[Spot, str]
+    departure_reasons: dict[Spot, str]
     """Why those of deployments with a document are dropped."""
     revised: dict[Spot, Spot]
     """What spots of another revision have become."""
@@ -46,7 +46,7 @@ def retain(documents: Documents, lock: Lock) -> LockedReplicas:
     movable: dict[Spot, int] = {}
     fixed: dict[Spot, int] = {}
     orphaned: dict[Spot, int] = {}
-    left: dict[Spot, str] = {}
+    departure_reasons: dict[Spot, str] = {}
     revised: dict[Spot, Spot] = {}
     ran: Counter[str] = Counter()
     problems = []
@@ -56,7 +56,7 @@ def retain(documents: Documents, lock: Lock) -> LockedReplicas:
         lost = any((spot.cluster, pool) in lock.gone for _, pool in spot.pools)
         if state == "abandoned" or lost:
             if spot.deployment in documents.deployments:
-                left[spot] = _LOST_POOL if lost else state
+                departure_reasons[spot] = _LOST_POOL if lost else state
                 ran[spot.deployment] += replicas
             continue
         if orphan := _orphan(documents, spot, replicas):
@@ -70,13 +70,13 @@ def retain(documents: Documents, lock: Lock) -> LockedReplicas:
             movable[kept] = movable.get(kept, 0) + replicas
             ran[spot.deployment] += replicas
             if kept.revision != spot.revision:
-                left[spot] = _other_revision(spot, kept)
+                departure_reasons[spot] = _other_revision(spot, kept)
                 revised[spot] = kept
     problems += _shared_workload_problems(documents, lock, movable)
     problems += _surplus_problems(documents, fixed)
     problems += _paused_problems(documents, lock)
     problems += _orphaned_service_problems(documents, lock)
-    return LockedReplicas(movable, fixed, orphaned, left, revised, ran, tuple(problems))
+    return LockedReplicas(movable, fixed, orphaned, departure_reasons, revised, ran, tuple(problems))
 
 
 def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
@@ -130,11 +130,11 @@ def _shared_workload_problems(
         if len(spot.pools) < len(roles_of(documents.deployments[spot.deployment])):
             continue  # its replicas join the other, or move
         for role, pool in spot.pools:
-            other = first.setdefault((spot.deployment, spot.cluster, role, pool), spot)
-            if other != spot:
+            first_spot = first.setdefault((spot.deployment, spot.cluster, role, pool), spot)
+            if first_spot != spot:
                 yield Problem(
-                    f"the lock has {other} and {spot}, which share pool {pool} of role {role}: workloads are "
-                    "named by role and pool, so both would have the same one",
+                    f"the lock has {first_spot} and {spot}, which share pool {pool} of role {role}: "
+                    "workloads are named by role and pool, so both would have the same one",
                     "Restore the lines from version control, or write all of these replicas on one of them",
                     where=lock.lines.get(f"placements/{spot}"),
                 )
@@ -150,7 +150,7 @@ def _paused_problems(documents: Documents, lock: Lock) -> Iterator[Problem]:
             does = "nothing changes on it" if name in lock.clusters else "it is new, so nothing of it is made"
             what, step = f"cluster {name} is paused: {does}", "Write state: active to have it changed"
             yield Problem(what, step, "spec.state", kind="InferenceCluster", key=name, severity="notice")
-    abandoned = {name for name, made in documents.clusters.items() if made.spec.state == "abandoned"}
+    abandoned = {name for name, cluster in documents.clusters.items() if cluster.spec.state == "abandoned"}
     had, gone = Counter[str](), Counter[str]()
     for spot, replicas in lock.placements.items():
         had[spot.deployment] += replicas

@@ -43,7 +43,7 @@ class Space:
         self.offer = bought
         self.node = node
         self.size = size
-        self.shown: frozenset[int] = frozenset()  # the levels by which the index knows it
+        self.indexed_amounts: frozenset[int] = frozenset()  # the free amounts by which the index knows it
         self._refused: list[tuple[Pod, int]] = []
         self._most = self._total = node  # what nodes have free: the most of each, and all together
         self.certain = True
@@ -51,7 +51,7 @@ class Space:
         self._singles: Counter[Pod] = Counter()
         self._gangs: dict[RoleKey, Gang] = {}
         self._free: Free | None = None
-        self._left = 0
+        self._unplaced_pods = 0
 
     @property
     def free(self) -> Free:
@@ -63,7 +63,7 @@ class Space:
     def holds(self) -> bool:
         """Return whether every pod has a node."""
         self._pack()
-        return not self._left
+        return not self._unplaced_pods
 
     @property
     def most(self) -> Node:
@@ -81,7 +81,7 @@ class Space:
     def _pack(self) -> None:
         if self._free is None:
             packed = self.packing()
-            self._left, self.certain = packed.left, packed.certain
+            self._unplaced_pods, self.certain = packed.unplaced_pods, packed.certain
             self._set(dict(packed.free))
 
     @property
@@ -105,7 +105,7 @@ class Space:
         self.size += nodes
         free = dict(self._free or {})
         empty = free.get(self.node, 0) + nodes
-        if self._free is None or self._left or empty < 0:
+        if self._free is None or self._unplaced_pods or empty < 0:
             self._set(None)
             return
         free.pop(self.node, None)
@@ -120,17 +120,19 @@ class Space:
 
     def snapshot(self) -> Snapshot:
         """Return how the pool is filled now."""
-        return Snapshot(self._free, self._left, self.certain, self._most, self._total, tuple(self._refused))
+        return Snapshot(
+            self._free, self._unplaced_pods, self.certain, self._most, self._total, tuple(self._refused)
+        )
 
-    def add(self, more: RoleReplicas, back: Snapshot | None = None) -> None:
+    def add(self, role_replicas: RoleReplicas, back: Snapshot | None = None) -> None:
         """Count more replicas of a role, or fewer with a negative number, whether they fit or not.
 
         With `back`, they undo the last ones: the pool is filled as it was before these.
         """
-        role, demand, replicas = more
+        role, demand, replicas = role_replicas
         free = None
-        if back is None and replicas > 0 and self._free is not None and not self._left:
-            free = self.with_more((more,))
+        if back is None and replicas > 0 and self._free is not None and not self._unplaced_pods:
+            free = self.with_more((role_replicas,))
         before = self._replicas.get(role, 0)
         after = before + replicas
         self._count(role, demand, before, after)
@@ -141,7 +143,7 @@ class Space:
         if back is None:
             self._set(free)
         else:
-            self._free, self._left, self.certain, self._most, self._total, refused = back
+            self._free, self._unplaced_pods, self.certain, self._most, self._total, refused = back
             self._refused = [*refused]
 
     def fits(self, *added: RoleReplicas) -> bool:
@@ -150,11 +152,11 @@ class Space:
             return True
         return self.with_more(added) is not None
 
-    def _fits_as_it_is(self, more: RoleReplicas) -> bool:
+    def _fits_as_it_is(self, role_replicas: RoleReplicas) -> bool:
         """Return whether a single pod fits as the nodes are filled. It is a quick look, and may say no
         wrongly.
         """
-        role, demand, replicas = more
+        role, demand, replicas = role_replicas
         if self._workers(role, demand, replicas) > 1 or demand.gang > 1 or not self.holds:
             return False
         return bool(fit(self._most, demand.pod)) and any(fit(state, demand.pod) for state in self.free)
@@ -220,7 +222,7 @@ class Space:
 
         None if not every pod has a node then.
         """
-        if any(not fit(self.node, pod) for more in added for pod in more.demand.shapes):
+        if any(not fit(self.node, pod) for role_replicas in added for pod in role_replicas.demand.shapes):
             return None
         singles, gangs = Counter(self._singles), dict(self._gangs)
         for role, demand, replicas in added:
@@ -258,7 +260,8 @@ class Space:
 
 
 class Spaces:
-    """All pools that have nodes of a known size, and an index of them by offer and level of a node."""
+    """All pools that have nodes of a known size, and an index of them by offer and by what is free on a
+    node, in GPUs or cores."""
 
     def __init__(self, documents: Documents, clusters: Iterable[str]) -> None:
         nodes = {name: node(document) for name, document in documents.classes.items()}
@@ -282,10 +285,10 @@ class Spaces:
                     self.of_offer.setdefault(bought, []).append(space)
                     self._stale.add(space.number)
 
-    def add(self, pool: PoolKey, more: RoleReplicas, back: Snapshot | None = None) -> None:
+    def add(self, pool: PoolKey, role_replicas: RoleReplicas, back: Snapshot | None = None) -> None:
         """Count more replicas of a role on a pool, or fewer. With `back`, they undo the last ones."""
         space = self.by_key[pool]
-        space.add(more, back)
+        space.add(role_replicas, back)
         self._stale.add(space.number)
 
     def grow(self, pool: PoolKey, nodes: int) -> None:
@@ -304,24 +307,26 @@ class Spaces:
     def with_free(self, bought: str, least: int) -> Iterator[Space]:
         """Yield pools of an offer with a node that has at least so much free, those with the least first."""
         self._refresh()
-        by_level = self._index.get(bought, {})
-        for free in sorted(free for free in by_level if free >= least):
-            yield from (self.all[number] for number in by_level[free])
+        by_amount = self._index.get(bought, {})
+        for free in sorted(free for free in by_amount if free >= least):
+            yield from (self.all[number] for number in by_amount[free])
 
     def _refresh(self) -> None:
         for number in self._stale:
             space = self.all[number]
             free = space.free if space.holds else {}
-            levels = frozenset(space.node.level(state) for state in free if state.gpus or not space.node.gpus)
-            by_level = self._index.setdefault(space.offer, {})
-            for gone in space.shown - levels:
-                numbers = by_level[gone]
+            amounts = frozenset(
+                space.node.main_amount(state) for state in free if state.gpus or not space.node.gpus
+            )
+            by_amount = self._index.setdefault(space.offer, {})
+            for gone in space.indexed_amounts - amounts:
+                numbers = by_amount[gone]
                 del numbers[bisect_left(numbers, number)]
                 if not numbers:
-                    del by_level[gone]
-            for new in levels - space.shown:
-                insort(by_level.setdefault(new, []), number)
-            space.shown = levels
+                    del by_amount[gone]
+            for new in amounts - space.indexed_amounts:
+                insort(by_amount.setdefault(new, []), number)
+            space.indexed_amounts = amounts
         self._stale.clear()
 
 
@@ -410,9 +415,9 @@ def _deductions(pool: NodePool, observation: Observation, empty: Node, size: int
             for has, offered in ((empty.gpus, observation.gpus), *_offered(observation, empty))
         )
     )
-    left = size - _absent(pool, observation) - len(observation.held)
-    if any(lacks) and left > 0:
-        yield _Deduction(("", "lacking"), lacks, left, apart=True)
+    usable_nodes = size - _absent(pool, observation) - len(observation.held)
+    if any(lacks) and usable_nodes > 0:
+        yield _Deduction(("", "lacking"), lacks, usable_nodes, apart=True)
 
 
 def _absent(pool: NodePool, observation: Observation) -> int:

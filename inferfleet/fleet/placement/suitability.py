@@ -328,9 +328,9 @@ def needed(pod: Pod, shares: tuple[Share, ...], field: str) -> str:
     """
     amount = amounts(field)
     by = ", ".join(
-        ", ".join((f"{amount(more)} of it by plugin {share.plugin}", *map(str, share.where)))
+        ", ".join((f"{amount(requested)} of it by plugin {share.plugin}", *map(str, share.where)))
         for share in shares
-        if (more := getattr(share.pod, field)) > 0
+        if (requested := getattr(share.pod, field)) > 0
     )
     return amount(getattr(pod, field)) + (f" ({by})" if by else "")
 
@@ -367,8 +367,8 @@ def short_of(nodes: list[Node], demand: Demand) -> str:
     nodes = [node for node in nodes if node.gpus >= pod.gpus]
     free = max(node.cpu for node in nodes)
     if free < pod.cpu:
-        where = "beside enough GPUs" if pod.gpus else "on the emptiest node"
-        return f"{cores(free)} free cores {where}, needs {needed(pod, shares, 'cpu')}"
+        which_nodes = "beside enough GPUs" if pod.gpus else "on the emptiest node"
+        return f"{cores(free)} free cores {which_nodes}, needs {needed(pod, shares, 'cpu')}"
     enough = "GPUs" if pod.gpus else "cores"
     nodes = [node for node in nodes if node.cpu >= pod.cpu]
     free = max(node.memory for node in nodes)

@@ -156,8 +156,8 @@ class TermsByDeployment:
             }
             for role in roles_of(document)
         }
-        written = {role: self._demands.declared[deployment, role] for role in offers}
-        roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
+        declared_demands = {role: self._demands.declared[deployment, role] for role in offers}
+        roles = sorted(offers, key=lambda role: (-declared_demands[role].gpus, role))
         clusters = self._suitability.clusters(deployment)
         replicas = self._targets.get(deployment, spec.wanted)
         return Terms(
@@ -168,9 +168,9 @@ class TermsByDeployment:
             nodes=min(
                 sum(self._nodes_of(name, clusters, closed) for name in of_role) for of_role in offers.values()
             ),
-            gpus=max(demand.pod.gpus for demand in written.values()),
-            gang=max(demand.gang for demand in written.values()),
-            total=sum(demand.gpus for demand in written.values()),
+            gpus=max(demand.pod.gpus for demand in declared_demands.values()),
+            gang=max(demand.gang for demand in declared_demands.values()),
+            total=sum(demand.gpus for demand in declared_demands.values()),
             cpu={role: self._demands.least_cpu(deployment, role) for role in roles},
             priority=spec.priority,
             closed=closed,
@@ -310,7 +310,7 @@ def is_steady(model: str) -> bool:
 # A place by the order of preference; smaller is better.
 Worth = tuple[int, int, int]
 # Which preference a pool matches first, and by how much more replicas there exceed the skew.
-Level = tuple[int, int]
+PreferenceLevel = tuple[int, int]
 _Least = tuple[int, str]
 
 
@@ -336,11 +336,11 @@ class _Crowd(NamedTuple):
         return {max(0, self._excess(domain, replicas)) for domain in some} | {_NOWHERE}
 
     def _excess(self, domain: str, replicas: int) -> int:
-        other = self.next if domain == self.least[1] else self.least
-        if other is None:
+        least_elsewhere = self.next if domain == self.least[1] else self.least
+        if least_elsewhere is None:
             return 0  # there is one domain alone
         after = self.counts[domain] + replicas
-        return after - min(other[0], after) - self.spread.max_skew
+        return after - min(least_elsewhere[0], after) - self.spread.max_skew
 
 
 def _two_least(counts: Counter[str], eligible: tuple[str, ...]) -> tuple[_Least, _Least | None]:
@@ -409,14 +409,16 @@ class Spreading:
             step=f"raise spread.maxSkew of {terms.deployment}, or make room in {_kind(spread.over)} {least}",
         )
 
-    def levels(self, terms: Terms, replicas: int) -> list[Level]:
+    def levels(self, terms: Terms, replicas: int) -> list[PreferenceLevel]:
         """Return the levels of preference that pools can have for more replicas, the best first."""
         excesses = {0}
         if terms.domains and not terms.required:
             excesses = self._crowd(terms).excesses(replicas)
         return sorted((tier, excess) for tier in terms.by_tier for excess in excesses)
 
-    def on_level(self, terms: Terms, level: Level, spaces: Iterator[Space], replicas: int) -> Iterator[Space]:
+    def on_level(
+        self, terms: Terms, level: PreferenceLevel, spaces: Iterator[Space], replicas: int
+    ) -> Iterator[Space]:
         """Yield the pools that are on a level for more replicas."""
         crowd = self._crowd(terms) if terms.domains else None
         tier, excess = level

@@ -95,8 +95,8 @@ class View:
         words = [token for token in tokens if token.text != "?"]
         phrases: dict[str, None] = {}
         for index, word in enumerate(words):
-            texts = [other.text for other in words[index : index + 8]] + [""] * 8
-            of_device = [other.text for other in words[max(0, index - 2) : index]] == ["device", "."]
+            texts = [token.text for token in words[index : index + 8]] + [""] * 8
+            of_device = [token.text for token in words[max(0, index - 2) : index]] == ["device", "."]
             if word.text == "driver" and of_device:
                 phrases[f"driver is {shown(self.variables['device.driver'])}"] = None
             if word.text not in ("attributes", "capacity") or texts[1] != "[" or texts[3] != "]":
@@ -126,13 +126,15 @@ def view(inference_class: InferenceClass) -> View:
     except Unusable as problem:
         return View({}, unusable=str(problem))
     text = sum(
-        len(domain) + len(name) + len(str(value)) for own in facts.values() for _, domain, name, value in own
+        len(domain) + len(name) + len(str(value))
+        for facts_of_device in facts.values()
+        for _, domain, name, value in facts_of_device
     )
     if text > MAX_TEXT:
         return View({}, unusable=f"its attributes and capacities have more than {MAX_TEXT:,} characters")
     flat: dict[str, dict[str, Any]] = {"attributes": {}, "capacity": {}}
-    for own in facts.values():
-        for part, domain, name, value in own:
+    for facts_of_device in facts.values():
+        for part, domain, name, value in facts_of_device:
             flat[part].setdefault(f"{domain}/{name}", value)
     nested: dict[str, dict[str, dict[str, Any]]] = {"attributes": {}, "capacity": {}}
     for part, domain, name, value in facts[first.name] if first else ():
@@ -237,8 +239,8 @@ class Selectors:
             kinds = {_kind_of(value) for value in values.values()}
             if kinds and not any(kind in _COMPARABLE[own_type] for own_type in kinds):
                 own_type, name = min(kinds), shown(key.rpartition("/")[2])
-                where = listing(sorted(values), 3)
-                what = f"{name} is {_TYPES_IN_WORDS[own_type]} on {where}, and compared with {spoken(kind)}"
+                devices = listing(sorted(values), 3)
+                what = f"{name} is {_TYPES_IN_WORDS[own_type]} on {devices}, and compared with {spoken(kind)}"
                 return Source(expression).invalid(what, _TYPE_STEPS[own_type], place)
         return None
 

@@ -347,11 +347,11 @@ def parts(part: Any) -> Iterator[Any]:
 
 def every(tree: Tree) -> Iterator[Any]:
     """Yield all parts of an expression, those that hold others before these."""
-    left = [tree.root]
-    while left:
-        part = left.pop(0)
+    parts_to_visit = [tree.root]
+    while parts_to_visit:
+        part = parts_to_visit.pop(0)
         yield part
-        left += parts(part)
+        parts_to_visit += parts(part)
 
 
 def compared(tree: Tree) -> Iterator[tuple[str, str, int]]:
@@ -361,8 +361,8 @@ def compared(tree: Tree) -> Iterator[tuple[str, str, int]]:
     for part in every(tree):
         if part.HasField("call_expr") and part.call_expr.function in _COMPARISONS:
             first, second = part.call_expr.args
-            for attribute, other in ((first, second), (second, first)):
-                key, kind = _attribute_key(tree, attribute), tree.type_of(other)
+            for attribute, operand in ((first, second), (second, first)):
+                key, kind = _attribute_key(tree, attribute), tree.type_of(operand)
                 if key and kind in _TYPED:
                     yield key, kind, tree.place(part)
 
@@ -427,9 +427,11 @@ class Size:
     item: "Size | None" = None
     fields: "Mapping[str, Size]" = field(default_factory=dict)
 
-    def plus(self, other: "Size") -> "Size":
+    def plus(self, addend: "Size") -> "Size":
         """Return the size of both values in one."""
-        return _size(self.length + other.length, self.weight + other.weight, _larger(self.item, other.item))
+        return _size(
+            self.length + addend.length, self.weight + addend.weight, _larger(self.item, addend.item)
+        )
 
     def of_item(self) -> "Size":
         """Return the size of an item: at most all that there is."""
@@ -481,8 +483,8 @@ class _Estimate:
         return min(work, _MOST), size
 
     def _of(self, part: Any, scope: Mapping[str, Size]) -> tuple[int, Size]:
-        if known := scope.get(self._tree.name(part)):
-            return 1, known
+        if size_in_scope := scope.get(self._tree.name(part)):
+            return 1, size_in_scope
         if part.HasField("const_expr"):
             length = len(part.const_expr.string_value) or len(part.const_expr.bytes_value) or 1
             return 0, Size(length, length)
@@ -503,17 +505,17 @@ class _Estimate:
         estimates = [self.of(inner, scope) for inner in parts]
         sizes = [size for _, size in estimates]
         weight = sum(size.weight + 1 for size in sizes)
-        return work + sum(own for own, _ in estimates), _size(len(sizes), weight, largest(sizes))
+        return work + sum(part_work for part_work, _ in estimates), _size(len(sizes), weight, largest(sizes))
 
     def _loop(self, part: Any, scope: Mapping[str, Size]) -> tuple[int, Size]:
         loop = part.comprehension_expr
         work, items = self.of(loop.iter_range, scope)
-        own, start = self.of(loop.accu_init, scope)
-        work += own
+        part_work, start = self.of(loop.accu_init, scope)
+        work += part_work
         if loop.iter_range.HasField("list_expr") and not loop.iter_range.list_expr.elements:
             # cel.bind: the result with a name for a value.
-            own, size = self.of(loop.result, {**scope, loop.accu_var: start})
-            return work + own, size
+            part_work, size = self.of(loop.result, {**scope, loop.accu_var: start})
+            return work + part_work, size
         inner = {**scope, loop.iter_var: items.of_item(), loop.accu_var: Size(0, 0)}
         if loop.iter_var2:
             inner[loop.iter_var2] = items.of_item()
@@ -524,8 +526,8 @@ class _Estimate:
         if self._tree.type_of(loop.loop_step).startswith("list"):
             # Each step copies what the steps before it have made.
             work += items.length * items.length * added.length // 2
-        own, size = self.of(loop.result, {**scope, loop.accu_var: total})
-        return work + own, size
+        part_work, size = self.of(loop.result, {**scope, loop.accu_var: total})
+        return work + part_work, size
 
     def _call(self, part: Any, scope: Mapping[str, Size]) -> tuple[int, Size]:
         call = part.call_expr
@@ -535,8 +537,8 @@ class _Estimate:
         if call.function == "_?_:_":
             return works[0] + max(works[1:]) + 1, _larger(estimates[1][1], estimates[2][1]) or _ONE
         small = self._tree.type_of(part) in _SMALL
-        own, size = _own(call.function, given, [size for _, size in estimates], small=small)
-        return sum(works) + own, size
+        call_work, size = _own(call.function, given, [size for _, size in estimates], small=small)
+        return sum(works) + call_work, size
 
 
 def _own(name: str, given: list[Any], sizes: list[Size], *, small: bool) -> tuple[int, Size]:
@@ -693,8 +695,8 @@ def _unreadable(call: Any, text: str) -> str:
     if call.function in ("matches", "find"):
         read: Callable[[str], Any] | None = compiled
     else:
-        known = {"quantity": quantity, "semver": semver}
-        read = known.get(call.function) if len(call.args) == 1 else None
+        readers = {"quantity": quantity, "semver": semver}
+        read = readers.get(call.function) if len(call.args) == 1 else None
     try:
         if read:
             read(text)
@@ -716,9 +718,9 @@ def _refused(said: str, source: Source, names: Iterable[str], guide: str) -> Inv
     text = _in_words(entry[3])
     at, step = source.offset(int(entry[1]), int(entry[2])), f"Write it as the examples in {guide}"
     if unknown := _UNKNOWN.search(text):
-        known = {word for name in names for word in name.split(".")}
-        word = next((word for word in unknown[1].split(".") if word not in known), unknown[1])
-        if word not in known and (close := nearest(word, known)):
+        known_words = {word for name in names for word in name.split(".")}
+        word = next((word for word in unknown[1].split(".") if word not in known_words), unknown[1])
+        if word not in known_words and (close := nearest(word, known_words)):
             step = f"Did you mean {close}?"
         at = next((token.start for token in source.tokens if token.text == word), at)
     return source.invalid(text, step, at)

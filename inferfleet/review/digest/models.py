@@ -130,7 +130,7 @@ def _model(
         rolls=new_sets,
         pickers=pickers,
         told=(
-            *change_lines(changes, update.desired.plan.left),
+            *change_lines(changes, update.desired.plan.departure_reasons),
             *map(roll_line, rolls),
             *(_waiting_line(place) for place in places if place.waits),
             *map(_restart_line, restarts),
@@ -170,7 +170,7 @@ def _place(update: Update, change: Change) -> PlaceChange:
         place=change.spot.place,
         before=change.before,
         after=change.after,
-        why=update.desired.plan.left.get(change.spot, ""),
+        why=update.desired.plan.departure_reasons.get(change.spot, ""),
         grace=max((_grace(workload.manifest) for workload in ending), default=0),
         waits=change.spot in update.desired.waiting,
     )

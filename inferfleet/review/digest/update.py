@@ -174,7 +174,7 @@ def _plan_since(lock: Lock, head: Side) -> Plan:
     for change in every:
         if change.before <= change.after:
             continue
-        if why := again.left.get(change.spot) or planned.left.get(change.spot):
+        if why := again.departure_reasons.get(change.spot) or planned.departure_reasons.get(change.spot):
             left[change.spot] = why
         elif again.lock.placements.get(change.spot, 0) != change.after:
             left[change.spot] = _EDITED
@@ -182,7 +182,7 @@ def _plan_since(lock: Lock, head: Side) -> Plan:
     return replace(
         planned,
         changes=every,
-        left=left,
+        departure_reasons=left,
         rolls=tuple(rolls[spot] for spot in sorted(rolls) if spot in planned.lock.placements),
         unplaced=tuple(
             replace(missing, running=max(0, min(missing.replicas, ending[missing.deployment])))
@@ -245,7 +245,7 @@ def _cluster_problems(cluster: DesiredCluster, workloads: Workloads) -> tuple[Pr
 
 def _base_problems(base: Side, lock: Lock) -> tuple[Problem, ...]:
     """Return what the base says once it is deployed: nothing of how it came about."""
-    settled = replace(base.desired.plan, changes=(), rolls=(), left={})
+    settled = replace(base.desired.plan, changes=(), rolls=(), departure_reasons={})
     desired = replace(base.desired, plan=settled, cloud_changes=())
     documents = base.documents
     problems = [

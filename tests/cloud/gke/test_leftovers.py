@@ -9,8 +9,8 @@ from inferfleet.cloud.gke.leftovers import (
     Leftover,
     clusters_left,
     footprints,
-    left,
     networks_left,
+    resources_left,
 )
 from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudResource
 
@@ -143,9 +143,11 @@ def test_what_clusters_made_is_theirs_by_network_or_label(
 ) -> None:
     found = [(scope, {"name": "y", **theirs}), (scope, {"name": "x", **ours})]
     place = scope.partition("/")[2] or "global"
-    assert list(left(MARK, collection, found)) == [Leftover("x", place, f"gcloud compute {command}")]
+    assert list(resources_left(MARK, collection, found)) == [
+        Leftover("x", place, f"gcloud compute {command}")
+    ]
 
 
 def test_routers_are_the_stacks_by_name() -> None:
     found = [("regions/us-east5", {"name": name}) for name in ("east-1a2b3c-nat", "nat")]
-    assert [one.name for one in left(MARK, "routers", found)] == ["east-1a2b3c-nat"]
+    assert [one.name for one in resources_left(MARK, "routers", found)] == ["east-1a2b3c-nat"]

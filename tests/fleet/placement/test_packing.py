@@ -22,7 +22,7 @@ def test_small_pods_share_a_node_and_whole_nodes_stay_whole() -> None:
 
 
 def test_pods_without_a_node_are_counted() -> None:
-    assert pack(EIGHT, 2, {_gpus(8): 1, _gpus(5): 3}).left == 2
+    assert pack(EIGHT, 2, {_gpus(8): 1, _gpus(5): 3}).unplaced_pods == 2
 
 
 def test_a_pool_without_nodes_holds_nothing() -> None:
@@ -32,7 +32,9 @@ def test_a_pool_without_nodes_holds_nothing() -> None:
 
 def test_cores_memory_and_pods_limit_a_node_too() -> None:
     node = Node(gpus=8, cpu=16_000, memory=64, pods=3)
-    assert [pack(node, 1, {pod: 4}).left for pod in (Pod(1, 8_000, 0), Pod(1, 0, 32), Pod(1, 0, 0))] == [
+    assert [
+        pack(node, 1, {pod: 4}).unplaced_pods for pod in (Pod(1, 8_000, 0), Pod(1, 0, 32), Pod(1, 0, 0))
+    ] == [
         2,
         2,
         1,
@@ -42,7 +44,7 @@ def test_cores_memory_and_pods_limit_a_node_too() -> None:
 def test_huge_pages_limit_a_node_beside_its_memory() -> None:
     node = Node(gpus=8, cpu=0, memory=64, pods=110, huge_2mi=8, huge_1gi=4)
     asking = (Pod(1, 0, 0, huge_2mi=4), Pod(1, 0, 0, huge_1gi=4), Pod(1, 0, 0, huge_2mi=16))
-    assert [pack(node, 1, {pod: 4}).left for pod in asking] == [2, 3, 4]
+    assert [pack(node, 1, {pod: 4}).unplaced_pods for pod in asking] == [2, 3, 4]
     assert pack(node, 1, {Pod(1, 0, 8, 4, 1): 2}).free == ((Node(6, 0, 48, 108, 0, 2), 1),)
 
 
@@ -88,9 +90,9 @@ def _gang(entry: int, follower: int, size: int, workers: int) -> Gang:
 
 
 def test_pods_of_one_worker_share_no_node_and_those_of_two_do() -> None:
-    assert [pack(EIGHT, nodes, {}, [_gang(2, 2, 3, 1)]).left for nodes in (2, 3)] == [1, 0]
-    assert [pack(EIGHT, nodes, {}, [_gang(4, 4, 2, 2)]).left for nodes in (1, 2)] == [2, 0]
-    assert pack(EIGHT, 3, {_gpus(8): 1}, [_gang(2, 2, 3, 1)]).left > 0
+    assert [pack(EIGHT, nodes, {}, [_gang(2, 2, 3, 1)]).unplaced_pods for nodes in (2, 3)] == [1, 0]
+    assert [pack(EIGHT, nodes, {}, [_gang(4, 4, 2, 2)]).unplaced_pods for nodes in (1, 2)] == [2, 0]
+    assert pack(EIGHT, 3, {_gpus(8): 1}, [_gang(2, 2, 3, 1)]).unplaced_pods > 0
 
 
 def test_a_gang_stands_beside_other_pods() -> None:

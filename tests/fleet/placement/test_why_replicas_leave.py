@@ -48,14 +48,16 @@ def test_a_plan_says_why_running_replicas_leave_a_spot(
     documents: Documents, locked: dict[str, int], left: str
 ) -> None:
     planned = plan(documents, lock(locked, nodes={"east/l4": 2}))
-    assert planned.left == {change.spot: left for change in planned.changes if change.before > change.after}
-    assert len(planned.left) == 1
+    assert planned.departure_reasons == {
+        change.spot: left for change in planned.changes if change.before > change.after
+    }
+    assert len(planned.departure_reasons) == 1
 
 
 def test_replicas_that_are_no_longer_wanted_leave_without_a_reason() -> None:
-    assert plan(fleet(ONE_NODE, deployment("a", 1)), lock({"a east/l4": 3})).left == {}
+    assert plan(fleet(ONE_NODE, deployment("a", 1)), lock({"a east/l4": 3})).departure_reasons == {}
     abandoned = cluster("east", {"l4": ("l4", 1)}, state="abandoned")
-    assert plan(fleet(abandoned), lock({"a east/l4": 1})).left == {}
+    assert plan(fleet(abandoned), lock({"a east/l4": 1})).departure_reasons == {}
 
 
 @pytest.mark.parametrize(

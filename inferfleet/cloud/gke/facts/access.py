@@ -117,9 +117,9 @@ def permissions(types: Iterable[str], *, endpoints: Iterable[str]) -> tuple[Perm
     """Return what is needed to make resources of these types, to look at them, and to reach clusters by these
     endpoints (`DNS` or `IP`); each once.
     """
-    made = (permission for token in sorted(set(types)) for permission in _BY_TYPE.get(token, ()))
+    all_permissions = (permission for token in sorted(set(types)) for permission in _BY_TYPE.get(token, ()))
     reached = (_BY_DNS,) if "DNS" in endpoints else ()
-    return tuple(dict.fromkeys((*_READING, *reached, *made)))
+    return tuple(dict.fromkeys((*_READING, *reached, *all_permissions)))
 
 
 def apis(gateway_classes: Iterable[str | None]) -> tuple[str, ...]:

@@ -136,15 +136,17 @@ def _rules(token: str) -> Mapping[str, _Rule]:
 
 
 def _rule(token: str, path: str, field: Field) -> _Rule:
-    left_out = path in _NAMES or any(of == token and _within(path, other) for of, other in NOT)
+    left_out = path in _NAMES or any(
+        of == token and _within(path, left_out_path) for of, left_out_path in NOT
+    )
     kept = not left_out and (field.force_new or (token, path) in ALSO)
     moved = token == NODE_POOL and any(_within(path, setting) for setting in RECREATING)
     effect = _CREATE_ONLY if kept else _RECREATES if moved else ""
     return _Rule(effect, block=bool(field.fields), unordered=field.type == "Set")
 
 
-def _within(path: str, other: str) -> bool:
-    return f"{path}.".startswith(f"{other}.")
+def _within(path: str, outer: str) -> bool:
+    return f"{path}.".startswith(f"{outer}.")
 
 
 def _leaves(

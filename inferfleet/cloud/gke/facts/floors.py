@@ -19,14 +19,14 @@ class Floor:
     since: tuple[str, ...]
     source: Source
 
-    def needed(self, written: str) -> str | None:
-        """Return what is needed where no version that `written` may mean will do; None where one does."""
-        minor = parsed(written)[:2]
+    def needed(self, version: str) -> str | None:
+        """Return what is needed where no release that `version` may mean will do; None where one does."""
+        minor = parsed(version)[:2]
         of_minor = (first for first in self.since if parsed(first)[:2] == minor)
         late = next(of_minor, None)
         if late is None:
             return self.since[0] if minor < parsed(self.since[0])[:2] else None
-        return late if below(written, late) else None
+        return late if below(version, late) else None
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def parsed(text: str) -> Version:
     return tuple(int(part) for part in text.replace("-gke", "").split("."))
 
 
-def below(written: str, needed: str) -> bool:
-    """Return True when no version that `written` may mean is as new as `needed`; 1.34 may mean any 1.34.x."""
-    mine, wanted = parsed(written), parsed(needed)
+def below(version: str, needed: str) -> bool:
+    """Return True when no release that `version` may mean is as new as `needed`; 1.34 may mean any 1.34.x."""
+    mine, wanted = parsed(version), parsed(needed)
     return mine < wanted[: len(mine)]
 
 

@@ -157,18 +157,18 @@ def _fabric(kind: GpuDirect, gpus: int) -> Fabric | None:
 def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...]:
     """Return the machine types that have such GPUs, and `count` of them, in the order of the table."""
     return tuple(
-        known.type
-        for known in _by_type().values()
-        for gpu in known.accelerators
+        machine_type.type
+        for machine_type in _by_type().values()
+        for gpu in machine_type.accelerators
         if gpu.type == accelerator_type and (count is None or count in gpu.counts)
     )
 
 
 def is_arm(machine_type: str) -> bool:
     """Return whether nodes of a machine type are arm64."""
-    known = machine(machine_type)
+    machine_facts = machine(machine_type)
     return machine_type.partition("-")[0] in _ARM_SERIES or (
-        known is not None and known.architecture == "arm64"
+        machine_facts is not None and machine_facts.architecture == "arm64"
     )
 
 
@@ -184,7 +184,7 @@ def known_types() -> tuple[str, ...]:
 
 @cache
 def _by_type() -> dict[str, Machine]:
-    return {known.type: known for known in machines()}
+    return {machine_facts.type: machine_facts for machine_facts in machines()}
 
 
 def chosen(machine: Machine, accelerator: str) -> Installed:

@@ -112,8 +112,8 @@ def _field(entry: str | Mapping[str, Any]) -> Field:
 
     An entry is a text such as "String required forceNew", or an object with that text under `is` and more.
     """
-    known: Mapping[str, Any] = {"is": entry} if isinstance(entry, str) else entry
-    text: str = known["is"]
+    field_entry: Mapping[str, Any] = {"is": entry} if isinstance(entry, str) else entry
+    text: str = field_entry["is"]
     kind, _, rest = text.partition(" of ")
     if rest:
         element, *words = rest.split()
@@ -121,7 +121,7 @@ def _field(entry: str | Mapping[str, Any]) -> Field:
         kind, *words = text.split()
         element = None
     numbers = {name: int(value) for name, _, value in (word.partition("=") for word in words) if value}
-    inner = known.get("fields", {})
+    inner = field_entry.get("fields", {})
     if isinstance(inner, str):  # "<token> <field>": the same as there
         token, _, name = inner.partition(" ")
         fields: Fields = resource(token)[name].fields
@@ -133,11 +133,11 @@ def _field(entry: str | Mapping[str, Any]) -> Field:
         force_new="forceNew" in words,
         computed="computed" in words,
         output="output" in words,
-        default=known.get("default"),
+        default=field_entry.get("default"),
         min_items=numbers.get("min", 0),
         max_items=numbers.get("max"),
         element=element,  # type: ignore[arg-type]
-        conflicts=tuple(known.get("conflicts", ())),
-        exactly_one=tuple(known.get("exactlyOne", ())),
+        conflicts=tuple(field_entry.get("conflicts", ())),
+        exactly_one=tuple(field_entry.get("exactlyOne", ())),
         fields=fields,
     )

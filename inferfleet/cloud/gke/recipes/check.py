@@ -22,22 +22,22 @@ _CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 def recipe_problems(
     documents: Documents,
     clusters: Mapping[str, DescribedCluster],
-    made: Container[str] = (),
-    known: Container[str] = (),
+    existing_clusters: Container[str] = (),
+    locked_clusters: Container[str] = (),
 ) -> Iterator[Problem]:
     """Yield what Google would refuse of the clusters as they are written (errors), or might (warnings).
 
-    A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out. `made`
-    holds the GKE clusters that exist: what is wrong with what one began with is a warning. `known` holds all
-    clusters that are in the lock, existing ones too.
+    A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out.
+    `existing_clusters` holds the GKE clusters that exist: what is wrong with what one began with is a
+    warning. `locked_clusters` holds all clusters that are in the lock, existing ones too.
     """
-    yield from gateway_problems(documents, known)
+    yield from gateway_problems(documents, locked_clusters)
     checked: set[str] = set()
     for cluster in clusters.values():
         if cluster.document.spec.state == "abandoned":
             continue
         yield from cluster_problems(cluster)
-        yield from pool_kind_problems(cluster, made)
+        yield from pool_kind_problems(cluster, existing_clusters)
         yield from network_way_problems(cluster)
         yield from maintenance_problems(cluster)
         provisioned = {pool.place: pool for pool in cluster.pools}
@@ -49,7 +49,7 @@ def recipe_problems(
             if pool.gke_class.name not in checked:
                 checked.add(pool.gke_class.name)
                 yield from _class_problems(pool.gke_class)
-            yield from _pool_problems(pool, made=cluster.name in made)
+            yield from _pool_problems(pool, exists=cluster.name in existing_clusters)
 
 
 def _class_problems(gke_class: DescribedClass) -> Iterator[Problem]:
@@ -58,19 +58,19 @@ def _class_problems(gke_class: DescribedClass) -> Iterator[Problem]:
         return
     found = (problem for rule in classes.RULES for problem in rule(gke_class))
     verified = gke_class.recipe.verified
-    for problem in _problems(found, f"class {gke_class.name}", verified, made=False):
+    for problem in _problems(found, f"class {gke_class.name}", verified, exists=False):
         yield replace(problem, kind=_CLASS, key=gke_class.name)
 
 
-def _pool_problems(pool: DescribedPool, *, made: bool) -> Iterator[Problem]:
+def _pool_problems(pool: DescribedPool, *, exists: bool) -> Iterator[Problem]:
     found = (problem for rule in pools.RULES for problem in rule(pool))
     subject = f"pool {pool.name} of cluster {pool.cluster}"
-    for problem in _problems(found, subject, pool.recipe.verified, made=made):
+    for problem in _problems(found, subject, pool.recipe.verified, exists=exists):
         yield replace(problem, kind=_CLUSTER, key=pool.cluster)
 
 
 def _problems(
-    found: Iterable[RecipeProblem], subject: str, verified: str | None, *, made: bool
+    found: Iterable[RecipeProblem], subject: str, verified: str | None, *, exists: bool
 ) -> Iterator[Problem]:
     """Yield each with its severity. `verified` overrules the table of machines."""
     for problem in found:
@@ -78,8 +78,8 @@ def _problems(
         if problem.certainty == "rule":
             yield Problem(what, next_step, problem.path)
         elif problem.certainty == "creation":
-            yield Problem(what, next_step, problem.path, severity="warning" if made else "error")
-        elif problem.certainty == "floor" and made:
+            yield Problem(what, next_step, problem.path, severity="warning" if exists else "error")
+        elif problem.certainty == "floor" and exists:
             yield Problem(f"{what}{MAYBE_UPGRADED}", next_step, problem.path, severity="warning")
         elif problem.certainty in ("fact", "floor") and verified:
             what = f"{what}, but was seen to work: {verified}"

@@ -109,31 +109,41 @@ def _accelerator_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         return
     has, name = machine.accelerator(asked.type), machine.type
     if not machine.accelerators:
-        others = with_gpus(asked.type)
+        other_machines = with_gpus(asked.type)
         next_step = (
-            f"Use one with {asked.type}: {', '.join(others)}" if others else "Use a machine type with GPUs"
+            f"Use one with {asked.type}: {', '.join(other_machines)}"
+            if other_machines
+            else "Use a machine type with GPUs"
         )
         what = f"has machine type {name}, which takes no GPUs"
         yield RecipeProblem("fact", f"{GKE}.machineType", what, GPUS, next_step)
     elif has is None:
-        types, others = either([gpu.type for gpu in machine.accelerators]), with_gpus(asked.type)
-        other = f", or use a machine type with {asked.type}: {', '.join(others)}" if others else ""
+        types, other_machines = either([gpu.type for gpu in machine.accelerators]), with_gpus(asked.type)
+        or_other_machines = (
+            f", or use a machine type with {asked.type}: {', '.join(other_machines)}"
+            if other_machines
+            else ""
+        )
         what = f"asks for {asked.type} on {name}, which has {types}"
-        yield RecipeProblem("fact", f"{GKE}.accelerator.type", what, GPUS, f"Write {types}{other}")
+        yield RecipeProblem(
+            "fact", f"{GKE}.accelerator.type", what, GPUS, f"Write {types}{or_other_machines}"
+        )
     elif asked.count not in has.counts:
-        counts, others = either(has.counts), with_gpus(asked.type, asked.count)
-        other = f", or use {either(others)}" if others else ""
+        counts, other_machines = either(has.counts), with_gpus(asked.type, asked.count)
+        or_other_machines = f", or use {either(other_machines)}" if other_machines else ""
         what = f"asks for {asked.count} {asked.type} per node on {name}, which has {counts}"
-        yield RecipeProblem("fact", f"{GKE}.accelerator.count", what, GPUS, f"Write count: {counts}{other}")
+        yield RecipeProblem(
+            "fact", f"{GKE}.accelerator.count", what, GPUS, f"Write count: {counts}{or_other_machines}"
+        )
 
 
 def _local_ssd_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
-    written, ssds = gke_class.recipe.local_ssd, gke_class.machine.ssds
-    if written is None or written.count in ssds.counts:
+    recipe_ssds, ssds = gke_class.recipe.local_ssd, gke_class.machine.ssds
+    if recipe_ssds is None or recipe_ssds.count in ssds.counts:
         return
     counts = either(ssds.counts) if ssds.counts else "none"
     takes = "comes with" if ssds.attached else "takes"
-    what = f"asks for {written.count} local SSDs on {gke_class.machine.type}, which {takes} {counts}"
+    what = f"asks for {recipe_ssds.count} local SSDs on {gke_class.machine.type}, which {takes} {counts}"
     next_step = f"Write count: {counts}, or remove localSsd" if ssds.counts else "Remove localSsd"
     yield RecipeProblem("fact", f"{GKE}.localSsd.count", what, LOCAL_SSD, next_step)
 
@@ -221,9 +231,9 @@ def _node_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         ("memory", node.memory, float(parse_quantity(node.memory)) / _GIB, machine.memory_gib, "GB"),
     )
     next_step = "Write what such a node shows as allocatable, which is less"
-    for field, written, number, whole, unit in has:
+    for field, declared, number, whole, unit in has:
         if number > whole:
-            what = f"says {written} of {field} per node; {machine.type} has {whole:g} {unit}"
+            what = f"says {declared} of {field} per node; {machine.type} has {whole:g} {unit}"
             yield RecipeProblem("fact", f"spec.node.{field}", what, GPUS, next_step)
 
 
@@ -282,9 +292,11 @@ def _device_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
     whole = gke_class.machine.accelerator(gpu.type)
     if gke_class.machine.known and whole and "memory" in device.capacity:
         size = _partition_gib(gpu.partition_size) if gpu.partition_size else whole.memory_gib
-        written = device.capacity["memory"].value
-        if parse_quantity(written) / _GIB > size:
-            what = f"says {written} of memory per device; {gpu.partition_size or gpu.type} has {size} GB"
+        declared_memory = device.capacity["memory"].value
+        if parse_quantity(declared_memory) / _GIB > size:
+            what = (
+                f"says {declared_memory} of memory per device; {gpu.partition_size or gpu.type} has {size} GB"
+            )
             yield RecipeProblem("fact", path, what, GPUS, "Write what the driver reports, which is less")
 
 
@@ -339,8 +351,10 @@ def _allocation_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
                 next_step = f"Remove {field}, or write allocation: DevicePlugin"
                 yield RecipeProblem("rule", f"{GKE}.accelerator.{field}", what, DRA, next_step)
         if driver != "INSTALLATION_DISABLED":
-            named = f" ({driver})" if driver else ""
-            what = f"hands out GPUs by DRA and has GKE's own driver{named}, which Google asks to leave out"
+            driver_text = f" ({driver})" if driver else ""
+            what = (
+                f"hands out GPUs by DRA and has GKE's own driver{driver_text}, which Google asks to leave out"
+            )
             next_step = "Write driver: INSTALLATION_DISABLED, and install one by Google's DaemonSet"
             yield RecipeProblem("doubt", f"{GKE}.driver", what, DRA, next_step)
     elif driver == "INSTALLATION_DISABLED":

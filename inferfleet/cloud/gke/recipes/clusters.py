@@ -61,14 +61,15 @@ def cluster_problems(cluster: DescribedCluster) -> Iterator[Problem]:
 
 def network_way_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield that pools of a cluster use both ways: DRANET and the Network objects manage the same cards."""
-    claimed = [pool for pool in cluster.pools if pool.claims_cards]
-    named = [pool.name for pool in cluster.pools if pool.networks]
-    if not named:
+    claiming_pools = [pool for pool in cluster.pools if pool.claims_cards]
+    pools_with_networks = [pool.name for pool in cluster.pools if pool.networks]
+    if not pools_with_networks:
         return
-    for pool in claimed:
+    pools = "pool" if len(pools_with_networks) == 1 else "pools"
+    for pool in claiming_pools:
         yield Problem(
             f"pool {pool.name} of cluster {cluster.name} has acceleratorNetworkProfile Auto (class "
-            f"{pool.gke_class.name}), and pool{'' if len(named) == 1 else 's'} {listing(named)} networks "
+            f"{pool.gke_class.name}), and {pools} {listing(pools_with_networks)} networks "
             f"that the stack makes; one cluster takes one of the two ways ({DRANET})",
             "Use classes of one way for all pools of the cluster, or another cluster",
             pool.path("className"),
@@ -108,13 +109,13 @@ def _blueprint(pool: DescribedPool) -> Source | None:
 
 def _system_pool_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     machine_type = cluster.gke.system_pool.machine_type
-    known = machine(machine_type) if machine_type else None
+    machine_facts = machine(machine_type) if machine_type else None
     if machine_type is None:
         return
     what, path = f"cluster {cluster.name} has a system pool of {machine_type}", f"{_SYSTEM_POOL}.machineType"
     next_step = f"Use a machine type of CPUs, such as {SYSTEM_MACHINE_TYPE}"
     # N1 machines have GPUs only where a pool attaches some.
-    if known and known.accelerators and known.family != "N1":
+    if machine_facts and machine_facts.accelerators and machine_facts.family != "N1":
         yield _problem(cluster, f"{what}, which comes with GPUs ({GPUS})", next_step, path=path)
     elif is_arm(machine_type):
         what += f", whose nodes are arm64: GKE taints them, and endpoint pickers stay Pending ({ARM_NODES})"

@@ -220,9 +220,9 @@ def _upgrade_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
         return
     if settings.strategy == "BLUE_GREEN":
         yield from _blue_green_problems(pool, path)
-    more = pool.document.size if settings.strategy == "BLUE_GREEN" else settings.surge
-    if pool.capacity_model == "Reservation" and more:
-        nodes = f"{more} {'node' if more == 1 else 'nodes'}"
+    extra_nodes = pool.document.size if settings.strategy == "BLUE_GREEN" else settings.surge
+    if pool.capacity_model == "Reservation" and extra_nodes:
+        nodes = f"{extra_nodes} {'node' if extra_nodes == 1 else 'nodes'}"
         what = f"needs room for {nodes} more in its reservation while it is upgraded by {settings.strategy}"
         next_step = "Make room for them, or remove upgradeSettings: then one node at a time is missing"
         yield RecipeProblem("doubt", path, what, str(UPGRADE_STRATEGIES), next_step)
@@ -242,13 +242,13 @@ def _blue_green_problems(pool: DescribedPool, path: str) -> Iterator[RecipeProbl
 
 
 def _version_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
-    written = pool.gke.min_version
-    if written is None:
+    min_version = pool.gke.min_version
+    if min_version is None:
         return
     for floor, reason in _needs(pool):
-        if needed := floor.needed(written):
+        if needed := floor.needed(min_version):
             path, next_step = "spec.cluster.gke.minVersion", begin_with(needed)
-            what = f"needs GKE {needed} for {reason}; minVersion is {written}"
+            what = f"needs GKE {needed} for {reason}; minVersion is {min_version}"
             yield RecipeProblem("floor", path, what, str(floor.source), next_step)
 
 
@@ -276,15 +276,15 @@ def _broken_version_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
     A cluster stays on an older one by an exclusion of minor upgrades until the end of support.
     """
-    machine, written = pool.machine.type, pool.gke.min_version
+    machine, min_version = pool.machine.type, pool.gke.min_version
     broken = floors.BROKEN.get(machine)
     if broken is None:
         return
     what = f"has {machine}, which Google asks not to use with GKE {broken.since} or later; "
-    if written is None:
+    if min_version is None:
         field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may have such a one"
-    elif not below(written, broken.since):
-        field, whose = "minVersion", f"minVersion is {written}"
+    elif not below(min_version, broken.since):
+        field, whose = "minVersion", f"minVersion is {min_version}"
     elif _stays(pool):
         return
     else:

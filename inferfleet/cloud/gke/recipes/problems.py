@@ -44,8 +44,8 @@ PoolRule = Callable[[DescribedPool], Iterator[RecipeProblem]]
 
 def either(choices: Sequence[int | str]) -> str:
     """Return the choices as `1, 2 or 4`; there must be at least one."""
-    *others, last = (str(choice) for choice in choices)
-    return f"{', '.join(others)} or {last}" if others else last
+    *all_but_last, last = (str(choice) for choice in choices)
+    return f"{', '.join(all_but_last)} or {last}" if all_but_last else last
 
 
 def begin_with(needed: str) -> str:

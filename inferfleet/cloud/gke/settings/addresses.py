@@ -80,10 +80,10 @@ def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
 
     A cluster for which none is left has no entry; `range_problems` reports it.
     """
-    known = _known(clusters, lock)
-    needing = [name for name in _needing(clusters) if name not in known]
-    free = _free([*known.values(), *_locked(lock).values()])
-    return known | dict(zip(needing, free, strict=False))
+    block_by_cluster = _blocks_by_cluster(clusters, lock)
+    needing = [name for name in _needing(clusters) if name not in block_by_cluster]
+    free = _free([*block_by_cluster.values(), *_locked(lock).values()])
+    return block_by_cluster | dict(zip(needing, free, strict=False))
 
 
 def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
@@ -95,13 +95,14 @@ def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
 
 
 def _overlap_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
-    known = _known(clusters, lock)
-    for first, second in combinations(known, 2):
-        if not _spans_meet(_span(known[first]), _span(known[second])):
+    block_by_cluster = _blocks_by_cluster(clusters, lock)
+    for first, second in combinations(block_by_cluster, 2):
+        if not _spans_meet(_span(block_by_cluster[first]), _span(block_by_cluster[second])):
             continue
         # The problem is of a cluster that can be changed: a block of the lock is written in no document.
-        name, other = (second, first) if clusters[second].gke.network.block else (first, second)
-        what = f"block {known[name]} of cluster {name!r} overlaps {known[other]} of cluster {other!r}"
+        name, other_cluster = (second, first) if clusters[second].gke.network.block else (first, second)
+        what = f"block {block_by_cluster[name]} of cluster {name!r} overlaps "
+        what += f"{block_by_cluster[other_cluster]} of cluster {other_cluster!r}"
         yield _problem(name, what, "Write another block, or leave it out to have one picked")
 
 
@@ -135,11 +136,13 @@ def _problem(cluster: str, what: str, next_step: str, *, path: str = _PATH) -> P
     return Problem(what, next_step, path, kind="InferenceCluster", key=cluster)
 
 
-def _known(clusters: Clusters, lock: Lock) -> dict[str, str]:
+def _blocks_by_cluster(clusters: Clusters, lock: Lock) -> dict[str, str]:
     """Return the blocks that are not to be picked, by cluster in the order of names."""
     locked = _locked(lock)
-    known = {name: clusters[name].gke.network.block or locked.get(name) for name in _needing(clusters)}
-    return {name: block for name, block in known.items() if block}
+    block_by_cluster = {
+        name: clusters[name].gke.network.block or locked.get(name) for name in _needing(clusters)
+    }
+    return {name: block for name, block in block_by_cluster.items() if block}
 
 
 def _needing(clusters: Clusters) -> list[str]:
@@ -159,7 +162,7 @@ def _locked(lock: Lock) -> Mapping[str, str]:
 def _free(taken: list[str]) -> Iterator[str]:
     spans = [_span(block) for block in taken]
     for candidate, span in _candidates():
-        if not any(_spans_meet(span, other) for other in spans):
+        if not any(_spans_meet(span, used_span) for used_span in spans):
             yield candidate
 
 
@@ -193,11 +196,12 @@ def space_problems(
     clusters: Mapping[str, DescribedCluster],
     blocks: Mapping[str, str],
     system_nodes: Mapping[str, int],
-    made: Container[str],
+    existing_clusters: Container[str],
 ) -> Iterator[Problem]:
     """Yield clusters in networks of their own whose pools can have more nodes than addresses.
 
-    It is an error where nodes of fixed number alone do not fit and the cluster is not `made` yet.
+    It is an error where nodes of fixed number alone do not fit and the cluster is none of
+    `existing_clusters`.
     `system_nodes` holds the maximum of each system pool.
     """
     for name, cluster in clusters.items():
@@ -209,7 +213,7 @@ def space_problems(
         most = {pool.name: (pool.document.size, per_node[pool.name]) for pool in cluster.pools}
         most[SYSTEM_POOL] = (system_nodes[name], _DEFAULT)
         if _taken(fixed) > _size(pods):
-            severity: Severity = "warning" if name in made else "error"
+            severity: Severity = "warning" if name in existing_clusters else "error"
             yield _too_small(cluster, blocks[name], fixed, "its pools of fixed size are", severity)
         elif _taken(most) > _size(pods):
             yield _too_small(cluster, blocks[name], most, "its pools at their maxima are", "warning")

@@ -33,11 +33,11 @@ _ZONES = "nodeLocations"
 
 
 def control_plane(
-    cluster: DescribedCluster, *, made: bool, multi_networking: bool, after: tuple[str, ...]
+    cluster: DescribedCluster, *, exists: bool, multi_networking: bool, after: tuple[str, ...]
 ) -> CloudResource:
     """Return the Cluster resource. With `multi_networking` nodes of its pools may have extra interfaces.
 
-    `made` says that it exists, in its region. Its zones are what it is made with only; a replacement in
+    `exists` says that it exists, in its region. Its zones are what it is made with only; a replacement in
     another region would keep those of the old one.
 
     `after` should hold all networks, also those that one pool alone uses: Pulumi does not delete the pools
@@ -81,7 +81,7 @@ def control_plane(
         ignore=(
             *_OF_FIRST_POOL,
             *(() if multi_networking else (_MULTI_NETWORKING,)),
-            *((_ZONES,) if made else ()),
+            *((_ZONES,) if exists else ()),
         ),
         protect=gke.deletion_protection,
         timeout=_SECONDS,

@@ -60,7 +60,7 @@ def made_with(settings: Mapping[str, Any], path: str) -> str | None:
     """Return what a field of the block `gke` was when a cluster was created, by its settings in the lock."""
     network = str(settings.get("network", ""))
     ranges = "ipAllocationPolicy"
-    known = {
+    settings_by_path = {
         "project": settings.get("project"),
         "network.existing.name": network.rpartition("/")[2],
         "network.existing.project": network.removeprefix("projects/").partition("/")[0],
@@ -68,7 +68,7 @@ def made_with(settings: Mapping[str, Any], path: str) -> str | None:
         "network.existing.podsRange": settings.get(f"{ranges}.clusterSecondaryRangeName"),
         "network.existing.servicesRange": settings.get(f"{ranges}.servicesSecondaryRangeName"),
     }
-    return known.get(path) or None
+    return settings_by_path.get(path) or None
 
 
 def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[str, Any]]:

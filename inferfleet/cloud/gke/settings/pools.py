@@ -76,7 +76,7 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
     )
     resources = (policy, resource) if policy else (resource,)
     labels = {LABELS: dict(sorted(cluster.gke.labels.items()))} if cluster.gke.labels else {}
-    gpu, named = pool.recipe.accelerator, pool.document.capacity.reservation
+    gpu, reservation = pool.recipe.accelerator, pool.document.capacity.reservation
     return CloudPool(
         cluster=cluster.name,
         pool=pool.name,
@@ -95,7 +95,7 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
         fabric=pool.fabric.kind if pool.fabric else None,
         networks=tuple(network.part for network in pool.networks),
         claims_cards=pool.claims_cards,
-        reservation=(named.project or cluster.gke.project, named.name) if named else None,
+        reservation=(reservation.project or cluster.gke.project, reservation.name) if reservation else None,
     )
 
 
@@ -164,11 +164,11 @@ def _upkeep(pool: DescribedPool) -> dict[str, Any]:
     return upkeep | {"upgradeSettings": upgrades(pool.document.upgrade_settings)}
 
 
-def upgrades(written: UpgradeSettings | None) -> dict[str, Any]:
+def upgrades(upgrade_settings: UpgradeSettings | None) -> dict[str, Any]:
     """Return how nodes of a pool are upgraded. By default one at a time without a surge: there is seldom a
     spare machine with accelerators.
     """
-    settings = written or UpgradeSettings()
+    settings = upgrade_settings or UpgradeSettings()
     if settings.strategy == "BLUE_GREEN":
         steps = _blue_green(settings.blue_green_settings or BlueGreenSettings())
         return {"strategy": "BLUE_GREEN", "blueGreenSettings": steps}
@@ -218,7 +218,7 @@ def ignored(pool: DescribedPool) -> tuple[str, ...]:
 
 def node_config(cluster: DescribedCluster, pool: DescribedPool) -> dict[str, Any]:
     """Return the settings of a node without its pool label, which holds the digest of these settings."""
-    recipe, machine, written = pool.recipe, pool.machine, pool.document
+    recipe, machine, document = pool.recipe, pool.machine, pool.document
     gpu = recipe.accelerator
     return {
         "machineType": recipe.machine_type,
@@ -236,7 +236,7 @@ def node_config(cluster: DescribedCluster, pool: DescribedPool) -> dict[str, Any
             *([_taint(GPU_TAINT, "present", "NoSchedule")] if gpu else []),
             *(
                 _taint(taint.key, taint.value, taint.effect)
-                for taint in written.taints
+                for taint in document.taints
                 if taint.key != GPU_TAINT
             ),
         ],
@@ -335,13 +335,17 @@ def _reservation(capacity: Capacity) -> dict[str, Any] | None:
         return {"consumeReservationType": "NO_RESERVATION"}
     if capacity.reservation is None:
         return {"consumeReservationType": "ANY_RESERVATION_THEN_FAIL"}
-    named = capacity.reservation
+    reservation = capacity.reservation
     # https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations
-    value = f"projects/{named.project}/reservations/{named.name}" if named.project else named.name
+    value = (
+        f"projects/{reservation.project}/reservations/{reservation.name}"
+        if reservation.project
+        else reservation.name
+    )
     # https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute, 2026-04-06. Of other
     # projects: cluster-toolkit, reservation_definitions.tf; sub-blocks: xpk, core/reservation.py; 2026-06-25
-    value += f"/reservationBlocks/{named.block}" if named.block else ""
-    value += f"/reservationSubBlocks/{named.sub_block}" if named.sub_block else ""
+    value += f"/reservationBlocks/{reservation.block}" if reservation.block else ""
+    value += f"/reservationSubBlocks/{reservation.sub_block}" if reservation.sub_block else ""
     return {"consumeReservationType": "SPECIFIC_RESERVATION", "key": RESERVATION_KEY, "values": [value]}
 
 
