@@ -138,6 +138,8 @@ class CloudCluster:
     """Key of the resource that is the cluster; what is on it ends with it."""
     system_key: str = field(kw_only=True, default="")
     """Key of the resource of the system pool, after which everything on the cluster comes."""
+    unlocked: tuple[CloudComponent, ...] = field(kw_only=True, default=())
+    """Components of a paused cluster that the lock does not know: none is made, and those that stand stay."""
     settings: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
     """What the lock keeps of it, by path on the wire: settings that cannot change in place."""
     protected: bool = field(kw_only=True, default=False)

@@ -269,8 +269,7 @@ def _cluster(
     registered = _is_registered(documents, name, loaded)
     cloud = site.cloud
     if cloud and documents.clusters[name].spec.state == "paused":
-        # One that is new is not made.
-        cloud = held_cloud(cloud) if registered else replace(cloud, components=())
+        cloud = held_cloud(cloud, locked=registered)
     changing = [each.spot for each in placed if not documents.holds(each.spot.deployment, name)]
     components: tuple[Component, ...] = ()
     served: dict[str, Served] = {}

@@ -26,22 +26,35 @@ from inferfleet.serving.picker import POOL
 from inferfleet.serving.routes import KIND as ROUTE
 
 _EVERYTHING = ("*",)
+# States of clusters on which everything is held.
+_WHOLE = ("paused", "lost")
 _MODELS = ("ModelEndpoint", "ModelReplicas")
-_SECRET, _STASH = "kubernetes:core/v1:Secret", "pulumi:index:Stash"
+_NAMESPACE, _SECRET = "kubernetes:core/v1:Namespace", "kubernetes:core/v1:Secret"
+_STASH = "pulumi:index:Stash"
 
 
-def held_cloud(cloud: CloudCluster) -> CloudCluster:
-    """Return a GKE cluster of which an update changes nothing that is there."""
+def held_cloud(cloud: CloudCluster, *, locked: bool) -> CloudCluster:
+    """Return a GKE cluster of which an update changes nothing that is there.
+
+    One that is not `locked` is new, as far as documents and lock say: it is not made, but it may stand.
+    """
     components = (
         replace(part, resources=tuple(replace(made, ignore=_EVERYTHING) for made in part.resources))
         for part in cloud.components
     )
-    return replace(cloud, components=tuple(components))
+    if locked:
+        return replace(cloud, components=tuple(components))
+    return replace(cloud, components=(), unlocked=tuple(components))
 
 
 def holds_any(desired: Desired) -> bool:
-    """Return whether anything is held, so that the state has to be asked what stands."""
-    return any(component.held for cluster in desired.clusters for component in cluster.components)
+    """Return whether anything is held, so that the state has to be asked what stands.
+
+    Documents and lock may yield no component of it any more, so what they yield does not matter.
+    """
+    return bool(desired.plan.paused) or any(
+        cluster.connection.state in _WHOLE for cluster in desired.clusters
+    )
 
 
 def kept(desired: Desired, standing: Standing) -> Desired:
@@ -84,9 +97,10 @@ def as_it_was(desired: Desired, before: Desired) -> Desired:
 
 def _kept(cluster: DesiredCluster, standing: Standing, paused: tuple[str, ...]) -> DesiredCluster:
     """Return the cluster with what stands there, which is nothing where it was never made."""
-    if not any(component.held for component in cluster.components):
-        return cluster
     name, state, cloud = cluster.connection.cluster, cluster.connection.state, cluster.connection.cloud
+    whole = state in _WHOLE
+    if state == "abandoned" or not (whole or paused):
+        return cluster
     here = {
         place: outputs
         for place, outputs in standing.items()
@@ -96,8 +110,7 @@ def _kept(cluster: DesiredCluster, standing: Standing, paused: tuple[str, ...]) 
         if cloud.key not in {place.key for place in here}:
             nowhere = replace(cluster.connection, cloud=replace(cloud, components=()))
             return replace(cluster, connection=nowhere, components=(), gateway=None, workloads={}, served={})
-        cloud = replace(cloud, components=tuple(_cloud_that_stands(cloud.components, here)))
-    whole = state in ("paused", "lost")
+        cloud = _cloud_that_stands(cloud, here)
     components = tuple(_that_stand(cluster.components, here, name, None if whole else paused))
     if not whole:
         pools = dict(_renamed_pools(cluster, here, paused))
@@ -151,7 +164,10 @@ def _that_stand(
 
 
 def _is_held(place: Resource, here: Standing, cluster: str, paused: tuple[str, ...] | None) -> bool:
-    """Return whether something that stands is of a paused deployment; Secrets are of all in a namespace."""
+    """Return whether something that stands is of a paused deployment.
+
+    Namespaces, and Secrets in them, are of all deployments there.
+    """
     if paused is None:
         return True
     if place.token == _STASH:
@@ -165,11 +181,17 @@ def _is_held(place: Resource, here: Standing, cluster: str, paused: tuple[str, .
         )
     if not place.parent:
         ends = [names.endpoint_component(cluster, key) for key in paused]
-        return place.name in {*ends, *map(names.route_component, ends)}
+        # Names of replicas begin with that of their deployment; which pools follow shows in the state alone.
+        replicas = place.token == f"{COMPONENTS}ModelReplicas"
+        return place.name in {*ends, *map(names.route_component, ends)} or (
+            replicas and any(place.name.startswith(f"{end}-") for end in ends)
+        )
     metadata = here[place].get("metadata") or {}
     namespace, labels = metadata.get("namespace"), metadata.get("labels") or {}
     if place.parent == "ServingStack":
-        return place.token == _SECRET and namespace in {key.partition("/")[0] for key in paused}
+        if place.token == _NAMESPACE:
+            namespace = metadata.get("name")
+        return place.token in (_SECRET, _NAMESPACE) and namespace in {key.partition("/")[0] for key in paused}
     return place.parent in _MODELS and any(
         labels.get(names.DEPLOYMENT) == own and (namespace == of if namespace else f":{of}:" in place.name)
         for of, _, own in (key.partition("/") for key in paused)
@@ -185,11 +207,11 @@ def _home(kind: str, place: Resource, components: Iterable[Resource]) -> Resourc
     return max(of_kind, key=lambda at: len(at.name) * place.name.startswith(at.name), default=None)
 
 
-def _cloud_that_stands(components: tuple[CloudComponent, ...], here: Standing) -> Iterator[CloudComponent]:
-    """Yield the parts of a GKE cluster with the resources that stand, and those that no document has."""
+def _cloud_that_stands(cloud: CloudCluster, here: Standing) -> CloudCluster:
+    """Return a GKE cluster with the parts and resources that stand, and those that no document has."""
     stay = {
         Resource("", f"{COMPONENTS}{part.kind}", part.name): part
-        for part in components
+        for part in (*cloud.components, *cloud.unlocked)
         if Resource("", f"{COMPONENTS}{part.kind}", part.name) in here
     }
     for place in here:
@@ -203,7 +225,7 @@ def _cloud_that_stands(components: tuple[CloudComponent, ...], here: Standing) -
     for place in here:
         if place not in every and (home := _home(place.parent, place, stay)):
             stay[home] = replace(stay[home], standing=(*stay[home].standing, (place.token, place.name)))
-    yield from stay.values()
+    return replace(cloud, components=tuple(stay.values()), unlocked=())
 
 
 def _renamed_pools(

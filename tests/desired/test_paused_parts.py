@@ -239,3 +239,58 @@ def test_a_paused_cluster_in_a_cloud_cannot_become_another() -> None:
     assert [problem.next_step for problem in refused.value.problems] == [
         "Change it back until the cluster is active again"
     ]
+
+
+def test_a_deployment_that_was_moved_in_the_lock_alone_keeps_what_serves() -> None:
+    def at(here: str, **spec: Any) -> Desired:
+        where = lock({f"a {here}": 1, "b east/l4": 1, "b west/l4": 1})
+        pools = ("l4", "h")
+        deployments = (deployment("a", 1, **spec), deployment("b", 2))
+        return made(cluster("east", pools=pools), cluster("west"), *deployments, lock=where)
+
+    for there in ("west/l4", "east/h"):
+        stands = {**standing(at("east/l4")), **standing(at(there))}
+        for found in (stands, standing(at("east/l4"))):
+            paused = kept(at(there, paused=True), found)
+            assert registered(paused) == set(found)
+
+
+def test_a_paused_deployment_that_the_lock_does_not_know_keeps_what_stands() -> None:
+    both = lock({"a east/l4": 2, "c east/l4": 1})
+    stands = standing(made(cluster("east"), deployment("a", 2), deployment("c"), lock=both))
+    for other in (deployment("c"), deployment("c", paused=True)):
+        found = made(cluster("east"), deployment("a", 2, paused=True), other, lock=lock({"c east/l4": 1}))
+        assert holds_any(found)
+        assert registered(kept(found, stands)) == set(stands)
+
+
+@pytest.mark.parametrize("state", ["paused", "lost"])
+def test_a_held_cluster_that_the_lock_does_not_know_keeps_what_stands(state: str) -> None:
+    documents = (cluster("east"), deployment("a", 2), service("s"))
+    stands = standing(made(cluster("west"), *documents, lock=BOTH))
+    found = made(cluster("west", state=state), *documents, lock=NOTHING)
+    assert holds_any(found)
+    west = {place for place in stands if place.name == "west" or place.name.startswith("west/")}
+    now = {place for place in registered(kept(found, stands)) if place in west}
+    assert now == west
+
+
+def test_a_paused_cluster_in_a_cloud_that_the_lock_does_not_know_keeps_what_stands() -> None:
+    stands = standing(desired(on_gke(), NOTHING))
+    documents = on_gke()
+    spec = documents.clusters["east"].spec.model_copy(update={"state": "paused"})
+    document = documents.clusters["east"].model_copy(update={"spec": spec})
+    found = desired(replace(documents, clusters={"east": document}), NOTHING)
+    assert registered(found) == set()
+    [east] = kept(found, stands).clusters
+    assert registered(replace(found, clusters=(east,))) == set(stands)
+    assert east.connection.cloud is not None
+    assert east.connection.cloud.key in {made_.key for made_ in east.connection.cloud.resources}
+    assert {made_.ignore for made_ in east.connection.cloud.resources} == {("*",)}
+    assert registered(kept(found, {})) == set()
+
+
+def test_on_an_abandoned_cluster_nothing_of_a_paused_deployment_is_kept() -> None:
+    stands = standing(made(cluster("east"), deployment("a", 2), lock=STANDS))
+    found = made(cluster("east", state="abandoned"), deployment("a", 2, paused=True))
+    assert registered(kept(found, stands)) == set()
