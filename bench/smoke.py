@@ -115,15 +115,17 @@ def write(folder: Path, *, project: str, region: str, zone: str) -> None:
 
 def environment(folder: Path, outside: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of all commands: the state is in the folder, encrypted, unless it says where."""
+    # In CI an update would need a committed lock.
+    outside = {name: value for name, value in outside.items() if name != "CI"}
     if "PULUMI_BACKEND_URL" in outside:
-        return dict(outside)
+        return outside
     state, passphrase = folder / ".state", folder / ".passphrase"
     state.mkdir(exist_ok=True)
     if not passphrase.exists():
         passphrase.touch(mode=0o600)
         passphrase.write_text(secrets.token_hex(32))
     backend = {"PULUMI_BACKEND_URL": state.as_uri(), "PULUMI_CONFIG_PASSPHRASE_FILE": str(passphrase)}
-    return dict(outside) | backend
+    return outside | backend
 
 
 def costs(folder: Path, env: Mapping[str, str]) -> str:
@@ -171,13 +173,18 @@ def main() -> int:
     words.add_argument("--zone", default="us-east4-a")
     words.add_argument("--yes", action="store_true")
     asked = words.parse_args()
+    if not shutil.which("pulumi"):
+        words.error("there is no pulumi on the PATH: https://www.pulumi.com/docs/iac/download-install/")
     folder = asked.folder.absolute()
     write(folder, project=asked.project, region=asked.region, zone=asked.zone)
     env = environment(folder, os.environ)
     print(costs(folder, env))
-    if not asked.yes and input(f"Make this in project {asked.project}, ask, and remove it? [y/N] ") != "y":
+    question = f"Make this in project {asked.project}, ask, and remove it? [y/N] "
+    if not asked.yes and input(question).strip().lower() not in ("y", "yes"):
         return 1
-    signal.signal(signal.SIGTERM, _end)
+    # A terminal that closes must not leave what is billed.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _end)
     try:
         done = smoke(commands(folder, env))
     except (KeyboardInterrupt, SystemExit):

@@ -35,7 +35,11 @@ def version(root: Path, stack: str | FleetPlace, base: Version = None) -> Versio
     A head is planned from what its base leaves behind. Messages name files of the project relative to its
     folder.
     """
-    if stack not in stacks_of(root) if isinstance(stack, str) else not (root / stack.folder).is_dir():
+    if isinstance(stack, str):
+        if stack not in stacks_of(root):
+            return None
+    elif root != stack.root and not (root / stack.folder).is_dir():
+        # A folder that is not there now is a mistake, and no Fleet that somebody removed.
         return None
     try:
         files = files_of_stack(root, stack) if isinstance(stack, str) else stack.files(root)

@@ -90,6 +90,20 @@ def test_a_digest_compares_the_fleet_with_a_commit(program: Project) -> None:
     assert "1 pod of Deployment east/ml/qwen-decode-l4 restarts" in since
 
 
+def test_a_lock_of_another_fleet_is_no_package(program: Project) -> None:
+    program.write("batch/placement.lock", LOCK)
+    commit(program.root)
+    program.write("batch/placement.lock", LOCK.replace("chat", "batch"))
+    found = program.run("digest", *OF_FLEET, "--base", "main", "--json").json
+    assert (found["files"], found["others"]) == ([], 1)
+
+
+def test_a_digest_of_a_folder_that_is_not_there_is_refused(program: Project) -> None:
+    commit(program.root)
+    ran = program.run("digest", "--documents", "flet/", "--stack", "prod", "--base", "main")
+    assert (ran.code, "flet" in ran.err, "destroy" in ran.out) == (1, True, False)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -219,6 +219,8 @@ _PROSE = (".md", ".rst")
 _READ = (".yaml", ".yml", ".lock")
 _PROGRAMS = (".py", ".pyc", ".pth", ".so", ".sh", ".mk", ".zip", ".egg", ".pyz", ".gz")
 _PACKAGES = (".whl", ".toml", ".cfg", ".lock", ".txt")
+# Locks of Fleets and stacks are no packages.
+_LOCKS = ("placement.lock", "capacity.lock")
 _FILES = ("makefile", "gnumakefile", "dockerfile", "jenkinsfile", "pipfile", "package.json")
 # Pulumi reads the JSON before the YAML.
 _ENTRIES = ("Pulumi.json", "Pulumi.yaml", "Pulumi.yml", "__main__.py", "requirements.txt", "pyproject.toml")
@@ -270,6 +272,8 @@ def _file_kind(path: str, difference: Difference) -> FileKind | None:
         return "policy"
     if len(parts) > 1 and parts[0] in ("classes", "stacks"):
         return "stack"
+    if name in _LOCKS:
+        return None
     if name.startswith(("requirements", "constraints")) or name.endswith(_PACKAGES):
         return "packages"
     is_program = name.endswith(_PROGRAMS) or name.lower() in _FILES or name.startswith("Pulumi")
