@@ -29,7 +29,7 @@ from inferfleet.cloud.values import (
 )
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.inference_cluster import CapacityModel, NodePool
+from inferfleet.documents.kinds.inference_cluster import CapacityModel, InferenceCluster, NodePool
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
@@ -135,6 +135,14 @@ class Provider(Protocol):
     def made_with(self, settings: Mapping[str, Any], path: str) -> str | None:
         """Return what a field of its block in documents was when a cluster was created, by the settings in
         the lock; None where these do not say it.
+        """
+        ...
+
+    def settings_by_answer(
+        self, cluster: CloudCluster, document: InferenceCluster, answer: Mapping[str, Any]
+    ) -> Mapping[str, Any] | Problem:
+        """Return what the lock keeps of a cluster that exists, where some of that was chosen when it was made
+        and only the cloud knows it; or why its answer does not say that.
         """
         ...
 

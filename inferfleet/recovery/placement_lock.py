@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from inferfleet.cloud.provider import provider_of
 from inferfleet.clusters.connections.api import Api, served_kinds
 from inferfleet.clusters.connections.ask import ask
-from inferfleet.clusters.connections.gke import NotThere, path_of
+from inferfleet.clusters.connections.gke import GKE, NotThere, path_of
 from inferfleet.clusters.connections.google import Addresses
 from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, Kubeconfigs
 from inferfleet.clusters.preflight.ownership import identity
@@ -73,6 +74,10 @@ def lock_from_clusters(
     problems: list[Problem] = []
     for cluster in desired.clusters:
         connection, name = cluster.connection, cluster.connection.cluster
+        if connection.cloud and connection.state == "paused":
+            what = f"cluster {name!r} is paused, so the lock cannot say what it and its pools were made with"
+            problems.append(cluster_problem(name, what, f"Remove `state: paused`. {_BY_HAND}", "spec.state"))
+            continue
         match kubeconfigs.problems.get(name) or answers.get(name):
             case Content() as content:
                 contents[name] = content
@@ -114,18 +119,21 @@ def rebuilt(
 
 
 def with_created(
-    lock: Lock, desired: Desired, *, google: Addresses, seconds: float
+    lock: Lock, documents: Documents, desired: Desired, *, google: Addresses, seconds: float
 ) -> tuple[Lock, tuple[Problem, ...]]:
     """Return the lock with what pools and GKE clusters were made with, and a warning for all that differs.
 
     `desired` is planned by the lock. Names of node pools end in a digest of what cannot change in place, so
     one that Google has by the name of the plan was created as documents say. An update would change or
-    replace what differs, so documents must say first what was created.
+    replace what differs, so documents must say first what was created. Raises InvalidDocuments where it is
+    not known which addresses a cluster has.
     """
     in_cloud = read_cloud(desired, google=google, seconds=seconds)
     planned = desired.plan.lock
+    settings = {name: cluster.settings for name, cluster in planned.clusters.items()}
     missing: set[str] = set()
     problems: list[Problem] = []
+    unknown: list[Problem] = []
     for cluster in desired.clusters:
         cloud = cluster.connection.cloud
         if cloud is None:
@@ -135,16 +143,16 @@ def with_created(
         lacking = [pool for pool in cloud.pools.values() if pool.name not in existing]
         missing |= {pool.key for pool in lacking}
         if cloud.cluster in lock.clusters and not created:
-            problems.append(
-                cluster_problem(
-                    cloud.cluster,
-                    f"Google does not say which node pools cluster {cloud.cluster!r} has; the lock has none",
-                    "Run this again before any update",
-                    "spec.nodePools",
-                    severity="warning",
-                )
-            )
-        elif lacking and created:
+            what = f"Google does not say which addresses and node pools cluster {cloud.cluster!r} has"
+            unknown.append(cluster_problem(cloud.cluster, what, "Try again", GKE))
+            continue
+        if created:
+            answer = provider_of(cloud).settings_by_answer(cloud, documents.clusters[cloud.cluster], created)
+            if isinstance(answer, Problem):
+                unknown.append(answer)
+            else:
+                settings[cloud.cluster] = answer
+        if lacking and created:
             problems.append(
                 cluster_problem(
                     cloud.cluster,
@@ -156,6 +164,8 @@ def with_created(
                     severity="warning",
                 )
             )
+    if unknown:
+        raise InvalidDocuments(documents.located(unknown))
     problems += (
         cluster_problem(
             found.cluster,
@@ -168,7 +178,8 @@ def with_created(
     lock_with_created = replace(
         lock,
         clusters={
-            name: replace(planned.clusters[name], uid=cluster.uid) for name, cluster in lock.clusters.items()
+            name: replace(planned.clusters[name], uid=cluster.uid, settings=settings[name])
+            for name, cluster in lock.clusters.items()
         },
         pools={key: pool for key, pool in planned.pools.items() if key not in missing},
         nodes={key: nodes for key, nodes in planned.nodes.items() if key not in missing},

@@ -14,6 +14,7 @@ from sandbox.gcp.project_api import add_projects
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.maintenance import maintenance_window
 from sandbox.gcp.rules.names import short_name
+from sandbox.gcp.rules.networking import named_ranges
 from sandbox.gcp.rules.versions import server_config
 from sandbox.gcp.store import Record, Records, Store, pools_of
 
@@ -77,6 +78,7 @@ def cluster_json(record: Record, records: Records) -> dict[str, Any]:
         "locations": state.get("nodeLocations"),
         "network": short_name(state["network"]),
         "subnetwork": short_name(state["subnetwork"]),
+        "clusterIpv4Cidr": _pods_range(state, records),
         "networkConfig": {
             "network": state["network"],
             "subnetwork": state["subnetwork"],
@@ -116,6 +118,14 @@ def cluster_json(record: Record, records: Records) -> dict[str, Any]:
         "nodePools": [pool_json(pool) for pool in pools],
     }
     return _without_empty(cluster)
+
+
+def _pods_range(state: Values, records: Records) -> str | None:
+    """Return the secondary range that the cluster's pods have; None in a subnetwork that nobody made."""
+    subnetwork = records.get(state["subnetwork"])
+    chosen = (state.get("ipAllocationPolicy") or {}).get("clusterSecondaryRangeName")
+    ranges = named_ranges(subnetwork.state)[1:] if subnetwork else []
+    return next((str(network) for name, network in ranges if name == chosen), None)
 
 
 def pool_json(record: Record) -> dict[str, Any]:

@@ -86,6 +86,9 @@ class FakeCloud:
     def made_with(self, settings: Mapping[str, Any], path: str) -> str | None:
         return str(settings[path]) if path in settings else None
 
+    def settings_by_answer(self, cluster: CloudCluster, *_: Any) -> Mapping[str, Any]:
+        return cluster.settings
+
     def capacity_models(self, _: Any) -> None:
         return None
 

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small_gke
 from fake_cluster import FakeCluster
 from fake_google import FakeGoogle
-from small_gke import at, decided, path_of, written
+from small_gke import DOCUMENTS, at, decided, path_of, written
 
 from inferfleet.clusters.connections.google import GOOGLE
 from inferfleet.clusters.connections.kubeconfig import Kubeconfigs
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired, DesiredCluster
+from inferfleet.documents import load
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.stack import load_stack
 from inferfleet.documents.problems import InvalidDocuments
@@ -115,7 +117,8 @@ def test_clusters_are_asked_for_workloads_and_routes_of_the_stack(cluster: Start
     uids = {name: replace(one, uid=f"uid-{name}") for name, one in made.plan.lock.clusters.items()}
     assert lock == replace(made.plan.lock, clusters=uids, nodes={}, pools={})
     whole = replace(made.plan.lock, clusters=uids)
-    assert with_created(lock, made, google=GOOGLE, seconds=60) == (whole, ())
+    documents, _ = planned("local")
+    assert with_created(lock, documents, made, google=GOOGLE, seconds=60) == (whole, ())
 
 
 def test_a_cluster_that_is_not_asked_is_an_error(cluster: Start) -> None:
@@ -128,14 +131,35 @@ def test_a_cluster_that_is_not_asked_is_an_error(cluster: Start) -> None:
     ]
 
 
-def _created(google: FakeGoogle, folder: Path, *pools: str) -> tuple[Lock, Lock, tuple[str, ...]]:
+def test_a_paused_gke_cluster_is_an_error(google: FakeGoogle, tmp_path: Path) -> None:
+    file = tmp_path / "documents.yaml"
+    file.write_text(DOCUMENTS.replace("  nodePools:", "  state: paused\n  nodePools:"))
+    documents = load([file], catalogue=None)
+    with pytest.raises(InvalidDocuments) as refused:
+        lock_from_clusters(
+            documents,
+            desired(documents, Lock()),
+            Kubeconfigs({}, {}, ()),
+            google=at(google),
+            seconds=300,
+        )
+    assert [problem.what for problem in refused.value.problems] == [
+        "cluster 'east' is paused, so the lock cannot say what it and its pools were made with"
+    ]
+
+
+def _created(
+    google: FakeGoogle, folder: Path, *pools: str, pods: str = "10.0.0.0/15", gke: str = ""
+) -> tuple[Lock, Lock, tuple[str, ...]]:
     """The lock of a plan, that of a cluster of which Google has these pools, and what is said of them."""
-    planned, cloud = decided(written(folder))
+    documents = written(folder, gke=gke)
+    planned, cloud = decided(documents)
     if pools:
         names = [{"name": cloud.pool_names.get(pool, pool)} for pool in pools]
-        google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": names}
+        answer = {"status": "RUNNING", "nodePools": names, "clusterIpv4Cidr": pods}
+        google.clusters[path_of(cloud)] = 200, answer
     lock = Lock(planned.stack, clusters={"east": LockedCluster("GKE", "uid-east")})
-    made, problems = with_created(lock, planned, google=at(google), seconds=300)
+    made, problems = with_created(lock, documents, planned, google=at(google), seconds=300)
     return planned.plan.lock, made, tuple(problem.what for problem in problems)
 
 
@@ -153,9 +177,61 @@ def test_a_pool_of_another_name_was_created_otherwise(google: FakeGoogle, tmp_pa
     assert said[0].endswith("(it has: l4-old), so an update would create it, and delete what the stack had")
 
 
-def test_it_is_said_where_google_does_not_answer(google: FakeGoogle, tmp_path: Path) -> None:
-    _, made, said = _created(google, tmp_path)
-    assert (made.pools, said) == (
-        {},
-        ("Google does not say which node pools cluster 'east' has; the lock has none",),
+def test_a_cluster_keeps_the_block_that_its_pods_have_in_google_cloud(
+    google: FakeGoogle, tmp_path: Path
+) -> None:
+    planned, made, _ = _created(google, tmp_path, "h100", "l4", pods="10.8.0.0/15")
+    settings = planned.clusters["east"].settings
+    assert (settings["block"], made.clusters["east"].settings) == (
+        "10.0.0.0/14",
+        {**settings, "block": "10.8.0.0/14"},
     )
+
+
+@pytest.mark.parametrize(
+    ("pods", "gke", "said"),
+    [
+        (
+            "10.8.0.0/15",
+            "network: {block: 10.4.0.0/14}",
+            "block 10.4.0.0/14 of cluster 'east' is not 10.8.0.0/14, which it was made with in Google Cloud",
+        ),
+        (
+            "10.10.0.0/15",
+            "",
+            "pods of cluster 'east' have 10.10.0.0/15 in Google Cloud, which is no first half of a block",
+        ),
+    ],
+)
+def test_a_block_that_google_does_not_confirm_is_an_error(
+    google: FakeGoogle, tmp_path: Path, pods: str, gke: str, said: str
+) -> None:
+    with pytest.raises(InvalidDocuments) as refused:
+        _created(google, tmp_path, "h100", "l4", pods=pods, gke=gke)
+    assert [(problem.what, problem.path) for problem in refused.value.problems] == [
+        (said, "spec.cluster.gke.network.block")
+    ]
+
+
+def test_the_block_of_networks_between_gpus_alone_must_be_written(
+    google: FakeGoogle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast = "gke: {networking: {gpuDirect: TCPXO}, machineType: a3-megagpu-8g"
+    monkeypatch.setattr(small_gke, "DOCUMENTS", DOCUMENTS.replace("gke: {machineType: a3-megagpu-8g", fast))
+    existing = "existing: {name: shared, subnetwork: nodes, podsRange: pods, servicesRange: services}"
+    with pytest.raises(InvalidDocuments) as refused:
+        _created(google, tmp_path, "h100", "l4", gke=f"network: {{{existing}}}")
+    assert [problem.what for problem in refused.value.problems] == [
+        "Google does not say which block of addresses the networks between GPUs of 'east' are in"
+    ]
+    written = f"network: {{block: 10.8.0.0/14, {existing}}}"
+    _, made, _ = _created(google, tmp_path, "h100", "l4", gke=written)
+    assert made.clusters["east"].settings["block"] == "10.8.0.0/14"
+
+
+def test_it_is_an_error_where_google_does_not_answer(google: FakeGoogle, tmp_path: Path) -> None:
+    with pytest.raises(InvalidDocuments) as refused:
+        _created(google, tmp_path)
+    assert [problem.what for problem in refused.value.problems] == [
+        "Google does not say which addresses and node pools cluster 'east' has"
+    ]

@@ -229,7 +229,7 @@ def _from_clusters(source: Source, report: Report) -> Source:
     lock = lock_from_clusters(documents, desired, kubeconfigs, google=google(), seconds=SECONDS)
     lock = replace(lock, seen=source.lock.seen)
     by_lock = replace(source, lock=lock).desired()
-    lock, differences = with_created(lock, by_lock, google=google(), seconds=SECONDS)
+    lock, differences = with_created(lock, documents, by_lock, google=google(), seconds=SECONDS)
     report.problems += differences
     return replace(source, lock=lock, notices=documents.notices)
 

@@ -21,7 +21,14 @@ from inferfleet.cloud.gke.kubeconfig import kubeconfig
 from inferfleet.cloud.gke.names import import_id
 from inferfleet.cloud.gke.quotas import quota_uses
 from inferfleet.cloud.gke.recipes.check import recipe_problems
-from inferfleet.cloud.gke.settings.addresses import BLOCK, Ranges, blocks, range_problems, space_problems
+from inferfleet.cloud.gke.settings.addresses import (
+    BLOCK,
+    Ranges,
+    blocks,
+    range_problems,
+    settings_by_answer,
+    space_problems,
+)
 from inferfleet.cloud.gke.settings.cluster import accounts, control_plane
 from inferfleet.cloud.gke.settings.network import made_with, network
 from inferfleet.cloud.gke.settings.pools import gpu_pool
@@ -56,6 +63,7 @@ __all__ = [
     "pools",
     "quota_uses",
     "settings",
+    "settings_by_answer",
 ]
 
 # Google takes a handful of operations on one cluster at a time and refuses more

@@ -30,6 +30,11 @@ def test_a_cluster_is_described_with_its_endpoint_and_certificate(tmp_path: Path
     assert dns == {"allowExternalTraffic": False, "endpoint": "localhost:6443"}
 
 
+def test_a_cluster_says_which_range_its_pods_have(tmp_path: Path) -> None:
+    cloud, _ = with_cluster(tmp_path)
+    assert ask(cloud, EAST)[1]["clusterIpv4Cidr"] == "10.4.0.0/14"
+
+
 def test_a_cluster_that_is_not_there_is_404_and_a_call_without_login_401(tmp_path: Path) -> None:
     cloud, _ = with_cluster(tmp_path)
     missing = EAST.replace("east5", "east4")

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network
 from itertools import combinations
+from typing import Any
 
 from inferfleet.cloud.gke.described import DescribedCluster
 from inferfleet.cloud.gke.facts.sources import PODS_PER_NODE
-from inferfleet.cloud.values import SYSTEM_POOL
+from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster
 from inferfleet.documents.kinds.gke import LARGEST_BLOCK
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.fleet.lock.lock import Lock
 
@@ -84,6 +86,43 @@ def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
     needing = [name for name in _needing(clusters) if name not in block_by_cluster]
     free = _free([*block_by_cluster.values(), *_locked(lock).values()])
     return block_by_cluster | dict(zip(needing, free, strict=False))
+
+
+def settings_by_answer(
+    cluster: CloudCluster, document: InferenceCluster, answer: Mapping[str, Any]
+) -> Mapping[str, Any] | Problem:
+    """Return the lock's settings of a cluster that exists, with the block that it was made with.
+
+    Google answers the range of its pods, the first half of the block. In a network of somebody else that is
+    no part of it, and only the document can say which it is.
+    """
+    if BLOCK not in cluster.settings:
+        return cluster.settings
+    name = cluster.cluster
+    written = document.spec.cluster.gke.network.block if document.spec.cluster.gke else None
+    if cluster.proxies is None:
+        if written:
+            return cluster.settings
+        what = f"Google does not say which block of addresses the networks between GPUs of {name!r} are in"
+        return _problem(name, what, "Write it, as their subnetworks in Google Cloud have it")
+    pods = str(answer.get("clusterIpv4Cidr"))
+    block = _block_around(pods)
+    if block is None:
+        what = f"pods of cluster {name!r} have {pods} in Google Cloud, which is no first half of a block"
+        return _problem(name, what, "Restore placement.lock from version control")
+    if written and written != block:
+        what = f"block {written} of cluster {name!r} is not {block}, which it was made with in Google Cloud"
+        return _problem(name, what, f"Write {block}")
+    return {**cluster.settings, BLOCK: block}
+
+
+def _block_around(pods: str) -> str | None:
+    """Return the block whose range for pods this is, None where there is none."""
+    try:
+        block = str(IPv4Network(pods).supernet())
+    except ValueError:
+        return None
+    return block if Ranges(block).pods == pods else None
 
 
 def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
