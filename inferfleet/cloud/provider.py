@@ -61,8 +61,8 @@ class Provider(Protocol):
     def changes(
         self, documents: Documents, lock: Lock, clusters: tuple[CloudCluster, ...]
     ) -> tuple[tuple[CloudChange, ...], tuple[Problem, ...]]:
-        """Return what an update does to clusters and pools that exist by `lock`, and what of it is refused or
-        has a risk.
+        """Return the changes that an update makes to clusters and pools that exist by `lock`, and problems
+        for refused and risky ones.
         """
         ...
 
@@ -74,7 +74,7 @@ class Provider(Protocol):
         clusters: Mapping[str, CloudCluster],
         templates: Templates,
     ) -> Iterator[Problem]:
-        """Yield what finished pods and the pools where they are placed do not fit in."""
+        """Yield the problems of finished pods that do not fit the pools where they are placed."""
         ...
 
     def node_request(
@@ -91,7 +91,7 @@ class Provider(Protocol):
         ...
 
     def compared(self, before: CloudResource, after: CloudResource) -> Comparison | None:
-        """Return what becomes of a resource; None where nothing does."""
+        """Return how an update changes a resource, None where it does not."""
         ...
 
     def quota_uses(
@@ -133,8 +133,8 @@ class Provider(Protocol):
         ...
 
     def made_with(self, settings: Mapping[str, Any], path: str) -> str | None:
-        """Return what a field of its block in documents was when a cluster was created, by the settings in
-        the lock; None where these do not say it.
+        """Return the value of a field of its block when a cluster was created, by the settings in the lock;
+        None where these do not have it.
         """
         ...
 
@@ -206,7 +206,7 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Clouds:
 def cloud_changes(
     documents: Documents, lock: Lock, clusters: Iterable[CloudCluster]
 ) -> tuple[tuple[CloudChange, ...], tuple[Problem, ...]]:
-    """Return what an update does in all clouds, and what of it is refused or has a risk."""
+    """Return the changes that an update makes in all clouds, and problems for refused and risky ones."""
     every = tuple(clusters)
     changes: list[CloudChange] = []
     problems: list[Problem] = []
@@ -255,7 +255,7 @@ def pod_problems(
     clusters: Mapping[str, CloudCluster],
     templates: Templates,
 ) -> Iterator[Problem]:
-    """Yield what finished pods and the pools where they are placed do not fit in, of all clouds."""
+    """Yield the problems of finished pods that do not fit the pools where they are placed, in all clouds."""
     for source, provider in PROVIDERS.items():
         clusters_of_provider = {
             name: cluster for name, cluster in clusters.items() if cluster.source == source

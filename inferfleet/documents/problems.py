@@ -128,7 +128,11 @@ _THING = "\0"
 
 
 def _what_is_said(problem: Problem) -> tuple[str, ...]:
-    """Return what a problem says without the names of what it is about, which is all of most errors."""
+    """Return a key that is equal for problems that say the same of several things.
+
+    It has the texts of the problem without the name of its thing. An error that is mended at its own line
+    also has that line, so it is equal to no other.
+    """
     mended_alone = problem.severity == "error" and not problem.mended_together
     own_line = (problem.key, problem.path, str(problem.where)) if mended_alone else ()
     words = [problem.what, problem.next_step]

@@ -89,7 +89,7 @@ class ServiceRoute:
 
     @property
     def path(self) -> str:
-        """Return what is in front of its engines' paths, with a slash at the end."""
+        """Return the prefix of its engines' paths, with a slash at the end."""
         return "/" if self.root else names.service_path(self.service)
 
 

@@ -121,7 +121,7 @@ class Demands:
         )
 
     def unedited(self, deployment: str, role: str, node_gpus: int) -> Demand:
-        """Return what a role needs of nodes with so many GPUs where no plugin edits its pods."""
+        """Return the demand of a role on nodes with so many GPUs, as it is where no plugin edits its pods."""
         spread = self.spread.get((deployment, role))
         return (spread.get(node_gpus) if spread else None) or self.declared[deployment, role]
 

@@ -80,7 +80,7 @@ def worker_set(spot: Spot, role: str) -> str:
 
 
 def scaler(spot: Spot, role: str) -> str:
-    """Return the name of what scales a role's workload, short because KEDA makes a label of it."""
+    """Return the name of the scaler of a role's workload, short because KEDA makes a label of it."""
     return worker_set(spot, role)
 
 

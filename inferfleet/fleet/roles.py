@@ -327,7 +327,7 @@ def metrics_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
 
 
 def supervisor_port(deployment: ModelDeployment, role: str) -> int | None:
-    """Return the port of what supervises the copies of a pod, None without one."""
+    """Return the port of the process that supervises the engine's copies in a pod, None without one."""
     supervises = balance(deployment, role) == "Port"
     return engine(engine_of(deployment, role).type).supervisor_port if supervises else None
 

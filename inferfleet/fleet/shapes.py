@@ -40,7 +40,7 @@ class Node(NamedTuple):
     huge_1gi: int = 0
 
     def main_amount(self, amounts: "Node | Pod") -> int:
-        """Return the GPUs of what is free or asked for; where such nodes have none, thousandths of a core."""
+        """Return the amount by which such nodes are filled: GPUs, or without any thousandths of a core."""
         return amounts.gpus if self.gpus else amounts.cpu
 
 

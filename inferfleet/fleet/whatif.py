@@ -197,7 +197,7 @@ def n_minus_one(documents: Documents, lock: Lock, planned: Plan) -> Iterator[Out
 
 
 def outcome(documents: Documents, standing: Lock, demands: Demands, loss: Loss) -> Outcome:
-    """Return what a loss does to the replicas of a lock."""
+    """Return the outcome of a loss for the replicas of a lock."""
     gone, cluster = pools_of(documents, loss), loss.name if loss.kind == "cluster" else ""
     ran = sum(
         replicas

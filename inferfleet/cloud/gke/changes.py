@@ -178,7 +178,7 @@ def _pools(cluster: CloudCluster) -> str:
 
 
 def pool_changes(documents: Documents, lock: Lock, cluster: CloudCluster) -> Iterator[CloudChange | Problem]:
-    """Yield what happens to the pools of a cluster that stays, what is refused, and what has a risk."""
+    """Yield the changes of the pools of a cluster that stays, and problems for refused and risky ones."""
     state = documents.clusters[cluster.cluster].spec.state
     before = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] == cluster.cluster}
     now = {pool.key: pool for pool in cluster.pools.values()}
@@ -202,7 +202,7 @@ def _created_or_removed(change: CloudChange, state: State) -> CloudChange | Prob
 def _pool_change(
     lock: Lock, pool: DescribedPool, now: LockedPool, state: State
 ) -> Iterator[CloudChange | Problem]:
-    """Yield what happens to a pool whose settings are not those of the lock."""
+    """Yield the change of a pool whose settings differ from the lock, or the problem that refuses it."""
     before = lock.pools[pool.key]
     changed = _pool_differences(before, now)
     replacing = tuple(difference for difference in changed if not recreates(difference.path))
@@ -283,7 +283,7 @@ def _not_allowed(changed: tuple[Difference, ...], replace: Replace) -> tuple[str
 def replaced_with_cluster(
     lock: Lock, cluster: CloudCluster, why: tuple[Difference, ...]
 ) -> Iterator[CloudChange]:
-    """Yield what happens to pools of a cluster that is replaced by another, which has its own."""
+    """Yield the changes of the pools of a cluster that is replaced by another, which has its own."""
     before = {key for key in lock.pools if key.partition("/")[0] == cluster.cluster}
     now = {pool.key for pool in cluster.pools.values()}
     for key in sorted(before | now):

@@ -74,7 +74,7 @@ class Leftover:
 
 
 def footprints(stack: str, clusters: Iterable[CloudCluster]) -> tuple[Footprint, ...]:
-    """Return what is known of the stack in each project that it has clusters in."""
+    """Return the footprint of the stack in each project in which it has clusters."""
     by_project: dict[str, list[CloudCluster]] = {}
     for cluster in clusters:
         by_project.setdefault(cluster.project, []).append(cluster)
@@ -116,7 +116,7 @@ def networks_left(footprint: Footprint, networks: Iterable[Mapping[str, Any]]) -
 def resources_left(
     footprint: Footprint, collection: str, resources: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> Iterator[Leftover]:
-    """Yield what is the stack's of one of the COLLECTIONS. Resources come with their scope, such as
+    """Yield the stack's resources in one of the COLLECTIONS. Resources come with their scope, such as
     `zones/us-central1-a`.
     """
     for scope, resource in resources:

@@ -72,7 +72,7 @@ class StackFiles:
 
     @property
     def capacity_file(self) -> Path:
-        """Return the file with what was seen of the stack's pools, beside its lock."""
+        """Return the path of the stack's capacity.lock, which is beside its lock."""
         return self.lock_file.parent / "capacity.lock"
 
     @property
@@ -174,7 +174,7 @@ def read_lock(files: StackFiles, shown: str) -> str | None:
 
 
 def read_capacity(files: StackFiles, shown: str) -> str | None:
-    """Return the text of what was seen of pools, or None where nobody wrote it. Raises InvalidDocuments."""
+    """Return the text of capacity.lock, or None where there is no such file. Raises InvalidDocuments."""
     return read_text(files.capacity_file, root=files.root, shown=shown, limit=MAX_LOCK_BYTES)
 
 

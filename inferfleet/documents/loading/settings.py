@@ -121,7 +121,7 @@ def settings_in(data: Mapping[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def _discreet(problem: Problem) -> Problem:
-    """Return the problem without what is written there, where that may be the value of a secret."""
+    """Return the problem without the value that it quotes, where that value may be secret."""
     if re.match(r"secrets($|[.\[])", _short(problem.path) or ""):
         what = "this is not plain text, or the same key as another; it may be secret, so it is not shown"
         return replace(problem, what=what, next_step="Write each key once, and every key and value in quotes")
@@ -141,7 +141,7 @@ def _setting(key: str) -> str | None:
 
 
 def _short(path: str) -> str | None:
-    """Return the path of a setting from its path in the file, None for what is no setting of ours."""
+    """Return the path of a setting from its path in the file, None where the setting is not ours."""
     quoted = path.removeprefix('config["')
     if quoted != path:
         key, _, rest = quoted.partition('"]')

@@ -91,7 +91,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def _container_mistakes(spec: Any) -> Iterator[Mistake]:
-    """Yield what is wrong between the parts of a spec from which everything of a wrong type was left out."""
+    """Yield mistakes between fields of a spec, from which values of a wrong type are left out."""
     if not isinstance(spec, dict):
         return
     containers = spec.get("containers", [])

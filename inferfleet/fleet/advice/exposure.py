@@ -135,7 +135,7 @@ def _step(gone: list[str], before: _Clusters, after: _Clusters) -> str:
 
 
 def _of_lock(documents: Documents, lock: Lock) -> _Clusters:
-    """Return the clusters that have a route now, by what it is of; what loses its document is left out."""
+    """Return the clusters that have a route by the lock, for services and deployments with a document."""
     clusters: _Clusters = {}
     for spot, replicas in lock.placements.items():
         if replicas and _has_route(documents, spot.deployment):
@@ -146,7 +146,7 @@ def _of_lock(documents: Documents, lock: Lock) -> _Clusters:
 
 
 def _of_plan(documents: Documents, plan: Plan) -> _Clusters:
-    """Return the clusters that have a route afterwards, by what it is of."""
+    """Return the clusters that have a route by the plan, by service or deployment."""
     clusters: _Clusters = {}
     for endpoint in plan.endpoints:
         if _has_route(documents, endpoint.deployment):

@@ -202,7 +202,7 @@ class Fixes(Mapping[str, Fix | None]):
 
     @cached_property
     def most(self) -> dict[PoolKey, int]:
-        """Return the nodes that pools may have by what was seen, as many in each of their zones."""
+        """Return by pool the most nodes that capacity.lock allows, as many in each zone of the pool."""
         return {
             (name, pool.name): observation.most - observation.most % max(1, len(pool.zones))
             for name, cluster in self._task.documents.clusters.items()

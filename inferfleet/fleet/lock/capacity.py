@@ -86,7 +86,10 @@ def text(stack: str, seen: Mapping[PoolKey, Observation]) -> str:
 
 
 def parse(text: str | None, *, file: str, stack: str) -> dict[PoolKey, Observation]:
-    """Return what the file says of each pool; None (no file) says nothing. Raises InvalidDocuments."""
+    """Return the observation of each pool in the text of capacity.lock; none for None, which is no file.
+
+    Raises InvalidDocuments.
+    """
     if text is None:
         return {}
     listed, problems = (

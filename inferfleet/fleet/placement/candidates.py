@@ -269,7 +269,7 @@ class Candidates:
         return sum(self.cost_on(spot.deployment, role, name) for role, name in offers.items())
 
     def cost_on(self, deployment: str, role: str, offer: str) -> int:
-        """Return what a role of a replica costs on nodes of an offer."""
+        """Return the cost of one role of a replica on nodes of an offer, in the unit of `cost`."""
         empty = self._spaces.of_offer[offer][0].node
         cost = self._demands.unedited(deployment, role, empty.gpus).size(empty) * self._prices[offer]
         return cost if empty.gpus else cost // 1000
@@ -284,7 +284,7 @@ class Candidates:
         )
 
     def size_on(self, deployment: str, role: str, space: Space) -> int:
-        """Return what a role of a replica takes of a pool: GPUs, or thousandths of a core."""
+        """Return the GPUs that a role of a replica takes on a pool, or without any thousandths of a core."""
         return self._demands.of(deployment, role, space.key).size(space.node)
 
     def _more(self, terms: Terms, role: str, pool: PoolKey, replicas: int) -> RoleReplicas:

@@ -120,7 +120,7 @@ class Exchange:
         self.ended = self.ended or tries <= 0
 
     def _saving(self, spot: Spot) -> int:
-        """Return what a replica would save on the cheapest class of each role."""
+        """Return how much less a replica would cost with each role on its cheapest class."""
         return self._candidates.cost(spot) - self._candidates.least(spot.deployment)
 
     def _cheaper(self, spot: Spot) -> bool:
@@ -370,7 +370,7 @@ def work(space: Space) -> int:
 
 
 def free_on(space: Space) -> int:
-    """Return what all nodes of a pool have free: GPUs, or thousandths of a core where they have none."""
+    """Return the GPUs that are free on all nodes of a pool, or without any thousandths of a core."""
     return sum(space.node.main_amount(state) * number for state, number in space.free.items())
 
 

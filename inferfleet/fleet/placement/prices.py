@@ -31,7 +31,7 @@ def offer(pool: NodePool, inference_class: InferenceClass) -> str:
 
 
 def of_node(pool: NodePool, inference_class: InferenceClass) -> tuple[Decimal, str] | None:
-    """Return what a node of a pool costs in an hour, and the currency; None without a price."""
+    """Return the price of a node of a pool for an hour, and its currency; None without a price."""
     price, stated = inference_class.spec.price, dict(_offers(inference_class))[offer(pool, inference_class)]
     return (parse_quantity(stated), price.currency) if price and stated else None
 
@@ -133,7 +133,7 @@ def _ranks(documents: Documents, currency: str) -> dict[str, _Rank]:
 
 
 def _offers(document: InferenceClass) -> Iterator[tuple[str, str | None]]:
-    """Yield the offers of a class with what a node of them costs in an hour."""
+    """Yield the offers of a class, each with the price of a node for an hour."""
     name, price = document.metadata.name, document.spec.price
     yield name, price.on_demand if price else None
     if price and price.spot is not None:

@@ -60,7 +60,7 @@ class Limit:
         return f"{self.currency} {Decimal(-(-amount * 100 // 1)) / 100:.2f}"
 
     def told_used(self, used: Fraction) -> str:
-        """Return what is used: `16 of 16 GPUs of class h100`, `USD 80.00 of 100.00 per hour`."""
+        """Return the use in words: `16 of 16 GPUs of class h100`, `USD 80.00 of 100.00 per hour`."""
         if self.prices is not None:
             return f"{self.currency} {float(used):.2f} of {float(self.most):.2f} per hour"
         of_class = f" of class {self.class_name}" if self.class_name else ""

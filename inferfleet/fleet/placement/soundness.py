@@ -204,7 +204,7 @@ def _image_problems(documents: Documents, key: str) -> Iterator[Problem]:
 def _selector_problems(
     documents: Documents, key: str, selectors: Selectors, selected: _ClassesBySelector
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the conditions on devices, each once, at the first role that it is of."""
+    """Yield the problems of each nodeSelector, once, at the first role that has it."""
     document = documents.deployments[key]
     checked: set[str] = set()
     for role in roles_of(document):

@@ -68,7 +68,7 @@ class Obstacle:
 
     @property
     def summary(self) -> str:
-        """Return what is said of several clusters or pools."""
+        """Return the reason in words for several clusters or pools."""
         return self.short or self.why
 
 
@@ -204,7 +204,7 @@ class Suitability:
         return self._selectors.false_condition(selector.cel, inference_class) if selector else None
 
     def _on_class(self, deployment: str, role: str, class_name: str) -> list[Obstacle]:
-        """Return what a class has against a role, besides the size of its nodes."""
+        """Return the obstacles of a role on a class, but for the size of the nodes."""
         key = deployment, role, class_name
         if key not in self._by_class:
             self._by_class[key] = self._of_class(deployment, role, self._documents.classes[class_name])
@@ -359,7 +359,7 @@ def too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | 
 
 
 def short_of(nodes: list[Node], demand: Demand) -> str:
-    """Return in words what no node has enough of, GPUs before cores before memory."""
+    """Return in words the first resource that no node has enough of: GPUs, then cores, then memory."""
     pod, shares = demand.pod, demand.shares
     free = max(node.gpus for node in nodes)
     if free < pod.gpus:

@@ -46,7 +46,7 @@ class ClaimConditions:
     left_out: tuple[tuple[str, str], ...] = ()
 
     def expression(self, device: str) -> str:
-        """Return what the claim for a device asks, "" for one that the selector says nothing of."""
+        """Return the condition in the claim for a device, "" where the selector has none about it."""
         return " && ".join(self.conditions.get(device, ()))
 
 

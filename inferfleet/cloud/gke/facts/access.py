@@ -114,7 +114,8 @@ def host_commands(project: str, host: str) -> tuple[str, ...]:
 
 
 def permissions(types: Iterable[str], *, endpoints: Iterable[str]) -> tuple[Permission, ...]:
-    """Return what is needed to make resources of these types, to look at them, and to reach clusters by these
+    """Return the IAM permissions that are needed to make resources of these types, to look at
+    them, and to reach clusters by these
     endpoints (`DNS` or `IP`); each once.
     """
     all_permissions = (permission for token in sorted(set(types)) for permission in _BY_TYPE.get(token, ()))

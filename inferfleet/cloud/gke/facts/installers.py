@@ -165,5 +165,5 @@ INSTALLERS: tuple[Installer, ...] = (
 
 
 def installers_for(accelerators: Collection[str]) -> tuple[Installer, ...]:
-    """Return what nodes with any of these accelerators need, each once; nothing for others."""
+    """Return the installers that nodes with these accelerators need, each once."""
     return tuple(row for row in INSTALLERS if not set(accelerators).isdisjoint(row.accelerators))

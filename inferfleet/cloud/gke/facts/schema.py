@@ -72,7 +72,7 @@ def at(token: str, path: str) -> Field | None:
 
 
 def lookup(fields: Fields, path: str) -> Field | None:
-    """Return what `at` does, from the fields of a resource."""
+    """Return the field at a path in the fields of a resource, as `at` does for a type token."""
     reached: Field | None = None
     for name in (part.partition("[")[0] for part in path.split(".")):
         if reached is not None and reached.type == "Map":

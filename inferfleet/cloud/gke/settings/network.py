@@ -57,7 +57,7 @@ def network_settings(cluster: DescribedCluster) -> dict[str, Any]:
 
 
 def made_with(settings: Mapping[str, Any], path: str) -> str | None:
-    """Return what a field of the block `gke` was when a cluster was created, by its settings in the lock."""
+    """Return the value of a field of `gke` when the cluster was created, by its settings in the lock."""
     network = str(settings.get("network", ""))
     ranges = "ipAllocationPolicy"
     settings_by_path = {
