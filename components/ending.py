@@ -40,8 +40,8 @@ def confirm_served(
     for cluster in desired.clusters:
         keys = _keys(cluster)
         if keys and cluster.connection.state != "lost":
-            made = tuple(registered[key] for key in sorted(keys) if key in registered)
-            asked.append((cluster.connection.cluster, made))
+            resources = tuple(registered[key] for key in sorted(keys) if key in registered)
+            asked.append((cluster.connection.cluster, resources))
     if asked:
         pulumi.Output.all(_confirmed(asked, confirm))
 
@@ -55,7 +55,9 @@ async def _confirmed(
     asked: Sequence[tuple[str, tuple[pulumi.CustomResource, ...]]], confirm: Confirm
 ) -> bool:
     # The first error ends the program, so the answers of all clusters are gathered before.
-    answers = await asyncio.gather(*(_cluster_problems(cluster, made, confirm) for cluster, made in asked))
+    answers = await asyncio.gather(
+        *(_cluster_problems(cluster, resources, confirm) for cluster, resources in asked)
+    )
     problems = joined(problem for answer in answers for problem in answer)
     for problem in problems:
         if problem.severity == "warning":
@@ -68,10 +70,10 @@ async def _confirmed(
 
 
 async def _cluster_problems(
-    cluster: str, made: tuple[pulumi.CustomResource, ...], confirm: Confirm
+    cluster: str, resources: tuple[pulumi.CustomResource, ...], confirm: Confirm
 ) -> tuple[Problem, ...]:
     # All are waited for. Where one of them failed, the update ends with that.
-    if not all([await _is_finished(resource) for resource in made]):
+    if not all([await _is_finished(resource) for resource in resources]):
         return ()
     return await confirm(cluster)
 

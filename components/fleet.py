@@ -125,7 +125,7 @@ class Fleet(pulumi.ComponentResource):
         for cluster in documents.clusters:
             run.claim(f"cluster {cluster}")
         registered: pulumi.Output[Registered] = pulumi.Output.from_input(run.register(self, documents))
-        clusters = registered.apply(lambda made: made.clusters)
+        clusters = registered.apply(lambda outcome: outcome.clusters)
         # The engine is told of a resource once its inputs are there: of nothing, where the Fleet is refused.
         # This one is the same in all updates, so that no edit counts as a change of the Fleet.
         super().__init__(
@@ -226,12 +226,12 @@ class _Run:
 
     async def register(self, fleet: Fleet, documents: Documents) -> Registered:
         """Wait for what is not known yet, decide, and register everything."""
-        known = await self._awaited()
+        facts = await self._awaited()
         if any(fact.path and not isinstance(fact.value, str) for fact in self.facts):
-            documents = self.load(known)
+            documents = self.load(facts)
         else:
             self.handed = Handed(
-                {fact.cluster: known[fact] for fact in self.facts if not fact.path}, self.handed.fields
+                {fact.cluster: facts[fact] for fact in self.facts if not fact.path}, self.handed.fields
             )
         prepared = self._prepared(documents)
         desired = prepared.desired
@@ -272,18 +272,18 @@ class _Run:
 
     async def _awaited(self) -> dict[_Fact, str | None]:
         """Return what Outputs have, None for what is not known yet. Raises RunError for that in an update."""
-        known: dict[_Fact, str | None] = {}
+        values: dict[_Fact, str | None] = {}
         for fact in self.facts:
             output = fact.output
-            known[fact] = await output.future() if await output.is_known() else None
-        missing = [str(fact) for fact, value in known.items() if not isinstance(value, str)]
+            values[fact] = await output.future() if await output.is_known() else None
+        missing = [str(fact) for fact, value in values.items() if not isinstance(value, str)]
         if missing and not self.preview:
             raise pulumi.RunError(
                 f"Fleet {self.name!r} does not know the {', the '.join(missing)}, because what it comes from "
                 "failed, was left out or has none. So nothing of the Fleet is registered, and this update "
                 "deletes nothing. Mend that and update again"
             )
-        return known
+        return values
 
     def _prepared(self, documents: Documents) -> Prepared:
         try:

@@ -86,10 +86,10 @@ def _no_file(kubeconfig: str) -> str:
     brought: parseKubeconfigString in provider/pkg/provider/util.go of pulumi-kubernetes 4.25.
     """
     try:
-        named = Path(kubeconfig).exists()
+        is_file = Path(kubeconfig).exists()
     except OSError:  # such as for its length: no file can be named so
-        named = False
-    if named:
+        is_file = False
+    if is_file:
         raise pulumi.RunError(
             "a file in the project's folder has the text of a kubeconfig for its name, and Pulumi would read "
             "that file instead. Remove it, and find out who made it: no tool makes such files"

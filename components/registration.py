@@ -144,17 +144,17 @@ def _addresses(
     `theirs` are addresses of gateways that the stack did not create; a cluster whose gateway has none is
     left out.
     """
-    known = {name: pulumi.Output.from_input(address) for name, address in theirs.items()} | {
+    addresses = {name: pulumi.Output.from_input(address) for name, address in theirs.items()} | {
         cluster.connection.cluster: _address(registered[cluster.gateway.key], cluster.gateway)
         for cluster in desired.clusters
         if cluster.gateway
     }
     urls: dict[str, dict[str, pulumi.Output[str | None]]] = {}
     for route in desired.plan.services:
-        if route.cluster in known:
-            reached = known[route.cluster].apply(partial(_url, route.path))
+        if route.cluster in addresses:
+            reached = addresses[route.cluster].apply(partial(_url, route.path))
             urls.setdefault(route.service, {})[route.cluster] = reached
-    return {"gateways": {name: address.apply(_host) for name, address in known.items()}, "urls": urls}
+    return {"gateways": {name: address.apply(_host) for name, address in addresses.items()}, "urls": urls}
 
 
 def _address(gateway: pulumi.CustomResource, plan: KubeObject) -> pulumi.Output[Address | None]:
@@ -175,7 +175,7 @@ def secret_values(setting: str | Mapping[str, Mapping[str, str]] | None) -> Secr
 
     They are in base64, and outputs that Pulumi encrypts in its state.
     """
-    written: Mapping[str, Mapping[str, str]] = (
+    secrets: Mapping[str, Mapping[str, str]] = (
         json.loads(setting) if isinstance(setting, str) else setting or {}
     )
     return {
@@ -183,7 +183,7 @@ def secret_values(setting: str | Mapping[str, Mapping[str, str]] | None) -> Secr
             key: pulumi.Output.secret(base64.b64encode(value.encode()).decode())
             for key, value in values.items()
         }
-        for name, values in written.items()
+        for name, values in secrets.items()
     }
 
 

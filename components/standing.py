@@ -17,7 +17,11 @@ async def standing(prefix: str) -> Standing:
     """Return the resources of a fleet, whose names begin with the prefix, as the last update left them."""
     stack = "/".join((pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack()))
     read: Any = await pulumi.runtime.invoke_async(_READ, {"stackName": stack})
-    return {place: made["outputs"] for urn, made in read["outputs"].items() for place in _places(urn, prefix)}
+    return {
+        place: resource["outputs"]
+        for urn, resource in read["outputs"].items()
+        for place in _places(urn, prefix)
+    }
 
 
 def _places(urn: str, prefix: str) -> Iterator[Resource]:

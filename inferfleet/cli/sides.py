@@ -43,17 +43,17 @@ def version(root: Path, stack: str | FleetPlace, base: Version = None) -> Versio
         return None
     try:
         files = files_of_stack(root, stack) if isinstance(stack, str) else stack.files(root)
-        written = stack_source(root, stack, base=root)
-        lock = lock_after(base if isinstance(base, Side) else None, written.lock)
-        desired = replace(written, lock=lock).desired()
+        source = stack_source(root, stack, base=root)
+        lock = lock_after(base if isinstance(base, Side) else None, source.lock)
+        desired = replace(source, lock=lock).desired()
         return Side(
-            written.documents,
+            source.documents,
             lock,
             desired,
-            tuple(_portable_problems(written.notices, root)),
-            day=written.today,
+            tuple(_portable_problems(source.notices, root)),
+            day=source.today,
             config=map_in(files.config_file, root),
-            lock_refused=_lock_problems(written, desired if lock == written.lock else None),
+            lock_refused=_lock_problems(source, desired if lock == source.lock else None),
         )
     except InvalidDocuments as invalid:
         return tuple(_portable_problems(invalid.problems, root))

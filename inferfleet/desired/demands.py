@@ -51,7 +51,7 @@ def edited_demands(documents: Documents, lock: Lock, chains: Chains) -> EditedDe
     """Return what replicas of every deployment need on every pool where they may run."""
     demands = declared_demands(documents)
     by_pool: dict[RoleKey, dict[PoolKey, Demand]] = {}
-    made: dict[Spot, SpotPods] = {}
+    pods_by_spot: dict[Spot, SpotPods] = {}
     examples: dict[tuple[RoleKey, PoolKey], Spot] = {}
     clouds: Mapping[str, Mapping[str, CloudPool]] | None = None
     acting = _Acting(documents, chains)
@@ -66,15 +66,15 @@ def edited_demands(documents: Documents, lock: Lock, chains: Chains) -> EditedDe
         for spots in _alike_spots(documents, locked, key, acting=acting, selectors=selectors, nodes=nodes):
             if clouds is None:
                 clouds = cloud_pools(documents, lock)
-            example = _example(documents, spots, chains, made=made, clouds=clouds)
+            example = _example(documents, spots, chains, made=pods_by_spot, clouds=clouds)
             for spot in spots:
                 examples[key, pool_of(spot)] = example
                 needs = before = demands.of(*key, pool_of(spot))
-                for pods in made[example].pods:
+                for pods in pods_by_spot[example].pods:
                     needs = edited(needs, pods)
                 if needs != before:
                     by_pool.setdefault(key, {})[pool_of(spot)] = needs
-    return EditedDemands(replace(demands, edited=by_pool), made, examples)
+    return EditedDemands(replace(demands, edited=by_pool), pods_by_spot, examples)
 
 
 def unplaced_link_problems(demands: EditedDemands, placed: Set[str]) -> Iterator[LinkProblem]:

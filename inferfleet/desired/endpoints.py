@@ -71,7 +71,7 @@ def model_endpoint(
     def placed(manifests: Iterable[dict[str, Any]]) -> list[KubeObject]:
         return [site.place(manifest, after=namespace) for manifest in manifests]
 
-    own = picker_objects(picker)
+    objects_of_picker = picker_objects(picker)
     pool = site.place(inference_pool(picker), after=namespace)
     policies = network_policy.policies(
         picker,
@@ -79,10 +79,10 @@ def model_endpoint(
         # Where pods of one engine talk to each other.
         joined=any(each.placed.shape.pods > 1 for each in pods),
     )
-    leads = [own.service, *provider_objects(picker)]
-    first = [*placed(own.rights), pool, *placed(policies), *placed(leads)]
+    leads = [objects_of_picker.service, *provider_objects(picker)]
+    first = [*placed(objects_of_picker.rights), pool, *placed(policies), *placed(leads)]
     after = (*namespace, *(item.key for item in first))
-    chooser = site.place(own.deployment, after=after, timeout=PICKER_SECONDS)
+    chooser = site.place(objects_of_picker.deployment, after=after, timeout=PICKER_SECONDS)
     members = (pool.key, chooser.key)
     services = (
         workload.role_service(deployment=deployment, role=role, stack=picker.stack)

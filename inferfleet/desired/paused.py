@@ -134,7 +134,9 @@ def _that_stand(
     Of `paused` deployments only, where other things on the cluster change (None: of all).
     """
     stay: dict[Resource, Component] = {}
-    left = {place: outputs for place, outputs in here.items() if _is_held(place, here, cluster, paused)}
+    held_places = {
+        place: outputs for place, outputs in here.items() if _is_held(place, here, cluster, paused)
+    }
     for component in components:
         place = Resource("", f"{COMPONENTS}{component.kind}", component.name)
         if component.held and place not in here:
@@ -142,7 +144,7 @@ def _that_stand(
         objects = [Resource(component.kind, item.token, item.name) for item in component.objects]
         hooks = [Resource(component.kind, _STASH, hook.name) for hook in component.hooks]
         for known in (place, *objects, *hooks):
-            left.pop(known, None)
+            held_places.pop(known, None)
         if component.held:
             component = replace(
                 component,
@@ -152,12 +154,12 @@ def _that_stand(
                 hooks=tuple(hook for hook, at in zip(component.hooks, hooks, strict=True) if at in here),
             )
         stay[place] = component
-    for place in [place for place in left if not place.parent and place.token.startswith(COMPONENTS)]:
+    for place in [place for place in held_places if not place.parent and place.token.startswith(COMPONENTS)]:
         kind = place.token.removeprefix(COMPONENTS)
         if kind in KINDS:
             stay[place] = Component(kind, place.name, (), held=True)
-        del left[place]
-    for place in left:
+        del held_places[place]
+    for place in held_places:
         if home := _home(place.parent, place, stay):
             stay[home] = replace(stay[home], standing=(*stay[home].standing, place))
     yield from stay.values()

@@ -92,7 +92,7 @@ class Chains:
 def chains(documents: Documents, registry: Registry) -> Chains:
     """Return all chains, also those that act on no pod today, with every problem that needs no pod."""
     stack = documents.settings.stack
-    written: dict[tuple[Origin, str], tuple[PluginSpec, ...]] = {
+    links_by_origin: dict[tuple[Origin, str], tuple[PluginSpec, ...]] = {
         ("stack", stack): documents.settings.plugins,
         **{("class", name): document.spec.plugins for name, document in documents.classes.items()},
         **{("cluster", name): document.spec.plugins for name, document in documents.clusters.items()},
@@ -102,7 +102,7 @@ def chains(documents: Documents, registry: Registry) -> Chains:
     problems = [*registry.unusable.values(), *registry.remarks]
     roles = {key: roles_of(deployment) for key, deployment in documents.deployments.items()}
     every = tuple(sorted({DECODE, *(role for of_deployment in roles.values() for role in of_deployment)}))
-    for (origin, key), specs in written.items():
+    for (origin, key), specs in links_by_origin.items():
         path = "plugins" if origin == "stack" else "spec.plugins"
         chain = links_of(specs, origin, kind=_KINDS[origin], key=key, path=path, where=documents.where)
         sound = [link for link in chain if (link.kind, link.key, link.path) not in documents.broken_links]
@@ -475,11 +475,11 @@ def _clashing_companion_problems(entries: Pods, followers: Pods | None = None) -
     """Yield companions of one name that plugins make otherwise for followers than for entries."""
     if followers is None:
         return
-    known = entries.outcome.companions
+    companions_so_far = entries.outcome.companions
     for effect in followers.outcome.effects:
         for companion in effect.companions:
             try:
-                known = add(known, companion)
+                companions_so_far = add(companions_so_far, companion)
             except PluginError as error:
                 what = f"plugin {effect.plugin} makes it otherwise for followers than for entries: {error}"
                 next_step = "Give it the same contents for both, or limit scope.target to one"

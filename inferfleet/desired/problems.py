@@ -73,11 +73,12 @@ def _lone_fabric_problems(documents: Documents, deployment: ModelDeployment, spo
         role: has_fabric(documents.classes[spec.pool(spot.pool(role)).class_name])
         for role in serving_roles(deployment)
     }
-    for role, other in (serving_roles(deployment), serving_roles(deployment)[::-1]):
-        if fabrics[other] and not fabrics[role]:
+    for role, other_role in (serving_roles(deployment), serving_roles(deployment)[::-1]):
+        if fabrics[other_role] and not fabrics[role]:
             yield Problem(
-                f"the class of pool {spot.pool(other)} of {other} has a network between GPUs, and that of "
-                f"pool {spot.pool(role)} of cluster {spot.cluster} of {role} has none, so caches go over TCP",
+                f"the class of pool {spot.pool(other_role)} of {other_role} has a network between GPUs, "
+                f"and that of pool {spot.pool(role)} of cluster {spot.cluster} of {role} has none, "
+                "so caches go over TCP",
                 "Choose nodes with the same network for both by nodeSelector, if prompts are long",
                 path_of_selector(deployment, role).removesuffix(".cel"),
                 kind="ModelDeployment",
@@ -149,7 +150,7 @@ def same_name_problems(documents: Documents, clusters: Iterable[DesiredCluster])
     Of all that two documents would call alike, on all clusters, it is the first: one of the two gets another
     name. What one document would call alike is told thing by thing.
     """
-    known: set[Hashable] = set()
+    reported: set[Hashable] = set()
     for cluster in clusters:
         objects: dict[tuple[str, str, str | None, str], _Owned] = {}
         components: dict[tuple[str, str], _Owned] = {}
@@ -159,7 +160,7 @@ def same_name_problems(documents: Documents, clusters: Iterable[DesiredCluster])
             # Two of the same name are each described by their last object.
             last = _Owned(component.objects[-1], namespace)
             before = components.setdefault((component.kind, component.name), last)
-            if before is not last and _is_new(before, last, known):
+            if before is not last and _is_new(before, last, reported):
                 owners = [f"{each.title} of {_owner(documents, each)}" for each in (before, last)]
                 yield _same_name(f"{component.kind} {component.name}", cluster, owners, last)
             for item in component.objects:
@@ -170,10 +171,10 @@ def same_name_problems(documents: Documents, clusters: Iterable[DesiredCluster])
                     kinds.append(("", "Service"))
                 for group, kind in kinds:
                     identity = group, kind, item.namespace, item.kubernetes_name
-                    other = objects.get(identity)
+                    first_owner = objects.get(identity)
                     objects[identity] = owned
-                    if other and _is_new(other, owned, known):
-                        owners = [_owner(documents, each) for each in (other, owned)]
+                    if first_owner and _is_new(first_owner, owned, reported):
+                        owners = [_owner(documents, each) for each in (first_owner, owned)]
                         title = titled(kind, item.namespace, item.kubernetes_name)
                         yield _same_name(title, cluster, owners, owned)
 
@@ -259,14 +260,14 @@ def risk_problems(documents: Documents, placed: Mapping[Spot, tuple[Pods, ...]])
 
 
 def _secret_problems(documents: Documents, pods: Pods) -> Iterator[Problem]:
-    written = {(risk.place, risk.what): risk for risk in risks(pods.placed.written.manifest)}
+    risks_of_document = {(risk.place, risk.what): risk for risk in risks(pods.placed.written.manifest)}
     for risk in risks(pods.outcome.template):
-        own = written.get((risk.place, risk.what))
-        link = None if own else pods.link_at(risk.place)
+        risk_of_document = risks_of_document.get((risk.place, risk.what))
+        link = None if risk_of_document else pods.link_at(risk.place)
         key = pods.spot.deployment
         if link is None:
             args = path_of_args(documents.deployments[key], pods.role)
-            path = f"{pods.placed.path}.{own.path}" if own else args
+            path = f"{pods.placed.path}.{risk_of_document.path}" if risk_of_document else args
             yield Problem(risk.what, risk.next_step, path, kind="ModelDeployment", key=key)
         else:
             what = f"plugin {link.spec.name} gives pods of {key} this at {risk.place}: {risk.what}"

@@ -76,7 +76,7 @@ def serving_stack(
 
     `pod_security` says what the labels of namespaces ask of Pod Security admission.
     """
-    own = own_gateway(gateway=serving.gateway, stack=stack)
+    gateway_objects = own_gateway(gateway=serving.gateway, stack=stack)
     # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
     unknown = {names.SYSTEM_NAMESPACE} if serving.gateway.provider == "none" else set()
     spaces = {
@@ -84,7 +84,7 @@ def serving_stack(
         name: site.place(
             namespace(name, stack=stack, labels=_security(name, pod_security, unknown)), retain=True
         )
-        for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if own else [])})
+        for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if gateway_objects else [])})
     }
     held = {
         (space, name): site.place(
@@ -113,12 +113,12 @@ def serving_stack(
         lambda before, manifest: before.kubernetes_name == manifest["metadata"]["name"],
     )
     shared = ServingStack(site.cluster, spaces, held, tuple(readers), fabric)
-    if own is None:
+    if gateway_objects is None:
         return shared
     system = spaces[names.SYSTEM_NAMESPACE].key
-    parameters = tuple(site.place(manifest, after=[system]) for manifest in own.parameters)
+    parameters = tuple(site.place(manifest, after=[system]) for manifest in gateway_objects.parameters)
     gateway = site.place(
-        own.gateway,
+        gateway_objects.gateway,
         after=[system, *(item.key for item in parameters)],
         timeout=GATEWAY_SECONDS[serving.gateway.provider],
     )

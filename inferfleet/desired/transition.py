@@ -112,9 +112,9 @@ def without_kinds(desired: Desired, unknown: Mapping[str, Collection[ApiKind]]) 
 
 
 def _without(cluster: DesiredCluster, kinds: Collection[ApiKind]) -> DesiredCluster:
-    left = {item.key for item in cluster.monitors if (item.api_version, item.kind) in kinds}
+    left_out = {item.key for item in cluster.monitors if (item.api_version, item.kind) in kinds}
     components = (
-        replace(component, objects=tuple(item for item in component.objects if item.key not in left))
+        replace(component, objects=tuple(item for item in component.objects if item.key not in left_out))
         for component in cluster.components
     )
     return replace(cluster, components=tuple(components))
@@ -136,8 +136,10 @@ def with_numbers(desired: Desired, scaled: Collection[tuple[str, str, str]]) -> 
             for item in cluster.objects
             if (name, item.namespace or "", item.kubernetes_name) in scaled and not item.ignore
         }
-        own = keys & {key for of_spot in cluster.workloads.values() for key in of_spot}
-        return _with_changed(cluster, own, lambda item: replace(item, manifest=forced(item.manifest)))
+        workload_keys = keys & {key for of_spot in cluster.workloads.values() for key in of_spot}
+        return _with_changed(
+            cluster, workload_keys, lambda item: replace(item, manifest=forced(item.manifest))
+        )
 
     return replace(desired, clusters=tuple(map(numbered, desired.clusters)))
 

@@ -345,8 +345,10 @@ def _mistakes(
         mistakes += _injected_twice_mistakes(progress.effects, change.result.injected, template)
         if mistakes:
             return mistakes
-    if bound.plugin.holds and (own := _hold_mistakes(bound, unpacked(change.data))):
-        return (Mistake(f"its holds finds fault with what its own edit made: {own[0].what}", _MEND),)
+    if bound.plugin.holds and (hold_mistakes := _hold_mistakes(bound, unpacked(change.data))):
+        return (
+            Mistake(f"its holds finds fault with what its own edit made: {hold_mistakes[0].what}", _MEND),
+        )
     # To unpack templates is what most of the time of a chain goes to.
     if change.companions and (mistakes := companion_mistakes(unpacked(change.data), change.companions)):
         return mistakes
@@ -429,7 +431,11 @@ def _broken_hold_problems(progress: _Progress, links: list[BoundLink], request: 
     for number, effect in enumerate(progress.effects):
         holder, later = bound_of[effect.origin, effect.path], progress.effects[number + 1 :]
         # After its own link nothing was wrong, so without a change there is none to look for.
-        if holder.plugin.holds is None or not effect.in_scope or not any(other.changes for other in later):
+        if (
+            holder.plugin.holds is None
+            or not effect.in_scope
+            or not any(later_effect.changes for later_effect in later)
+        ):
             continue
         template = unpacked(progress.data)
         try:
@@ -440,8 +446,10 @@ def _broken_hold_problems(progress: _Progress, links: list[BoundLink], request: 
             continue
         for mistake in mistakes:
             at = field_path(template, mistake.field_path)
-            changed = [other for other in later if other.changes]
-            breaker = next((other for other in reversed(changed) if other.changed(at)), changed[-1])
+            changed = [later_effect for later_effect in later if later_effect.changes]
+            breaker = next(
+                (later_effect for later_effect in reversed(changed) if later_effect.changed(at)), changed[-1]
+            )
             link = bound_of[breaker.origin, breaker.path].link
             what, next_step = _broken(holder.link, mistake)
             if link.spec.override:
@@ -494,9 +502,9 @@ def chain_problems(link_problems: Iterable[LinkProblem]) -> Iterator[Problem]:
     for group in groups.values():
         first = group[0]
         pods = len(dict.fromkeys(_pod(problem.request) for problem in group))
-        more = f", and {pods - 1} more" if pods > 1 else ""
+        and_others = f", and {pods - 1} more" if pods > 1 else ""
         verb = "" if first.severity == "error" else " says"
-        what = f"plugin {first.link.spec.name}{verb}: {first.what} ({_pod(first.request)}{more})"
+        what = f"plugin {first.link.spec.name}{verb}: {first.what} ({_pod(first.request)}{and_others})"
         yield replace(first.link.problem(what, first.next_step), severity=first.severity)
 
 
@@ -509,12 +517,12 @@ def _pod(request: Request) -> str:
 
 def _without_names(problem: LinkProblem) -> str:
     request = problem.request
-    own = (
+    names_of_pod = (
         request.workload,
         request.deployment.name,
         request.namespace,
         request.cluster.name,
         request.pool.name,
     )
-    names = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True))
+    names = "|".join(re.escape(name) for name in sorted(names_of_pod, key=len, reverse=True))
     return re.sub(rf"(?<![A-Za-z0-9])({names})(?![A-Za-z0-9])", "…", problem.what)

@@ -74,11 +74,11 @@ class SidecarConfig(Config):
             field = f"{name.replace('-', '_')}_limit"
             limit = getattr(self, field)
             if limit is not None and parse_quantity(request) > parse_quantity(limit):
-                written = type(self).model_fields[field].alias or field
+                key = type(self).model_fields[field].alias or field
                 yield Mistake(
-                    f"{name} requested is {request}, which is more than {written} {limit}",
+                    f"{name} requested is {request}, which is more than {key} {limit}",
                     "Lower the request, or raise the limit",
-                    (written,),
+                    (key,),
                 )
 
     @property

@@ -119,7 +119,7 @@ def _claim_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake
     kept = after["spec"].get("resourceClaims", [])
     for claim in before["spec"].get("resourceClaims", []):
         if claim not in kept:
-            now = next((other for other in kept if other["name"] == claim["name"]), None)
+            now = next((kept_claim for kept_claim in kept if kept_claim["name"] == claim["name"]), None)
             yield _changed(f"spec.resourceClaims[{claim['name']}]", claim, now)
     old, new = (
         _containers(template, "containers")[ENGINE].get("resources", {}).get("claims", [])

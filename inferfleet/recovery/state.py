@@ -165,7 +165,7 @@ def missing(export: Mapping[str, Any], preview: Mapping[str, Any]) -> Missing:
         urn: resource
         for urn, resource in created.items()
         if resource.token.startswith(_PROVIDER)
-        and all(state.current(other) for other in _dependencies(resource))
+        and all(state.current(dependency) for dependency in _dependencies(resource))
     }
     return Missing(
         tuple(dict.fromkeys(part for urn in providers for part in (*_parents(urn, created), urn))),
@@ -329,15 +329,17 @@ def _beside(
     to get: a node pool is replaced by one of another name.
     """
     resource = decision.resource
-    other = entering[resource.urn].id if resource.urn in entering else current and current.id
-    if other is None:
+    other_id = entering[resource.urn].id if resource.urn in entering else current and current.id
+    if other_id is None:
         return decision
     if wanted is None:
         step = "Fix the documents, so that they say which of the two is wanted"
-        return _left(resource, Problem(f"{resource.title}: {decision.id} was created beside {other}", step))
+        return _left(
+            resource, Problem(f"{resource.title}: {decision.id} was created beside {other_id}", step)
+        )
     if current is not None and _is_wanted(resource, wanted):
         return replace(decision, why=f"it was to replace {current.id}", replaces=True)
-    what = f"{resource.title}: {decision.id} was created beside {other}, and is not wanted"
+    what = f"{resource.title}: {decision.id} was created beside {other_id}, and is not wanted"
     problem = Problem(what, "If Google has it, delete it there")
     return replace(decision, action=Action.FORGET, why=problem.what, problem=problem)
 

@@ -144,7 +144,7 @@ def survey(
         if desired
         else ()
     )
-    left = Survey(
+    findings = Survey(
         export=export,
         decisions=_decisions(pulumi, state, desired, container_api, trusted=trusted),
         locks=locks,
@@ -153,14 +153,14 @@ def survey(
         pools=tuple(pool for pool in pools if isinstance(pool, BrokenPool)),
         unknown=tuple(problem for problem in pools if isinstance(problem, Problem)),
     )
-    if not lost_state or left.unfinished or desired is None:
-        return left
+    if not lost_state or findings.unfinished or desired is None:
+        return findings
     lacking = missing(export, pulumi.preview())
     operations = {"deployment": {**state.deployment, "pending_operations": lacking.operations}}
     decisions = _decisions(pulumi, State(operations), desired, container_api, trusted=trusted)
     kept = tuple(decision for decision in decisions if decision.action is not Action.FORGET)
     return replace(
-        left,
+        findings,
         decisions=tuple(replace(decision, kind=LOST) for decision in kept),
         providers=lacking.providers,
         components=lacking.components if kept else (),
@@ -211,10 +211,10 @@ def kubeconfigs_of(pulumi: Pulumi, clusters: Iterable[Connection], *, trusted: b
     """Return the kubeconfigs of existing clusters, also those in the configuration, which Pulumi reads."""
     connections = [connection for connection in clusters if not connection.cloud]
     keys = [connection.config_key for connection in connections if connection.config_key]
-    written = keys_in_repository(StackFiles(pulumi.root, pulumi.stack), keys)
+    keys_in_files = keys_in_repository(StackFiles(pulumi.root, pulumi.stack), keys)
     # `pulumi` is not asked for what would not be used.
-    given = {key: pulumi.setting(key) for key in keys if trusted or key not in written}
-    repository = Repository(pulumi.root, trusted, written)
+    given = {key: pulumi.setting(key) for key in keys if trusted or key not in keys_in_files}
+    repository = Repository(pulumi.root, trusted, keys_in_files)
     return read_kubeconfigs(connections, given, repository)
 
 

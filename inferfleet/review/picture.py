@@ -339,7 +339,7 @@ def _pools(
         key = (name, pool.name)
         empty = node(side.documents.classes[pool.class_name])
         on_pool, demands = roles.get(key, {}), side.desired.plan.demands
-        nodes, left = seated(key, empty, pool.size, on_pool, demands) if empty else ((), 0)
+        nodes, unseated = seated(key, empty, pool.size, on_pool, demands) if empty else ((), 0)
         yield PoolPicture(
             pool.name,
             pool.class_name,
@@ -349,7 +349,7 @@ def _pools(
             empty.gpus if empty else 0,
             sum(replicas * demands.of(*role, key).gpus for role, replicas in on_pool.items()),
             nodes,
-            left,
+            unseated,
             changes.pools.get(f"{name}/{pool.name}", ()),
         )
 
@@ -410,10 +410,14 @@ def _gpus(plan: Plan, placement: Placement) -> int | None:
 def _why(plan: Plan, spot: Spot) -> str:
     """Return why replicas are there, "" where the planner has no choice, as on a lost cluster."""
     try:
-        other = plan.runners_up[spot]
+        runner_up = plan.runners_up[spot]
     except KeyError:
         return ""
-    return f"rather than {other.spot.place}: {other.why}" if other else "no other place has room for it"
+    return (
+        f"rather than {runner_up.spot.place}: {runner_up.why}"
+        if runner_up
+        else "no other place has room for it"
+    )
 
 
 def _services(side: Side, changes: _Changes, live: Status | None) -> Iterator[ServicePicture]:
@@ -488,14 +492,14 @@ def seated(
         for (deployment, role), replicas in roles.items()
         for item in _items(deployment, role, demands.of(deployment, role, pool), replicas, empty)
     ]
-    left = sum(
+    unseated = sum(
         _seat(nodes, item) for item in sorted(items, key=lambda item: (item.pod, item[1:4]), reverse=True)
     )
     filled = tuple(
         AlikeNodes(number, state.seats, state.free.gpus)
         for state, number in sorted(nodes.items(), key=lambda entry: (entry[0].seats == (), entry[0]))
     )
-    return filled, left
+    return filled, unseated
 
 
 def _items(deployment: str, role: str, demand: Demand, replicas: int, empty: Node) -> Iterable[_Item]:
@@ -513,7 +517,7 @@ def _items(deployment: str, role: str, demand: Demand, replicas: int, empty: Nod
 
 def _seat(nodes: dict[_State, int], item: _Item) -> int:
     """Put pods on nodes; return how many are left over."""
-    left = item.number
+    pods_left = item.number
     for state in sorted(nodes):
         of_role = sum(
             seat.pods for seat in state.seats if (seat.deployment, seat.role) == (item.deployment, item.role)
@@ -521,15 +525,15 @@ def _seat(nodes: dict[_State, int], item: _Item) -> int:
         most = min(fit(state.free, item.pod), item.limit - of_role)
         if most <= 0:
             continue
-        whole = min(nodes[state], left // most)
+        whole = min(nodes[state], pods_left // most)
         _move(nodes, state, item, most, whole)
-        left -= whole * most
-        if 0 < left < most and nodes.get(state):
-            _move(nodes, state, item, left, 1)
-            left = 0
-        if not left:
+        pods_left -= whole * most
+        if 0 < pods_left < most and nodes.get(state):
+            _move(nodes, state, item, pods_left, 1)
+            pods_left = 0
+        if not pods_left:
             break
-    return left
+    return pods_left
 
 
 def _move(nodes: dict[_State, int], state: _State, item: _Item, pods: int, number: int) -> None:
@@ -539,10 +543,10 @@ def _move(nodes: dict[_State, int], state: _State, item: _Item, pods: int, numbe
     if not nodes[state]:
         del nodes[state]
     seat = Seat(item.deployment, item.role, item.pod.gpus, item.kept, pods)
-    alike = [other for other in state.seats if _kind(other) == _kind(seat)]
-    others = [other for other in state.seats if other not in alike]
-    merged = replace(seat, pods=pods + sum(other.pods for other in alike))
-    after = _State(minus(state.free, item.pod, seat.pods), tuple(sorted([*others, merged])))
+    alike = [seat_there for seat_there in state.seats if _kind(seat_there) == _kind(seat)]
+    unlike = [seat_there for seat_there in state.seats if seat_there not in alike]
+    merged = replace(seat, pods=pods + sum(seat_there.pods for seat_there in alike))
+    after = _State(minus(state.free, item.pod, seat.pods), tuple(sorted([*unlike, merged])))
     nodes[after] = nodes.get(after, 0) + number
 
 

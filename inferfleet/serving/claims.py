@@ -121,12 +121,12 @@ def claims(
 def device_classes(objects: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the DeviceClasses that pods claim by these objects, other kinds among them or not."""
     classes = set()
-    for made in objects:
-        kind = (made["apiVersion"], made["kind"])
+    for manifest in objects:
+        kind = (manifest["apiVersion"], manifest["kind"])
         if kind == (COMPUTE_DOMAIN_API, COMPUTE_DOMAIN):
             classes.add(CHANNEL_CLASS)
         elif kind == (RESOURCE_API, "ResourceClaimTemplate"):
-            requests = made["spec"]["spec"]["devices"]["requests"]
+            requests = manifest["spec"]["spec"]["devices"]["requests"]
             classes |= {request["exactly"]["deviceClassName"] for request in requests}
     return tuple(sorted(classes))
 

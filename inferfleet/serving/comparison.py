@@ -55,8 +55,8 @@ def _item_differences(wanted: list[Any], actual: list[Any], path: str) -> Iterat
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
     """Return the items by name, None where some have no name or the same one."""
-    named = {item["name"]: item for item in items if isinstance(item, Mapping) and "name" in item}
-    return named if len(named) == len(items) else None
+    by_name = {item["name"]: item for item in items if isinstance(item, Mapping) and "name" in item}
+    return by_name if len(by_name) == len(items) else None
 
 
 def _same(wanted: Any, actual: Any, path: str) -> bool:

@@ -179,10 +179,10 @@ def metrics_reader(*, namespace: str, serving: Serving, stack: str) -> tuple[dic
 
 
 def _account_with_token(namespace: str, stack: str) -> list[dict[str, Any]]:
-    named = metadata(READER, stack=stack, namespace=namespace)
+    meta = metadata(READER, stack=stack, namespace=namespace)
     annotations = {"kubernetes.io/service-account.name": READER}
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
         {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -209,7 +209,7 @@ def _reads_metrics(namespace: str, stack: str, readers: list[dict[str, Any]]) ->
 
 def _reads_secret(namespace: str, stack: str, collector: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the right to read the reader's Secret alone, and its binding to the collectors."""
-    named = metadata(READER, stack=stack, namespace=namespace)
+    meta = metadata(READER, stack=stack, namespace=namespace)
     rule = {
         "apiGroups": [""],
         "resources": ["secrets"],
@@ -217,10 +217,10 @@ def _reads_secret(namespace: str, stack: str, collector: dict[str, Any]) -> list
         "verbs": ["get", "list", "watch"],
     }
     return [
-        {**_rbac("Role"), "metadata": named, "rules": [rule]},
+        {**_rbac("Role"), "metadata": meta, "rules": [rule]},
         {
             **_rbac("RoleBinding"),
-            "metadata": named,
+            "metadata": meta,
             "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": READER},
             "subjects": [collector],
         },

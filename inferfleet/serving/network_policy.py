@@ -91,8 +91,8 @@ def _monitoring(declared: NetworkPolicy, serving: Serving) -> _Peers:
         return [_namespace(scraper.namespace)] if scraper else []
     selector = declared.monitoring.model_dump(mode="json", by_alias=True)
     conditions = [{key: part for key, part in one.items() if part} for one in selector["matchExpressions"]]
-    written = {"matchLabels": selector["matchLabels"], "matchExpressions": conditions}
-    return [{"namespaceSelector": {key: part for key, part in written.items() if part}}]
+    pod_selector = {"matchLabels": selector["matchLabels"], "matchExpressions": conditions}
+    return [{"namespaceSelector": {key: part for key, part in pod_selector.items() if part}}]
 
 
 def _namespace(name: str) -> dict[str, Any]:

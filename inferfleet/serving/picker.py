@@ -200,12 +200,12 @@ def objects(picker: Picker) -> PickerObjects:
     ]
     if picker.serving.metrics_auth:
         # To check who reads the picker's metrics, and whether they may.
-        named = names.epp_cluster_scoped(key, picker.revised)
+        cluster_scoped_name = names.epp_cluster_scoped(key, picker.revised)
         rights += [
             {
                 "apiVersion": f"{_RBAC}/v1",
                 "kind": "ClusterRole",
-                "metadata": metadata(named, stack=picker.stack, deployment=key),
+                "metadata": metadata(cluster_scoped_name, stack=picker.stack, deployment=key),
                 "rules": [
                     _rule("authentication.k8s.io", ["tokenreviews"], "create"),
                     _rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
@@ -214,8 +214,8 @@ def objects(picker: Picker) -> PickerObjects:
             {
                 "apiVersion": f"{_RBAC}/v1",
                 "kind": "ClusterRoleBinding",
-                "metadata": metadata(named, stack=picker.stack, deployment=key),
-                "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": named},
+                "metadata": metadata(cluster_scoped_name, stack=picker.stack, deployment=key),
+                "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": cluster_scoped_name},
                 "subjects": [copy.deepcopy(subject)],
             },
         ]
@@ -280,8 +280,8 @@ def _rules(picker: Picker) -> list[dict[str, Any]]:
 
 
 def _rule(group: str, resources: list[str], *verbs: str, only: Sequence[str] = ()) -> dict[str, Any]:
-    named = {"resourceNames": list(only)} if only else {}
-    return {"apiGroups": [group], "resources": resources, **named, "verbs": list(verbs)}
+    only_these = {"resourceNames": list(only)} if only else {}
+    return {"apiGroups": [group], "resources": resources, **only_these, "verbs": list(verbs)}
 
 
 def _deployment(picker: Picker) -> dict[str, Any]:
@@ -510,8 +510,8 @@ def ending(drain: int, profile: Profile, chosen: Mapping[str, str]) -> Ending:
     """
     whole = min(drain, _LONGEST_GRACE_SECONDS) - _RESERVE_SECONDS
     # For so long it goes on with its streams, once it is told to end.
-    named = go_seconds(chosen.get("drain-timeout", ""))
-    stop = profile.stop_seconds if named is None else ceil(named)
+    drain_timeout = go_seconds(chosen.get("drain-timeout", ""))
+    stop = profile.stop_seconds if drain_timeout is None else ceil(drain_timeout)
     if profile.serves_on:
         return Ending(_LEAST_SLEEP_SECONDS, max(stop, whole - _LEAST_SLEEP_SECONDS))
     return Ending(max(_LEAST_SLEEP_SECONDS, whole - stop), stop)
@@ -534,9 +534,9 @@ def is_secure(chosen: Mapping[str, str]) -> bool:
 
 def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
     """Return the deployment's own config, or the default for its engine."""
-    own = deployment.spec.endpoint_picker.config
-    if own is not None:
-        return copy.deepcopy(own)
+    own_config = deployment.spec.endpoint_picker.config
+    if own_config is not None:
+        return copy.deepcopy(own_config)
     head = {"apiVersion": profile.config_api_version, "kind": CONFIG}
     metrics = _metrics_plugins(deployment, profile)
     if deployment.spec.prefill and profile.phases:

@@ -81,11 +81,11 @@ def deployment_problems(deployment: ModelDeployment) -> Iterator[Problem]:
     yield from _fail_open_problems(deployment)
 
 
-def flag_mistakes(written: Mapping[str, Value]) -> Iterator[Mistake]:
+def flag_mistakes(flags: Mapping[str, Value]) -> Iterator[Mistake]:
     """Yield what is wrong with the flags of one document: that another field says the same, or that no port
     can be read of them. What else a picker does not take, it says itself.
     """
-    for name, value in written.items():
+    for name, value in flags.items():
         if not _NAME.fullmatch(name):
             step = "Write letters, digits and dashes, without dashes at the beginning"
             yield Mistake(f"{shown(name)!r} is not the name of a flag", step, (name,))
@@ -113,15 +113,15 @@ def _image_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Probl
     Who chooses an image cannot pull the profile's, or must not; and the usual one is another program.
     """
     deployment, profile = picker.deployment, picker.profile
-    images, own = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
+    images, own_image = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
     usual = picker_row(cluster.spec.serving.profile, disaggregated=False)
-    if profile.epp_image == usual.epp_image or own:
+    if profile.epp_image == usual.epp_image or own_image:
         return
     apart = is_disaggregated(deployment)
-    named = (images.prefill_epp or images.epp) if apart else images.epp
-    if named and picker_row(cluster.spec.serving.profile, disaggregated=apart) is not profile:
+    cluster_image = (images.prefill_epp or images.epp) if apart else images.epp
+    if cluster_image and picker_row(cluster.spec.serving.profile, disaggregated=apart) is not profile:
         yield Problem(
-            f"the endpoint picker of {profile.name} is another image than {named}, which cluster "
+            f"the endpoint picker of {profile.name} is another image than {cluster_image}, which cluster "
             f"{cluster.metadata.name!r} names in serving.images",
             f"Write endpointPicker.image, as {profile.epp_image} is called there",
             "spec.profile",
@@ -177,12 +177,12 @@ def _metrics_problems(picker: Picker) -> Iterator[Problem]:
     said = [one["parameters"] for one in sources if isinstance(one.get("parameters"), Mapping)]
     if config is None or any(elsewhere.keys() <= parameters.keys() for parameters in (*said, {})):
         return
-    where = ", ".join(f"{name}: {value}" for name, value in elsewhere.items())
+    origins = ", ".join(f"{name}: {value}" for name, value in elsewhere.items())
     what = (
-        f"{deployment.spec.engine.type} serves its metrics elsewhere than pickers read them ({where}), and "
+        f"{deployment.spec.engine.type} serves its metrics elsewhere than pickers read them ({origins}), and "
         f"no {SOURCE} of the config says where: the picker chooses pods without them"
     )
-    step = f"Add {{type: {SOURCE}, parameters: {{{where}}}}} to its plugins"
+    step = f"Add {{type: {SOURCE}, parameters: {{{origins}}}}} to its plugins"
     yield _problem(deployment, ("endpointPicker", "config"), Mistake(what, step), "warning")
 
 
@@ -258,8 +258,8 @@ def _filter_problems(deployment: ModelDeployment) -> Iterator[Problem]:
 
 def _by_role(plugin: Mapping[str, Any]) -> bool:
     """Return whether a plugin names a label of roles, as those do that filter by label."""
-    written = json.dumps(plugin)
-    return names.LLM_D_ROLE in written or names.ROLE in written
+    plugin_json = json.dumps(plugin)
+    return names.LLM_D_ROLE in plugin_json or names.ROLE in plugin_json
 
 
 def _said(parameters: object, group: str, key: str, *flat: str) -> str | None:

@@ -62,7 +62,7 @@ def scaler(
         "kind": workload["kind"],
         "name": workload["metadata"]["name"],
     }
-    made = metadata(
+    meta = metadata(
         names.scaler(placement.spot, DECODE),
         stack=stack,
         namespace=placement.spot.namespace,
@@ -78,14 +78,14 @@ def scaler(
                 for metric in scaling.metrics
             ],
         }
-        return {"apiVersion": HPA[0], "kind": HPA[1], "metadata": made, "spec": spec}
+        return {"apiVersion": HPA[0], "kind": HPA[1], "metadata": meta, "spec": spec}
     spec = {
         "scaleTargetRef": target,
         "minReplicaCount": least,
         "maxReplicaCount": placement.replicas,
         "triggers": [_trigger(metric, serving, pool, workload) for metric in scaling.metrics],
     }
-    return {"apiVersion": KEDA[0], "kind": KEDA[1], "metadata": made, "spec": spec}
+    return {"apiVersion": KEDA[0], "kind": KEDA[1], "metadata": meta, "spec": spec}
 
 
 def target_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:

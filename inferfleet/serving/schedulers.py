@@ -60,20 +60,20 @@ def scheduled(manifest: Manifest, scheduling: Scheduling | None, *, spot: Spot, 
     """Return the workload of a role of the spot with what the scheduler reads. The given one stays."""
     if scheduling is None:
         return manifest
-    made = copy.deepcopy(manifest)
+    scheduled_manifest = copy.deepcopy(manifest)
     if scheduling.type == "Kueue" and scheduling.queue:
-        _mark(made, "labels", {schedulers.KUEUE_QUEUE: scheduling.queue})
+        _mark(scheduled_manifest, "labels", {schedulers.KUEUE_QUEUE: scheduling.queue})
     if scheduling.type == "KAI" and scheduling.queue:
-        _mark(made, "labels", {schedulers.KAI_QUEUE: scheduling.queue})
-        if made["kind"] == WORKER_SET:
-            _mark(made, "annotations", _kai_topology(scheduling))
-            if not any(_has_priority(template) for template in templates_of(made)):
-                _mark(made, "labels", {schedulers.KAI_PRIORITY: schedulers.KAI_INFERENCE})
-    for template in templates_of(made):
+        _mark(scheduled_manifest, "labels", {schedulers.KAI_QUEUE: scheduling.queue})
+        if scheduled_manifest["kind"] == WORKER_SET:
+            _mark(scheduled_manifest, "annotations", _kai_topology(scheduling))
+            if not any(_has_priority(template) for template in templates_of(scheduled_manifest)):
+                _mark(scheduled_manifest, "labels", {schedulers.KAI_PRIORITY: schedulers.KAI_INFERENCE})
+    for template in templates_of(scheduled_manifest):
         if scheduling.scheduler_name:
             template["spec"]["schedulerName"] = scheduling.scheduler_name
-        _mark(template, "annotations", _pod_annotations(made, scheduling, spot, role))
-    return made
+        _mark(template, "annotations", _pod_annotations(scheduled_manifest, scheduling, spot, role))
+    return scheduled_manifest
 
 
 def pod_group_of(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: str) -> str | None:
@@ -213,14 +213,16 @@ def _sub_group(member: _Member, scheduling: Scheduling) -> dict[str, Any]:
         labels = member.manifest["spec"]["selector"]["matchLabels"]
         selected = {"labelSelector": {"matchLabels": dict(labels)}}
         return {"name": member.role, **selected, "subGroupSize": member.workers, "minSubGroups": 1}
-    made = {
+    sub_group = {
         "name": member.role,
         "labelSelector": {"matchLabels": {LWS_NAME: member.manifest["metadata"]["name"]}},
         "matchLabelKeys": [LWS_GROUP],
         "subGroupSize": member.size,
         "minSubGroups": member.workers,
     }
-    return {**made, "networkTopology": _network(scheduling.topology)} if scheduling.topology else made
+    return (
+        {**sub_group, "networkTopology": _network(scheduling.topology)} if scheduling.topology else sub_group
+    )
 
 
 def _network(topology: Closeness) -> dict[str, Any]:
@@ -252,14 +254,14 @@ def _requests(pod: Mapping[str, Any]) -> dict[str, int]:
             for container in (*pod.get("initContainers", ()), *pod["containers"])
         ),
     ]
-    known = {
+    resources = {
         resource
         for amounts in asking
         for kind in ("requests", "limits")
         for resource in amounts.get(kind, ())
     }
-    known |= set(pod.get("overhead", {}))
-    return {resource: requests(pod, resource) for resource in sorted(known)}
+    resources |= set(pod.get("overhead", {}))
+    return {resource: requests(pod, resource) for resource in sorted(resources)}
 
 
 @dataclass(frozen=True, order=True)
@@ -313,17 +315,17 @@ def _needs(
     group, object_kind = schedulers.QUEUES[scheduling.type]
     namespace = spot.namespace if scheduling.type == "Kueue" else None
     if scheduling.queue:
-        where = _asking_field(spot, "queue", own=queue)
+        field = _asking_field(spot, "queue", own=queue)
         yield SchedulerNeed(
-            scheduling.type, group, object_kind, namespace, scheduling.queue, (), spot.deployment, *where
+            scheduling.type, group, object_kind, namespace, scheduling.queue, (), spot.deployment, *field
         )
     if closeness := scheduling.topology if spans else None:
         group, object_kind = schedulers.TOPOLOGIES[scheduling.type]
         levels = [level for level in (closeness.required, closeness.preferred) if isinstance(level, str)]
         required = tuple(levels) if scheduling.type != "Volcano" else ()
-        where = _asking_field(spot, "topology", own=topology)
+        field = _asking_field(spot, "topology", own=topology)
         yield SchedulerNeed(
-            scheduling.type, group, object_kind, None, closeness.name, required, spot.deployment, *where
+            scheduling.type, group, object_kind, None, closeness.name, required, spot.deployment, *field
         )
 
 
@@ -393,8 +395,10 @@ def _said(deployment: ModelDeployment, spot: Spot, scheduling: Scheduling) -> st
     own = deployment.spec.scheduler
     ours = own.type or (own.scheduler_name if scheduling.type == "None" else None)
     whose = f"its {ON_DEPLOYMENT}" if ours else f"{ON_CLUSTER} of cluster {spot.cluster}"
-    named = scheduling.type if scheduling.type != "None" else f"schedulerName {scheduling.scheduler_name}"
-    return f"{whose} says {named}"
+    scheduler_name = (
+        scheduling.type if scheduling.type != "None" else f"schedulerName {scheduling.scheduler_name}"
+    )
+    return f"{whose} says {scheduler_name}"
 
 
 def _foreign_marks(

@@ -184,10 +184,10 @@ def awaited(manifest: dict[str, Any]) -> dict[str, Any]:
     if names.REPLICAS in manifest["metadata"].get("annotations", {}):
         # Another number of replicas is none of an update, so there is nothing to wait for.
         spec = {field: value for field, value in spec.items() if field != "replicas"}
-    written = names.digest(spec, _DIGITS)
+    spec_digest = names.digest(spec, _DIGITS)
     path = f"{{.metadata.annotations['{names.SPEC}']}}"
-    waits = json.dumps(["condition=Available", f"jsonpath={path}={written}"], separators=(",", ":"))
-    return _annotated(manifest, {names.SPEC: written, WAIT_FOR: waits})
+    waits = json.dumps(["condition=Available", f"jsonpath={path}={spec_digest}"], separators=(",", ":"))
+    return _annotated(manifest, {names.SPEC: spec_digest, WAIT_FOR: waits})
 
 
 def unawaited(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -96,14 +96,14 @@ def show(desired: Desired, *, remembered: bool) -> None:
     if plan.unplaced:
         print_line()
         print_line("without a place (inferfleet explain says why of each pool)")
-    first, others = named_and_counted(plan.unplaced)
+    first, counted_only = named_and_counted(plan.unplaced)
     for missing in first:
         running = f" ({missing.running} of them running now)" if missing.running else ""
         what = f"{missing.deployment}: {counted(missing.replicas, 'replica')}{running}"
         print_line(f"  {what}, {in_short(missing.reasons)}")
-    if others:
-        replicas = counted(sum(missing.replicas for missing in others), "replica")
-        print_line(f"  and {counted(len(others), 'more deployment')}: {replicas}")
+    if counted_only:
+        replicas = counted(sum(missing.replicas for missing in counted_only), "replica")
+        print_line(f"  and {counted(len(counted_only), 'more deployment')}: {replicas}")
 
 
 def show_exposed(alone: Iterable[Exposure], picker: OnePicker | None) -> None:
@@ -186,7 +186,7 @@ def reason_values(reasons: Iterable[Reason]) -> list[dict[str, str | None]]:
 def as_values(desired: Desired) -> dict[str, Any]:
     """Return the same facts as values for JSON."""
     plan = desired.plan
-    first, others = named_and_counted(plan.unplaced)
+    first, counted_only = named_and_counted(plan.unplaced)
     return {
         "stack": desired.stack,
         "placements": [
@@ -257,7 +257,7 @@ def as_values(desired: Desired) -> dict[str, Any]:
                     "replicas": missing.replicas,
                     "running": missing.running,
                 }
-                for missing in others
+                for missing in counted_only
             ),
         ],
     }
@@ -295,15 +295,15 @@ def spot_values(spot: Spot) -> dict[str, Any]:
     return {"deployment": spot.deployment, "cluster": spot.cluster, "pools": dict(spot.pools), **revision}
 
 
-def node_values(more: MoreNodes) -> dict[str, Any]:
+def node_values(added: MoreNodes) -> dict[str, Any]:
     """Return nodes that a pool should have more, and what they cost, as values for JSON."""
     return {
-        "cluster": more.cluster,
-        "pool": more.pool,
-        "moreNodes": more.nodes,
-        "nodes": more.size,
-        "perHour": more.per_hour or None,
-        "currency": more.currency or None,
+        "cluster": added.cluster,
+        "pool": added.pool,
+        "moreNodes": added.nodes,
+        "nodes": added.size,
+        "perHour": added.per_hour or None,
+        "currency": added.currency or None,
     }
 
 
@@ -409,7 +409,7 @@ def repair(outcome: Outcome) -> str:
         step = f"{missing.step[:1].lower()}{missing.step[1:]}"
         return f"no number of nodes alone; for {missing.deployment}: {step}"
     return ", ".join(
-        f"{counted(more.nodes, 'node')} more on {place(more)} ({cost(more)})" for more in outcome.repair
+        f"{counted(added.nodes, 'node')} more on {place(added)} ({cost(added)})" for added in outcome.repair
     )
 
 

@@ -105,7 +105,7 @@ def _not_asked(connection: Connection, path: str) -> Problem:
 
 def _row(item: tuple[PoolKey, Observation]) -> tuple[object, ...]:
     key, observation = item
-    others = Amounts(
+    other_amounts = Amounts(
         sum(each.cpu for each in observation.others), sum(each.memory for each in observation.others)
     )
     return (
@@ -116,7 +116,7 @@ def _row(item: tuple[PoolKey, Observation]) -> tuple[object, ...]:
         observation.gpus,
         sum(observation.foreign),
         amount(observation.daemons),
-        amount(others),
+        amount(other_amounts),
         observation.most,
     )
 

@@ -91,7 +91,9 @@ def _show(report: Report, reply: Reply, asked: Target, *, as_json: bool) -> None
 def _answer(
     desired: Desired, repository: Repository, asked: Target, question: Question, seconds: float
 ) -> Reply | Problem:
-    (cluster,) = (known for known in desired.clusters if known.connection.cluster == asked.cluster)
+    (cluster,) = (
+        candidate for candidate in desired.clusters if candidate.connection.cluster == asked.cluster
+    )
     connection = cluster.connection
     if connection.state in GIVEN_UP:
         what = f"{asked}: the document of the cluster says `state: {connection.state}`, so it is not asked"

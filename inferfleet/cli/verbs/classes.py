@@ -95,10 +95,10 @@ def classes(
 ) -> None:
     """List the classes of the catalogue and the stack, all or those that match, or show some in full."""
     paths = [Path(word) for word in names or [] if _is_path(word)]
-    named = [word for word in names or [] if not _is_path(word)]
+    class_names = [word for word in names or [] if not _is_path(word)]
     with reporting(as_json=as_json) as report:
         search = Search(gpu, count, _bytes(min_memory), provider)
-        if named and any(criterion is not None for criterion in astuple(search)):
+        if class_names and any(criterion is not None for criterion in astuple(search)):
             raise typer.BadParameter("name classes or search for them, not both", param_hint="NAMES")
         documents = _documents(paths, stack)
         report.documents = documents
@@ -106,13 +106,13 @@ def classes(
         every = dict(sorted(documents.classes.items()))
         report.problems += [
             Problem(f"there is no class {shown(name)!r}", one_of(name, every, "Known classes"))
-            for name in named
+            for name in class_names
             if name not in every
         ]
         if not report.failed:
-            chosen = [every[name] for name in named]
+            chosen = [every[name] for name in class_names]
             chosen = chosen or [document for document in every.values() if search.matches(document)]
-            _show(report, chosen, full=bool(named), as_json=as_json)
+            _show(report, chosen, full=bool(class_names), as_json=as_json)
 
 
 def _bytes(quantity: str | None) -> Decimal | None:
@@ -138,11 +138,11 @@ def _documents(paths: list[Path], stack: str | None) -> Documents:
 
 
 def _show(report: Report, chosen: list[InferenceClass], *, full: bool, as_json: bool) -> None:
-    written = [class_.model_dump(mode="json", by_alias=True, exclude_none=True) for class_ in chosen]
+    documents = [class_.model_dump(mode="json", by_alias=True, exclude_none=True) for class_ in chosen]
     if as_json:
-        report.values["classes"] = written
+        report.values["classes"] = documents
     elif full:
-        print_yaml("---\n".join(manifest_text(class_, as_format="yaml") for class_ in written))
+        print_yaml("---\n".join(manifest_text(class_, as_format="yaml") for class_ in documents))
     elif chosen:
         print_classes(chosen)
     else:

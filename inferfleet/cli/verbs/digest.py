@@ -150,10 +150,10 @@ def _stacks(
     """
     if fleet is not None:
         return {fleet.files(root).stack: fleet}
-    known = {*stacks_of(root), *stacks_of(before.root)}
+    stack_names = {*stacks_of(root), *stacks_of(before.root)}
     if stack is None:
-        return {name: name for name in sorted(known)}
-    name = stack if stack in known else files_of_stack(root, stack).stack
+        return {name: name for name in sorted(stack_names)}
+    name = stack if stack in stack_names else files_of_stack(root, stack).stack
     return {name: name}
 
 

@@ -127,8 +127,8 @@ def _text(digest: Digest, parts: _Parts, most: int) -> str:
 def _overview_alone(digest: Digest, stacks: list[StackDigest]) -> str:
     number = len(stacks)
     while True:
-        more = f"\nand {len(stacks) - number} more stacks." if number < len(stacks) else ""
-        text = "\n".join([*_head(digest), *_overview(stacks[:number])]) + f"\n{more}\n"
+        and_others = f"\nand {len(stacks) - number} more stacks." if number < len(stacks) else ""
+        text = "\n".join([*_head(digest), *_overview(stacks[:number])]) + f"\n{and_others}\n"
         if len(text.encode()) <= MOST or not number:
             return text
         number = number * 9 // 10
@@ -329,8 +329,8 @@ def _written(entry: DocumentChange) -> Iterator[str]:
         of_uid = entry.kind == "Lock" and field.path.endswith(".uid")
         follows = f": {_OF_UID[field.change]}" if of_uid else ""
         yield f"  - {code(field.path)} {_values(field)}{follows}"
-    if (more := len(entry.fields) - _MOST_FIELDS) > 0:
-        yield f"  - and {more} more"
+    if (not_shown := len(entry.fields) - _MOST_FIELDS) > 0:
+        yield f"  - and {not_shown} more"
 
 
 def _values(field: FieldChange) -> str:
@@ -403,9 +403,9 @@ def _difference(more: tuple[Decimal, str]) -> str:
 
 def _needs(stack: StackDigest) -> Iterator[str]:
     for quota in stack.quotas:
-        where = f"{quota.project} {quota.region}".strip()
+        region = f"{quota.project} {quota.region}".strip()
         peak = f", {quota.peak} while the update runs" if quota.peak > quota.after else ""
-        yield f"- quota {code(quota.metric)} of {code(where)}: {_change(quota.before, quota.after)}{peak}"
+        yield f"- quota {code(quota.metric)} of {code(region)}: {_change(quota.before, quota.after)}{peak}"
     for reservation in stack.reservations:
         yield (
             f"- reservation {code(reservation.name)} of {code(reservation.project)}: {reservation.nodes} "
@@ -466,12 +466,12 @@ def _files(files: tuple[FileChange, ...], others: int) -> Iterator[str]:
 
 def _names(files: Iterable[FileChange]) -> str:
     every = list(files)
-    named = [
+    shown_names = [
         f"{_FILE_PREFIXES[file.change]}{code(_short_path(one_line(file.path)))}"
         for file in every[:_MOST_FILES]
     ]
-    more = [f"and {len(every) - _MOST_FILES:,} more"] if len(every) > _MOST_FILES else []
-    return ", ".join([*named, *more])
+    and_others = [f"and {len(every) - _MOST_FILES:,} more"] if len(every) > _MOST_FILES else []
+    return ", ".join([*shown_names, *and_others])
 
 
 def _short_path(path: str) -> str:

@@ -256,18 +256,20 @@ def show(explained: Explanation) -> None:
     for line in dict.fromkeys(_engines(explained.placed)):
         print_line(line)
     for placed in explained.placed:
-        if other := placed.runner_up:
-            print_line(f"{placed.spot.place}: next best is {other.spot.place}; {other.why}")
+        if runner_up := placed.runner_up:
+            print_line(f"{placed.spot.place}: next best is {runner_up.spot.place}; {runner_up.why}")
     for placed in explained.placed:
         for role in placed.roles:
             place = f"{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}"
             # What a link does to followers as it does to entries is said once.
-            others = [effect for effect in role.follower_effects if effect not in role.effects]
-            for where, effects in ((place, role.effects), (f"{place}, followers", others)):
+            only_followers = [effect for effect in role.follower_effects if effect not in role.effects]
+            for place_in_words, effects in ((place, role.effects), (f"{place}, followers", only_followers)):
                 for effect in effects:
                     print_line()
                     chain = f"({effect.origin} chain, {effect.path})"
-                    print_line(f"{where}: plugin {effect.plugin} {effect.version} {chain}{_idle(effect)}")
+                    print_line(
+                        f"{place_in_words}: plugin {effect.plugin} {effect.version} {chain}{_idle(effect)}"
+                    )
                     for line in _effect_lines(effect, role.hook(effect)):
                         print_line(f"  {line}")
     of_unplaced = explained.unplaced.reasons if explained.unplaced else ()
@@ -329,14 +331,14 @@ def _shape(explained: Explanation) -> Iterator[str]:
             yield f"kept free        {demand.spare:>4} pods per placement, for a new one beside an old one"
     for role, on, edited in explained.edited:
         of_role = f" of role {role}" if several else ""
-        where = ", ".join("/".join(pool) for pool in on)
+        pools = ", ".join("/".join(pool) for pool in on)
         for position in positions(edited):
             pod, shares = edited.of(position)
             asked = [
                 f"{name} {needed(pod, shares, field)}" for field, name in ASKED.items() if getattr(pod, field)
             ]
             which = "each pod" if edited.follower is None else f"each {position.lower()}"
-            yield f"{which}{of_role} asks for {', '.join(asked) or 'nothing beside GPUs'} on {where}"
+            yield f"{which}{of_role} asks for {', '.join(asked) or 'nothing beside GPUs'} on {pools}"
 
 
 def positions(demand: Demand) -> tuple[Position, ...]:

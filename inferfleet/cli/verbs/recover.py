@@ -74,8 +74,8 @@ def recover(
             container_api=container_api(),
             lost_state=lost_state,
         )
-        left = _round(pulumi, ask, report, yes=yes, force_lock=force_lock, as_json=as_json)
-        if left.files and report.code is ExitCode.FINE:
+        remaining = _round(pulumi, ask, report, yes=yes, force_lock=force_lock, as_json=as_json)
+        if remaining.files and report.code is ExitCode.FINE:
             # The state can be read only now, and with it what is to be asked about.
             _round(pulumi, ask, report, yes=yes, force_lock=force_lock, as_json=as_json)
 

@@ -284,7 +284,7 @@ def _grid(nodes: AlikeNodes, patterns: _Patterns) -> Html:
     taken: dict[str, int] = {}
     for name in dict.fromkeys(seat.deployment for seat in nodes.seats if not seat.kept):
         first = patterns.get(name, 0)
-        free = [(first + more) % _PATTERNS for more in range(_PATTERNS)]
+        free = [(first + offset) % _PATTERNS for offset in range(_PATTERNS)]
         taken[name] = next((pattern for pattern in free if pattern not in taken.values()), first)
     cells = [
         element("i", class_="g kept" if seat.kept else f"g k{taken[seat.deployment]}")
@@ -455,12 +455,14 @@ def element(tag: str, *children: Child, **attributes: str | bool | None) -> Html
     """Return an element. An attribute that is None or False is left out; `_` in its name is `-`, and one at
     the end is dropped (`class_`).
     """
-    written = "".join(
+    attribute_text = "".join(
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{_text(value)}"')
         for name, value in attributes.items()
         if value is not None and value is not False
     )
-    return Html(f"<{tag}{written}>" if tag in _VOID else f"<{tag}{written}>{joined(*children)}</{tag}>")
+    return Html(
+        f"<{tag}{attribute_text}>" if tag in _VOID else f"<{tag}{attribute_text}>{joined(*children)}</{tag}>"
+    )
 
 
 def joined(*children: Child) -> Html:

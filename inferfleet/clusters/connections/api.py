@@ -182,8 +182,8 @@ class Api:
         from kubernetes.client.exceptions import ApiException
         from urllib3.exceptions import HTTPError
 
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        seconds_left = self.deadline - time.monotonic()
+        if seconds_left <= 0:
             raise NoAnswerError("its answers take too long")
         try:
             answer = self._client.call_api(
@@ -196,7 +196,7 @@ class Api:
                 response_type="object",
                 _return_http_data_only=True,
                 _preload_content=not as_text,
-                _request_timeout=(min(left, CONNECT_SECONDS), left),
+                _request_timeout=(min(seconds_left, CONNECT_SECONDS), seconds_left),
             )
             return answer.data if as_text else answer
         except ApiException as error:

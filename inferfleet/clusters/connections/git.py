@@ -62,10 +62,10 @@ class Repository:
     def holds(self, path: Path) -> bool:
         """Return whether the path, as it is named or with all links followed, is inside of the repository."""
         top = _identity(top_of(self.root))
-        named = Path(os.path.normpath(path.absolute()))
+        normal_path = Path(os.path.normpath(path.absolute()))
         return any(
             _identity(folder) == top
-            for place in (named, Path(os.path.realpath(path)))
+            for place in (normal_path, Path(os.path.realpath(path)))
             for folder in place.parents
         )
 

@@ -122,10 +122,10 @@ class GoogleLogin:
         headers = self._headers(url, seconds)
         if body is not None:
             headers["Content-Type"] = "application/json"
-        left = max(deadline - time.monotonic(), 0.1)
+        seconds_left = max(deadline - time.monotonic(), 0.1)
         try:
             answer = self._request()(
-                url, method=method, body=body, headers=headers, timeout=left, allow_redirects=False
+                url, method=method, body=body, headers=headers, timeout=seconds_left, allow_redirects=False
             )
         except TransportError as error:
             if isinstance(error.__context__, ValueError):
@@ -340,9 +340,9 @@ class ContainerApi:
         channels = body.get("channels")
         return tuple(
             version
-            for known in (channels if isinstance(channels, list) else ())
-            if isinstance(known, dict) and known.get("channel") == channel
-            for version in known.get("validVersions") or ()
+            for channel_entry in (channels if isinstance(channels, list) else ())
+            if isinstance(channel_entry, dict) and channel_entry.get("channel") == channel
+            for version in channel_entry.get("validVersions") or ()
             if _text(version)
         )
 

@@ -247,17 +247,17 @@ def state_checks(pulumi: Pulumi, installed: Callable[[str], bool]) -> Iterator[C
 
 def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
     """Ask for each kind of object of the stack, in all namespaces first, and else in those where it is."""
-    where: dict[ApiKind, set[str]] = {}
+    namespaces_of: dict[ApiKind, set[str]] = {}
     for obj in cluster.objects:
-        where.setdefault((obj.api_version, obj.kind), set()).add(obj.namespace or "")
-    resources = served_kinds(api, where)
+        namespaces_of.setdefault((obj.api_version, obj.kind), set()).add(obj.namespace or "")
+    resources = served_kinds(api, namespaces_of)
     of_objects = (
         check
         for kind in sorted(resources)
         for check in _of_kind(
             cluster,
             kind,
-            sorted(_missing(api, VERBS, kind[0], resources[kind].plural, where[kind])),
+            sorted(_missing(api, VERBS, kind[0], resources[kind].plural, namespaces_of[kind])),
             resources[kind].plural,
         )
     )

@@ -95,8 +95,8 @@ class Write:
     @property
     def name(self) -> str:
         """Return kind, namespace and name."""
-        made = self.object
-        return titled(made.kind, made.namespace, made.kubernetes_name)
+        obj = self.object
+        return titled(obj.kind, obj.namespace, obj.kubernetes_name)
 
 
 @dataclass(frozen=True)
@@ -238,15 +238,15 @@ def _problems(
     """Yield one problem for all objects of a kind to which the same is said, at the line of the first."""
     alike: dict[tuple[str, ...], list[_Reply]] = {}
     for reply in replies:
-        made = reply.write.object
-        words = reply.words.replace(f'"{made.kubernetes_name}"', "")
-        alike.setdefault((made.kind, reply.field, words, reply.next_step), []).append(reply)
-    for first, *others in alike.values():
+        obj = reply.write.object
+        words = reply.words.replace(f'"{obj.kubernetes_name}"', "")
+        alike.setdefault((obj.kind, reply.field, words, reply.next_step), []).append(reply)
+    for first, *like_it in alike.values():
         kind, key, path = document_field(first.write.object, cluster, first.field, deployments)
         of_field = f"{first.field} of " if first.field else ""
-        more = f" (and {listing((each.write.name for each in others), _NAMED)})" if others else ""
+        and_others = f" (and {listing((each.write.name for each in like_it), _NAMED)})" if like_it else ""
         yield Problem(
-            f"the API server of cluster {cluster!r} refuses {of_field}{first.write.name}{more}: "
+            f"the API server of cluster {cluster!r} refuses {of_field}{first.write.name}{and_others}: "
             f"{_in_short(first.words)}",
             first.next_step,
             path,
@@ -347,10 +347,11 @@ def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
     # Items of a list may have no kind of their own.
     manifest = {key: value for key, value in _kept(made, live).items() if key not in ("apiVersion", "kind")}
     ours = [entry.get("fieldsV1") or {} for entry in _managed(live, _PULUMI)]
-    others = [entry.get("fieldsV1") or {} for entry in _managed(live, "", subresources=True)]
-    others = [fields for fields in others if fields not in ours]
+    fields_of_others = [entry.get("fieldsV1") or {} for entry in _managed(live, "", subresources=True)]
+    fields_of_others = [fields for fields in fields_of_others if fields not in ours]
     return any(_lacks(manifest, fields) for fields in ours) or any(
-        any(_has(fields, path) for fields in ours) or not any(_has(fields, path) for fields in others)
+        any(_has(fields, path) for fields in ours)
+        or not any(_has(fields, path) for fields in fields_of_others)
         for path, _, _ in differences(manifest, live)
     )
 
@@ -514,7 +515,7 @@ def _same_place(steps: FieldPath, generated: Any, written: Any) -> FieldPath:
     """Return the steps by which a written template has what a generated one has: entries of lists are those
     of one name, or equal ones. They end where nothing is written.
     """
-    made: list[str | int] = []
+    written_path: list[str | int] = []
     for step in steps:
         generated = part_of(generated, (step,))
         if isinstance(step, int):
@@ -526,8 +527,8 @@ def _same_place(steps: FieldPath, generated: Any, written: Any) -> FieldPath:
         elif not isinstance(written, Mapping) or step not in written:
             break
         written = written[step]
-        made.append(step)
-    return tuple(made)
+        written_path.append(step)
+    return tuple(written_path)
 
 
 def _is_same(written: Any, generated: Any) -> bool:

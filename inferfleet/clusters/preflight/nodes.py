@@ -52,12 +52,12 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         return
     with_pickers = any(deployment_of(obj.manifest) for obj in cluster.objects)
     for pool in used:
-        own = [node for node in nodes if _selects(pool, node)]
-        yield from _node_count_problems(cluster.connection.cluster, pool, len(own))
-        yield from _closed_node_problems(cluster.connection.cluster, pool, own)
-        yield from _node_size_problems(cluster.connection.cluster, pool, own, devices)
+        pool_nodes = [node for node in nodes if _selects(pool, node)]
+        yield from _node_count_problems(cluster.connection.cluster, pool, len(pool_nodes))
+        yield from _closed_node_problems(cluster.connection.cluster, pool, pool_nodes)
+        yield from _node_size_problems(cluster.connection.cluster, pool, pool_nodes, devices)
         if with_pickers and pool.devices:
-            yield from _untainted_node_problems(cluster.connection.cluster, pool, own)
+            yield from _untainted_node_problems(cluster.connection.cluster, pool, pool_nodes)
 
 
 def _devices(api: Api) -> "Devices":
@@ -226,16 +226,16 @@ def _of_cluster(
     devices = Devices(
         _listed(api if claimed else None, "ResourceSlice"), _listed(api if claimed else None, "ResourceClaim")
     )
-    named = connection.cloud.pool_names if connection.cloud else {}
+    pool_names = connection.cloud.pool_names if connection.cloud else {}
     seen: dict[PoolKey, Observation] = {}
     for pool in pools:
-        label = named.get(pool.name, pool.name)
+        label = pool_names.get(pool.name, pool.name)
         selector = dict(pool.node_selector or {names.POOL: label}).items()
-        own = [node for node in nodes if selector <= (node["metadata"].get("labels") or {}).items()]
-        if own or not connection.cloud:
+        pool_nodes = [node for node in nodes if selector <= (node["metadata"].get("labels") or {}).items()]
+        if pool_nodes or not connection.cloud:
             device = accelerator(documents.classes[pool.class_name])
-            one = _of_pool(own, pods, device, devices, own_pods, today)
-            missing = 0 if pool.autoscaled else max(0, pool.size - len(own))
+            one = _of_pool(pool_nodes, pods, device, devices, own_pods, today)
+            missing = 0 if pool.autoscaled else max(0, pool.size - len(pool_nodes))
             seen[connection.cluster, pool.name] = replace(one, missing=missing)
     return seen
 
@@ -394,7 +394,7 @@ class Devices:
     def _count(self, pool: _DriversPool, slices: Iterable[_Item]) -> None:
         """Count the devices of a pool that can be allocated at once, and note what others take of them."""
         specs = [slice_["spec"] for slice_ in slices]
-        left: _Counters = {
+        counters: _Counters = {
             (shared["name"], name): parse_quantity(str(counter["value"]))
             for spec in specs
             for shared in spec.get("sharedCounters") or ()
@@ -411,9 +411,9 @@ class Devices:
         ]
         whole: list[tuple[_Device, set[str]]] = []
         for device, node, uses in sorted(found, key=lambda one: (-sum(one[2].values()), one[0])):
-            if all(left.get(counter, Decimal(0)) >= amount for counter, amount in uses.items()):
+            if all(counters.get(counter, Decimal(0)) >= amount for counter, amount in uses.items()):
                 for counter, amount in uses.items():
-                    left[counter] -= amount
+                    counters[counter] -= amount
                 whole.append((device, {name for name, _ in uses}))
                 self._on_node[node, device.driver] += 1
         chosen = {device for device, _ in whole}

@@ -111,8 +111,8 @@ def missing_kind_problems(
     `omitted_monitor_problems` of objects of monitoring.
     """
     monitors = {obj.key: (obj.api_version, obj.kind) for obj in cluster.monitors}
-    others = {(obj.api_version, obj.kind) for obj in cluster.objects if obj.key not in monitors}
-    optional = {POD_GROUP, *(set(monitors.values()) - others)}
+    kinds_of_objects = {(obj.api_version, obj.kind) for obj in cluster.objects if obj.key not in monitors}
+    optional = {POD_GROUP, *(set(monitors.values()) - kinds_of_objects)}
     missing = kinds_needed(cluster) - resources.keys() - optional
     for version in sorted({version for version, _ in missing}):
         kinds = ", ".join(sorted(kind for group, kind in missing if group == version))
@@ -146,11 +146,11 @@ def _pending(problem: Problem, cluster: DesiredCluster) -> Problem:
     cloud = cluster.connection.cloud
     if cloud is None:
         return problem
-    where = f"{cloud.cloud_name} --location {cloud.region} --project {cloud.project}"
+    options = f"{cloud.cloud_name} --location {cloud.region} --project {cloud.project}"
     step = (
         "GKE installs it minutes after a cluster is created. If it does not come, look at the version "
-        f"(`gcloud container clusters describe {where} --format 'value(currentMasterVersion)'`), and run "
-        f"`gcloud container clusters update {where} --gateway-api=standard`"
+        f"(`gcloud container clusters describe {options} --format 'value(currentMasterVersion)'`), and run "
+        f"`gcloud container clusters update {options} --gateway-api=standard`"
     )
     return replace(problem, next_step=step, severity="warning")
 
@@ -458,7 +458,7 @@ def _queue_problems(
 ) -> Iterator[Problem]:
     queue = readable(api, resource.path(need.namespace, need.name))
     within = f" in namespace {need.namespace}" if need.namespace else ""
-    named = f"{need.object_kind} {need.name!r} of {need.scheduler}{within}"
+    queue_in_words = f"{need.object_kind} {need.name!r} of {need.scheduler}{within}"
     if queue is None:
         queues = sorted(item["metadata"]["name"] for item in api.items(resource.path(need.namespace)))
         first = (
@@ -468,8 +468,8 @@ def _queue_problems(
         )
         yield _scheduler_problem(
             need,
-            f"cluster {cluster.connection.cluster!r} has no {named} (it has: {listing(queues) or 'none'}), "
-            f"and pods of deployment {need.whose} wait in it",
+            f"cluster {cluster.connection.cluster!r} has no {queue_in_words} (it has: "
+            f"{listing(queues) or 'none'}), and pods of deployment {need.whose} wait in it",
             f"{first} the queue there, or name one that exists",
         )
         return
@@ -484,7 +484,7 @@ def _queue_problems(
     if why:
         yield _scheduler_problem(
             need,
-            f"{named} on cluster {cluster.connection.cluster!r} takes no pods ({why}), and those of "
+            f"{queue_in_words} on cluster {cluster.connection.cluster!r} takes no pods ({why}), and those of "
             f"deployment {need.whose} wait in it",
             "Mend the queue there, or name another one",
         )
@@ -499,13 +499,13 @@ def _topology_problems(
         by_name[name] = _levels(item)
         if need.name in (None, name) and set(need.levels) <= set(by_name[name]):
             return
-    named = f"{need.object_kind} {need.name!r}" if need.name else need.object_kind
+    topology_in_words = f"{need.object_kind} {need.name!r}" if need.name else need.object_kind
     levels = f" with level {' and '.join(need.levels)}" if need.levels else ""
     has = "; ".join(f"{name}: {listing(found)}".removesuffix(": ") for name, found in sorted(by_name.items()))
     yield _scheduler_problem(
         need,
-        f"cluster {cluster.connection.cluster!r} has no {named} of {need.scheduler}{levels} (it has: "
-        f"{has or 'none'}), and the workers of deployment {need.whose} are to be close together",
+        f"cluster {cluster.connection.cluster!r} has no {topology_in_words} of {need.scheduler}{levels} "
+        f"(it has: {has or 'none'}), and the workers of deployment {need.whose} are to be close together",
         "Create it there, or name what exists",
     )
 
@@ -572,7 +572,7 @@ def omitted_monitor_problems(cluster: DesiredCluster, unknown: Collection[ApiKin
     name = cluster.connection.cluster
     if KEDA in unknown:
         scaled = [obj.manifest for obj in cluster.monitors if (obj.api_version, obj.kind) == KEDA]
-        targets = sorted(made["spec"]["scaleTargetRef"]["name"] for made in scaled)
+        targets = sorted(manifest["spec"]["scaleTargetRef"]["name"] for manifest in scaled)
         yield cluster_problem(
             name,
             f"cluster {name!r} does not know {KEDA[1]} of {KEDA[0]}, so nobody scales {listing(targets, 3)}: "
@@ -599,7 +599,7 @@ def metrics_api_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]
     their bounds.
     """
     scalers = [obj.manifest for obj in cluster.objects if (obj.api_version, obj.kind) == HPA]
-    read = {metric["type"] for made in scalers for metric in made["spec"].get("metrics", ())}
+    read = {metric["type"] for manifest in scalers for metric in manifest["spec"].get("metrics", ())}
     for kind, group in (("Pods", OF_PODS), ("External", OF_OTHERS)):
         if kind in read and not served_versions(api, group):
             name = cluster.connection.cluster

@@ -81,7 +81,7 @@ def project_needs(desired: Desired) -> tuple[ProjectNeeds, ...]:
     for cluster in desired.clusters:
         cloud = cluster.connection.cloud
         if cloud and cluster.connection.state not in GIVEN_UP:
-            types = {made.token for made in cloud.resources}
+            types = {resource.token for resource in cloud.resources}
             hosts.setdefault(cloud.project, set()).update(_hosts(cloud))
             clusters.setdefault(cloud.project, []).append((cluster.gateway_class, cloud.endpoint, types))
     return tuple(
@@ -192,10 +192,10 @@ def version_check(
         return (unseen(of, MIN_VERSION, error.what, error.next_step),)
     if any(offers(version, wanted) for version in offered):
         return (Check(of, MIN_VERSION),)
-    where = f"channel {gke.release_channel} in {gke.region}"
+    channel = f"channel {gke.release_channel} in {gke.region}"
     problem = cluster_problem(
         cloud.cluster,
-        f"cluster {cloud.cluster!r} is to begin with GKE {wanted}, which Google does not offer to {where}; "
+        f"cluster {cloud.cluster!r} is to begin with GKE {wanted}, which Google does not offer to {channel}; "
         f"it offers {listing(offered) or 'none'}",
         _step(offered),
         "spec.cluster.gke.minVersion",

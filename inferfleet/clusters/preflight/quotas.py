@@ -68,11 +68,11 @@ def capacity_problems(
     until = time.monotonic() + seconds
     login = GoogleLogin()
     existing = _existing_pools(clusters, ContainerApi(google.container, login), until)
-    known = [cluster for cluster in clusters if cluster.cluster in existing]
-    of_quotas = quota_uses(documents, known, lock, desired.plan, existing)
+    existing_clusters = [cluster for cluster in clusters if cluster.cluster in existing]
+    of_quotas = quota_uses(documents, existing_clusters, lock, desired.plan, existing)
     compute = ComputeApi(google, login, seconds=max(until - time.monotonic(), 0.1))
-    sizes, sizeless = _sizes(known, existing, compute, until)
-    of_reservations = reservation_uses(documents, known, existing, sizes)
+    sizes, sizeless = _sizes(existing_clusters, existing, compute, until)
+    of_reservations = reservation_uses(documents, existing_clusters, existing, sizes)
     questions: dict[str, Callable[[], Answer | None]] = {
         _quota_key(need): partial(_quota_question, compute, need) for need in of_quotas
     }
@@ -141,8 +141,8 @@ def allowed(
         key, gpus = (pool.cluster, pool.name), pool.recipe.accelerator
         limit = limits.get(by_quota[key]) if key in by_quota else None
         if limit is not None and gpus:
-            left = limit.limit if limit.used is None else limit.limit - limit.used
-            most[key] = max(0, left) // gpus.count + (0 if limit.used is None else there[key])
+            quota_left = limit.limit if limit.used is None else limit.limit - limit.used
+            most[key] = max(0, quota_left) // gpus.count + (0 if limit.used is None else there[key])
         elif key in by_name:
             zones = [answers.get(_zone_key(by_name[key], zone)) for zone in pool.zones]
             free = [free_machines(answer) for answer in zones if answer]

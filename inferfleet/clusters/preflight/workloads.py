@@ -207,8 +207,10 @@ def companion_change_problems(
         metadata = workload["metadata"]
         after = desired.get((metadata["namespace"], metadata["name"]), {})
         before = _read(workload)
-        if others := sorted(name for name in before.keys() & after.keys() if before[name] != after[name]):
-            objects = ", ".join(name.replace("/", " ") for name in others)
+        if changed_names := sorted(
+            name for name in before.keys() & after.keys() if before[name] != after[name]
+        ):
+            objects = ", ".join(name.replace("/", " ") for name in changed_names)
             yield cluster_problem(
                 cluster.connection.cluster,
                 f"on cluster {cluster.connection.cluster!r} an update changes {objects} while pods of "
@@ -383,10 +385,10 @@ def lone_pod_problems(cluster: DesiredCluster, workloads: Iterable[Workload]) ->
             alone.append((before, after))
     if alone:
         how, next_step = meanwhile(*alone[0])
-        named = listing((_named(after) for _, after in alone), 5)
-        where = f"{named} on cluster {cluster.connection.cluster!r} where they are"
+        listed_names = listing((_named(after) for _, after in alone), 5)
+        in_words = f"{listed_names} on cluster {cluster.connection.cluster!r} where they are"
         how = how.replace("it has", "each has") if alone[1:] else how
-        yield _of_deployment(alone[0][1], f"an update replaces the pods of {where}: {how}", next_step)
+        yield _of_deployment(alone[0][1], f"an update replaces the pods of {in_words}: {how}", next_step)
 
 
 def _of_deployment(workload: Workload, what: str, next_step: str) -> Problem:

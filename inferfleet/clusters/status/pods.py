@@ -355,10 +355,10 @@ def _latest(status: Mapping[str, Any], alive: Sequence[Member], *, of_groups: bo
         latest = latest_revision(pod for pod, _ in alive)
         return [told for pod, told in alive if revision_of(pod) == latest]
     conditions = status.get("conditions") or ()
-    named = next(
+    message = next(
         (condition.get("message") or "" for condition in conditions if condition["type"] == "Progressing"), ""
     )
-    return [told for pod, told in alive if any(f'"{owner}"' in named for owner in _owners(pod))]
+    return [told for pod, told in alive if any(f'"{owner}"' in message for owner in _owners(pod))]
 
 
 def _owners(pod: Mapping[str, Any]) -> list[str]:
@@ -380,7 +380,7 @@ def held_back(pod: Mapping[str, Any], admissions: Mapping[Owner, str]) -> str:
     labels = metadata.get("labels") or {}
     if schedulers.KUEUE_ADMISSION_GATE in gates:
         queue = labels.get(schedulers.KUEUE_QUEUE)
-        named = f"queue {queue} of Kueue" if queue else "its queue of Kueue"
+        queue_in_words = f"queue {queue} of Kueue" if queue else "its queue of Kueue"
         owners = (
             ("Pod", metadata.get("namespace") or "", metadata["name"]),
             (
@@ -390,7 +390,7 @@ def held_back(pod: Mapping[str, Any], admissions: Mapping[Owner, str]) -> str:
             ),
         )
         why = next((admissions[owner] for owner in owners if owner in admissions), "")
-        return f"waits for room in {named}" + (f": {why}" if why else "")
+        return f"waits for room in {queue_in_words}" + (f": {why}" if why else "")
     if schedulers.KUEUE_TOPOLOGY_GATE in gates:
         return "Kueue has admitted it and has not chosen its node yet"
     return f"held back by {', '.join(gates)} (spec.schedulingGates)"

@@ -151,12 +151,12 @@ def _targets(seen: LiveCluster, key: Key, actual: Mapping[str, Any]) -> Iterator
     if not pods:
         yield f"its selector {_labels(labels)} matches no pod"
         return
-    own = {number: name for pod in pods for number, name in _container_ports(pod["spec"]).items()}
+    port_names = {number: name for pod in pods for number, name in _container_ports(pod["spec"]).items()}
     for number in (port.get("number") for port in spec.get("targetPorts") or []):
-        if own and number not in own:
+        if port_names and number not in port_names:
             yield (
                 f"it sends requests to port {number} of its pods, where none of their containers "
-                f"listens (they have: {_numbers(own)})"
+                f"listens (they have: {_numbers(port_names)})"
             )
 
 
@@ -170,12 +170,17 @@ def _picker(
     service = seen.objects.get(service_key)
     if service is None:
         return
-    own = _container_ports(_actual_picker(seen, key, picker)["spec"]["template"]["spec"])
+    ports_of_picker = _container_ports(_actual_picker(seen, key, picker)["spec"]["template"]["spec"])
     target = _ports(service).get(wanted)
-    if own and not why and target not in own and target not in own.values():
+    if (
+        ports_of_picker
+        and not why
+        and target not in ports_of_picker
+        and target not in ports_of_picker.values()
+    ):
         yield (
             f"{titled(service_key)} sends port {wanted} to {target}, where no container of "
-            f"Deployment {key[1]}/{picker['metadata']['name']} listens (it has: {_numbers(own)})"
+            f"Deployment {key[1]}/{picker['metadata']['name']} listens (it has: {_numbers(ports_of_picker)})"
         )
     selector = (service.get("spec") or {}).get("selector") or {}
     pods = [pod for pod in seen.pods if selected(pod, key[1], picker["spec"]["selector"]["matchLabels"])]
@@ -219,8 +224,8 @@ def _container_ports(pod_spec: Mapping[str, Any]) -> dict[int, str]:
 def selected(pod: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> bool:
     """Return whether a selector with these labels matches the pod; one without labels matches nothing."""
     metadata = pod["metadata"]
-    own = metadata.get("labels") or {}
-    return bool(labels) and metadata.get("namespace") == namespace and labels.items() <= own.items()
+    pod_labels = metadata.get("labels") or {}
+    return bool(labels) and metadata.get("namespace") == namespace and labels.items() <= pod_labels.items()
 
 
 def _judged(conditions: Sequence[Mapping[str, Any]] | None, types: tuple[str, ...], silence: str) -> Verdict:

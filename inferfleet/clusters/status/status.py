@@ -73,10 +73,10 @@ def status(
     endpoints: dict[str, list[EndpointStatus]] = {}
     for endpoint in plan.endpoints:
         cluster, live = known(endpoint.cluster)
-        made = _endpoint(endpoint, cluster, live, now)
+        endpoint_status = _endpoint(endpoint, cluster, live, now)
         held = endpoint.deployment in plan.paused or cluster.connection.state == "paused"
-        if not (held and Phase.MISSING in (part.phase for part in made.parts)):
-            endpoints.setdefault(endpoint.deployment, []).append(made)
+        if not (held and Phase.MISSING in (part.phase for part in endpoint_status.parts)):
+            endpoints.setdefault(endpoint.deployment, []).append(endpoint_status)
     routes: dict[str, list[PartStatus]] = {}
     for route in plan.services:
         routes.setdefault(route.service, []).append(_service(route, *known(route.cluster)))

@@ -212,8 +212,8 @@ def _answers(api: Api, question: _Question, patience: float) -> _Answers:
                 unreadable.add((kind, namespace))
         here = [key for key in open_keys if not unreadable.intersection(_listed(key))]
         verdicts |= {key: question.judges[key](actual) for key in here}
-        others = [key for key in here if key in actual and key in question.others]
-        templates |= {key: tuple(_templates(key, question.others[key], actual[key])) for key in others}
+        watched_keys = [key for key in here if key in actual and key in question.others]
+        templates |= {key: tuple(_templates(key, question.others[key], actual[key])) for key in watched_keys}
         if question.gateway:
             old |= {key: stale(actual, key, question.gateway) for key in here if key in question.pools}
         open_ = {phase for phase, _ in verdicts.values() if phase != Phase.READY}
@@ -239,8 +239,8 @@ def _listed(key: Key) -> tuple[tuple[str, str], ...]:
 
 
 def _resources(api: Api, wanted: Mapping[Key, KubeObject]) -> dict[str, ApiResource]:
-    kinds = {(made.api_version, made.kind) for made in wanted.values()}
-    if any(made.kind == POOL for made in wanted.values()):
+    kinds = {(obj.api_version, obj.kind) for obj in wanted.values()}
+    if any(obj.kind == POOL for obj in wanted.values()):
         kinds.add(("v1", "Service"))
     return {kind: resource for (_, kind), resource in served_kinds(api, kinds).items()}
 
@@ -276,10 +276,10 @@ def _problems(cluster: str, question: _Question, answers: _Answers, patience: fl
             what = f"{titled(key)}: {says} still says {answers.stale[key]!r}, but the Service is there"
             yield cluster_problem(cluster, what, "It looks again when the pool changes", severity="warning")
     differ: dict[tuple[str, str, str, int], list[str]] = {}
-    for first, *others in filter(None, answers.templates.values()):
-        differ.setdefault((first.field, first.found, first.wanted, len(others)), []).append(first.thing)
-    for (field, found, said, more), things in differ.items():
-        besides = f" ({more} more fields differ)" if more else ""
+    for first, *rest in filter(None, answers.templates.values()):
+        differ.setdefault((first.field, first.found, first.wanted, len(rest)), []).append(first.thing)
+    for (field, found, said, more_fields), things in differ.items():
+        besides = f" ({more_fields} more fields differ)" if more_fields else ""
         what = f"{field} of {listing(things, _NAMED)} is {found}, documents say {said}{besides}"
         yield cluster_problem(cluster, f"cluster {cluster!r}: {what}", _REFRESH, severity="warning")
     for why, waited in waiting.items():

@@ -159,7 +159,9 @@ def add_event(
 
     The Container API at the address `container_api` says where a cluster is that the stack creates.
     """
-    one_cluster = tuple(known for known in desired.clusters if known.connection.cluster == cluster)
+    one_cluster = tuple(
+        candidate for candidate in desired.clusters if candidate.connection.cluster == cluster
+    )
     answers = ask(
         replace(desired, clusters=one_cluster),
         kubeconfigs,

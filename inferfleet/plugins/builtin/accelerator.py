@@ -152,23 +152,23 @@ def _require_topology(template: PodTemplate, request: Request, config: Config) -
             f"topology {config.topology} is of TPUs, but class {request.node_class.name} has devices of "
             f"{device.driver}; remove topology, or use scope or another chain"
         )
-    own = device.attributes.get(_TOPOLOGY) if is_tpu else None
-    if config.topology and own is not None and str(own) != config.topology:
+    topology_label = device.attributes.get(_TOPOLOGY) if is_tpu else None
+    if config.topology and topology_label is not None and str(topology_label) != config.topology:
         raise PluginError(
             f"topology {config.topology} contradicts class {request.node_class.name}, whose nodes have "
-            f"{own}; {_MATCH}"
+            f"{topology_label}; {_MATCH}"
         )
-    if wanted := config.topology or (own if config.product_of_class else None):
+    if wanted := config.topology or (topology_label if config.product_of_class else None):
         _require(template, request, devices.GKE_TPU_TOPOLOGY, (str(wanted),))
 
 
 def _require(template: PodTemplate, request: Request, label: str, values: tuple[Any, ...]) -> None:
     """Require nodes of the pool on which the label has one of the values."""
-    known = request.pool.node_labels.get(label)
-    if known is not None and known not in values:
+    label_value = request.pool.node_labels.get(label)
+    if label_value is not None and label_value not in values:
         raise PluginError(
-            f"{label} {', '.join(values)} contradicts pool {request.pool.name}, whose nodes have {known}; "
-            f"{_MATCH}"
+            f"{label} {', '.join(values)} contradicts pool {request.pool.name}, whose nodes have "
+            f"{label_value}; {_MATCH}"
         )
     require_nodes(template, label, list(dict.fromkeys(values)))
 

@@ -24,8 +24,8 @@ def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate
     for container in containers(template):
         variables = _variables(request)
         names = {variable["name"] for variable in variables}
-        others = [variable for variable in container.get("env", []) if variable["name"] not in names]
-        container["env"] = variables + others
+        kept_variables = [variable for variable in container.get("env", []) if variable["name"] not in names]
+        container["env"] = variables + kept_variables
     return template
 
 

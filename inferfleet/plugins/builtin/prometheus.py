@@ -56,11 +56,11 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
         mapping(template, "metadata", "annotations")["prometheus.io/scrape"] = "false"
         return Edited(template)
     kind = request.deployment.engine
-    known = engine_defaults(kind)
+    defaults = engine_defaults(kind)
     wanted = {
         "scrape": "true",
-        "port": str(config.port or known.metrics_port or request.deployment.port),
-        "path": config.path or known.metrics_path,
+        "port": str(config.port or defaults.metrics_port or request.deployment.port),
+        "path": config.path or defaults.metrics_path,
     }
     for name, value in wanted.items():
         put_field(template, "metadata", "annotations", f"prometheus.io/{name}", value=value)

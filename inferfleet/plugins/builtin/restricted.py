@@ -66,11 +66,11 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
     context["runAsNonRoot"] = True
     context.setdefault("seccompProfile", {"type": "RuntimeDefault"})
     for container in containers(template):
-        own = mapping(container, "securityContext")
-        own["allowPrivilegeEscalation"] = False
-        dropped = mapping(own, "capabilities").setdefault("drop", [])
+        security_context = mapping(container, "securityContext")
+        security_context["allowPrivilegeEscalation"] = False
+        dropped = mapping(security_context, "capabilities").setdefault("drop", [])
         if "ALL" not in dropped:
-            own["capabilities"]["drop"] = ["ALL"]
+            security_context["capabilities"]["drop"] = ["ALL"]
     return Edited(template, remarks=tuple(_rootless(template, context)))
 
 
@@ -83,20 +83,20 @@ def _missing_setting_mistakes(template: PodTemplate) -> Iterator[Mistake]:
     context = template["spec"].get("securityContext") or {}
     for name, wanted in (("runAsNonRoot", "true"), ("seccompProfile", "{type: RuntimeDefault}")):
         if not context.get(name):
-            where = ("spec", "securityContext", name)
-            yield Mistake(f"the pod has no {name}", f"Write {name}: {wanted}", where)
+            path = ("spec", "securityContext", name)
+            yield Mistake(f"the pod has no {name}", f"Write {name}: {wanted}", path)
     for kind in ("initContainers", "containers"):
         for i, container in enumerate(template["spec"].get(kind, [])):
-            own = container.get("securityContext") or {}
+            security_context = container.get("securityContext") or {}
             here = ("spec", kind, i, "securityContext")
             what = f"container {container['name']!r}"
-            if own.get("allowPrivilegeEscalation") is None:
+            if security_context.get("allowPrivilegeEscalation") is None:
                 yield Mistake(
                     f"{what} does not say allowPrivilegeEscalation: false",
                     "Write that in its securityContext",
                     (*here, "allowPrivilegeEscalation"),
                 )
-            if "ALL" not in ((own.get("capabilities") or {}).get("drop") or ()):
+            if "ALL" not in ((security_context.get("capabilities") or {}).get("drop") or ()):
                 yield Mistake(
                     f"{what} does not drop all capabilities",
                     "Write capabilities: {drop: [ALL]} in its securityContext",
@@ -111,8 +111,8 @@ def _rootless(template: PodTemplate, context: dict[str, Any]) -> Iterator[str]:
         if "runAsUser" not in container["securityContext"] and "runAsUser" not in context
     ]
     if names:
-        named = ", ".join(names)
-        yield f"the images of {named} must name their user by a number other than 0, or set runAsUser"
+        listed_names = ", ".join(names)
+        yield f"the images of {listed_names} must name their user by a number other than 0, or set runAsUser"
 
 
 PLUGIN = Plugin("restricted", Config, edit, version="1.0.0", holds=restriction_mistakes)

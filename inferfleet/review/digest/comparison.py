@@ -72,13 +72,13 @@ def stack_digest(name: str, base: Version, head: Version) -> StackDigest:
 
 def _left_alone(name: str, base: Version) -> Problem:
     """Return the warning about a stack that is gone: nobody runs an update for it, so nothing is deleted."""
-    left = ""
+    left_alone = ""
     if isinstance(base, Side):
         kinds = {"clusters": base.documents.clusters, "models": base.documents.deployments}
-        left = "".join(f"; {kind}: {listing(sorted(names))}" for kind, names in kinds.items() if names)
+        left_alone = "".join(f"; {kind}: {listing(sorted(names))}" for kind, names in kinds.items() if names)
     return Problem(
         f"stack {name} is gone from the project, and that deletes nothing: no update runs for it any more, "
-        f"so what the last one left runs on{left}",
+        f"so what the last one left runs on{left_alone}",
         f"Where it should end, run `pulumi destroy --stack {name}` and then `pulumi stack rm {name}` in a "
         "checkout of the base, whose settings both need; where that was done, or somebody else keeps it, "
         "nothing is left to do",
@@ -99,8 +99,8 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     plan = update.desired.plan
     bill_before = bill(update.base.documents, update.lock.placements, update.base.desired.plan.demands)
     bill_after = bill(update.documents, plan.lock.placements, plan.demands)
-    own = (*unknown_price_problems(bill_before, bill_after), *_tuning_problems(update))
-    problems = (*update.after, *head.documents.located(own))
+    digest_problems = (*unknown_price_problems(bill_before, bill_after), *_tuning_problems(update))
+    problems = (*update.after, *head.documents.located(digest_problems))
     identities = {_identity(problem) for problem in problems}
     gone = [problem for problem in update.before if _identity(problem) not in identities]
     missing = _missing(update)
@@ -234,7 +234,7 @@ def file_changes(
     `prefix` is the folder of the project. Of documents, settings and locks that were `read` the digest has
     the content; where it is `unknown` which ones are, as of stacks with errors, none that may be is named.
     """
-    files, others = [], 0
+    files, uncounted = [], 0
     for difference in differing:
         inside = difference.path.startswith(prefix)
         path = difference.path.removeprefix(prefix) if inside else f"/{difference.path}"
@@ -243,8 +243,8 @@ def file_changes(
         if kind := _file_kind(path, difference):
             files.append(FileChange(path, kind, difference.change))
         else:
-            others += 1
-    return tuple(sorted(files, key=_weight)), others
+            uncounted += 1
+    return tuple(sorted(files, key=_weight)), uncounted
 
 
 def _is_left_out(path: str, difference: Difference, read: Collection[str], *, unknown: bool) -> bool:

@@ -106,8 +106,8 @@ def _of_kind(
         if (before == after and not folder) or shown.whole_document(kind, name, presence):
             continue
         differing = (*folder, *field_changes(_plain(before), _plain(after)))
-        if left := tuple(field for field in differing if not shown.field(kind, name, field.path)):
-            yield DocumentChange(kind, name, presence, left)
+        if unshown := tuple(field for field in differing if not shown.field(kind, name, field.path)):
+            yield DocumentChange(kind, name, presence, unshown)
 
 
 def _plain(document: StrictModel | None) -> dict[str, Any]:
@@ -247,12 +247,12 @@ def setting_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple
 def _flat(file: Mapping[str, Any]) -> dict[str, Any]:
     """Return all keys of a file in one map, those of the configuration with their namespace."""
     config = file.get("config")
-    own = {
+    settings = {
         key if ":" in key else f"{NAMESPACE}{key}": _textual(value)
         for key, value in (_textual(config) if isinstance(config, dict) else {}).items()
     }
-    others = {str(key): _textual(value) for key, value in file.items() if key != "config"}
-    return {key: value for key, value in {**others, **own}.items() if value is not None}
+    top_level = {str(key): _textual(value) for key, value in file.items() if key != "config"}
+    return {key: value for key, value in {**top_level, **settings}.items() if value is not None}
 
 
 def _textual(value: Any) -> Any:

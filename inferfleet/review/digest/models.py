@@ -223,8 +223,8 @@ def _fields_in_short(restart: Restart) -> str:
     images = [f"{image.path} {image.before} -> {image.after}" for image in restart.images]
     paths_of_images = {image.path for image in restart.images}
     paths = [path for path in dict.fromkeys(map(_below_pod, restart.fields)) if path not in paths_of_images]
-    more = f", {len(paths) - _FIELDS} more" if len(paths) > _FIELDS else ""
-    return ", ".join([*images, *paths[:_FIELDS]]) + more
+    and_others = f", {len(paths) - _FIELDS} more" if len(paths) > _FIELDS else ""
+    return ", ".join([*images, *paths[:_FIELDS]]) + and_others
 
 
 def _picker_line(picker: PickerChange) -> str:

@@ -79,7 +79,7 @@ def _scrubbed(value: Any) -> Any:
 def _cut(old: str, new: str) -> tuple[str, str]:
     """Return two texts shortened so that both show where they begin to differ."""
     pairs = enumerate(zip(old, new, strict=False))
-    alike = next((position for position, (one, other) in pairs if one != other), 0)
+    alike = next((position for position, (one, new_character) in pairs if one != new_character), 0)
     start = max(0, alike - _BEFORE) if max(len(old), len(new)) > _LONGEST else 0
     return _window(old, start), _window(new, start)
 

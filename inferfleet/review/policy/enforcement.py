@@ -192,9 +192,9 @@ def _broken(
     values: str,
     ended: list[tuple[str, Waiver]],
 ) -> Problem:
-    where = documents.where("Policy", name, _CEL)
+    line_of_policy = documents.where("Policy", name, _CEL)
     # In the next step, so that a digest knows the problem again where the policy has moved.
-    line = f" ({where})" if where else ""
+    line = f" ({line_of_policy})" if line_of_policy else ""
     folder = " from the same folder" if ("Policy", name) in documents.of_all_stacks else ""
     values = f" ({values})" if values else ""
     over = "".join(f"; waiver {key} of it ended on {waiver.spec.until}" for key, waiver in ended[:_NAMED])
@@ -217,11 +217,11 @@ def _severity(policy: Policy) -> Severity:
 def _off(key: str, waiver: Waiver, exceptions: _Exceptions) -> Problem:
     reason = waiver.spec.reason.rstrip(".")
     unnamed = exceptions.off - len(exceptions.titles)
-    more = f" and {unnamed:,} more" if unnamed else ""
+    and_others = f" and {unnamed:,} more" if unnamed else ""
     breaks, them = ("breaks", "it") if exceptions.off == 1 else ("break", "them")
     return Problem(
-        f"{', '.join(exceptions.titles)}{more} {breaks} policy {waiver.spec.policy}, and waiver {key} lets "
-        f"{them} off until {waiver.spec.until}: {reason}",
+        f"{', '.join(exceptions.titles)}{and_others} {breaks} policy {waiver.spec.policy}, and waiver {key} "
+        f"lets {them} off until {waiver.spec.until}: {reason}",
         f"Change {them} before that day",
         "spec.until",
         kind="Waiver",

@@ -108,23 +108,23 @@ def _prefill_problems(deployment: ModelDeployment) -> Iterator[Problem]:
 def _program_problems(deployment: ModelDeployment, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
     """Yield an engine for which nothing says what it runs."""
     declared = engine_of(deployment, role)
-    own, path = has_own_command(deployment, role), path_of_engine(deployment, role)
+    own_command, path = has_own_command(deployment, role), path_of_engine(deployment, role)
     template = workers_of(deployment, role).entry_template
     if declared.model is None:
-        if not own and "image" not in template.engine and declared_image(deployment, role) is None:
+        if not own_command and "image" not in template.engine and declared_image(deployment, role) is None:
             yield _problem(
                 deployment,
                 path,
                 "nothing says what the engine runs",
                 "Write engine: {model: NAME}, or an image that starts itself, or a command in the template",
             )
-    elif not own:
+    elif not own_command:
         why = next((why for pods in sizes if (why := unwritable(deployment, role, pods))), None)
         if why:
-            where = _path_of_container(deployment, role)
-            step = f"Write a command of your own in {where}, such as {example(deployment, role)}"
+            container_path = _path_of_container(deployment, role)
+            step = f"Write a command of your own in {container_path}, such as {example(deployment, role)}"
             yield _problem(deployment, f"{path}.model", why, step)
-    if own and declared.program:
+    if own_command and declared.program:
         yield _problem(
             deployment,
             f"{path}.program",
@@ -138,12 +138,12 @@ def _declaration_problems(deployment: ModelDeployment, role: str) -> Iterator[Pr
     declared = engine_of(deployment, role)
     path, topology = path_of_engine(deployment, role), workers_of(deployment, role).topology
     image = workers_of(deployment, role).entry_template.engine.get("image")
-    other = declared_image(deployment, role)
-    if image and other:
+    image_of_document = declared_image(deployment, role)
+    if image and image_of_document:
         yield _problem(
             deployment,
             f"{path}.image",
-            f"the document declares image {shown(other)!r}, and the container in "
+            f"the document declares image {shown(image_of_document)!r}, and the container in "
             f"{template_path(deployment, role)} has {shown(image)!r}",
             "Remove one of the two",
         )

@@ -41,15 +41,15 @@ def ending(engine: Engine, spec: Mapping[str, Any]) -> Ending:
         drain = DRAIN_SECONDS if engine.drain is None else engine.drain
         return Ending(pause, drain, max(pause + drain + RESERVE_SECONDS, _longest_sleep(spec)))
     rest = max(0, grace - pause)
-    left = rest - min(RESERVE_SECONDS, rest // 2)
-    return Ending(pause, left if engine.drain is None else engine.drain, grace)
+    drain_seconds = rest - min(RESERVE_SECONDS, rest // 2)
+    return Ending(pause, drain_seconds if engine.drain is None else engine.drain, grace)
 
 
 def grace_of_followers(spec: Mapping[str, Any]) -> int:
     """Return the grace period of pods that take no requests, which end once their entry has."""
     usual = PAUSE_SECONDS + DRAIN_SECONDS + RESERVE_SECONDS
-    written: int | None = spec.get("terminationGracePeriodSeconds")
-    return max(usual, _longest_sleep(spec)) if written is None else written
+    grace: int | None = spec.get("terminationGracePeriodSeconds")
+    return max(usual, _longest_sleep(spec)) if grace is None else grace
 
 
 def lacking_grace(engine: Engine, spec: Mapping[str, Any]) -> int | None:

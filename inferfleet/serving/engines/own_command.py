@@ -75,8 +75,8 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
     if script_at(words) is not None:
         return
     kind = pod.engine.type
-    known = _REPEATING.get(kind)
-    if known is None:
+    repeating = _REPEATING.get(kind)
+    if repeating is None:
         return
     line = " ".join(words)
     if not any(start in line for start in _STARTS[kind]):
@@ -90,10 +90,10 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
     lacking: list[str] = []
     added: list[str] = []
     for name, declared in _values_by_field(pod).items():
-        if name not in known:
+        if name not in repeating:
             continue
-        flag = known[name][0]
-        if given := _given(name, known[name], words):
+        flag = repeating[name][0]
+        if given := _given(name, repeating[name], words):
             yield from _compared(name, declared, flag, given)
         elif because := _lacks(name, declared, pod):
             lacking.append(f"{flag} ({because})")
@@ -172,10 +172,10 @@ def _values(spellings: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]
             found = (value,)
             continue
         following: list[str] = []
-        for other in words[index + 1 :]:
-            if other.startswith("-"):
+        for following_word in words[index + 1 :]:
+            if following_word.startswith("-"):
                 break
-            following.append(other)
+            following.append(following_word)
         found = tuple(following)
     return found
 

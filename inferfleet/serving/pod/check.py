@@ -236,13 +236,13 @@ def _unmet_term(term: Mapping[str, Any], known: Labels) -> str | None:
     expressions = term.get("matchExpressions", [])
     if not expressions and not term.get("matchFields"):
         return "an empty term, which takes no node"
-    left = {key: set(values) for key, values in known.items()}
+    possible_values = {key: set(values) for key, values in known.items()}
     for wanted in expressions:
-        key, before = wanted["key"], left.get(wanted["key"])
+        key, before = wanted["key"], possible_values.get(wanted["key"])
         if before is None:
             continue
-        left[key] = {value for value in before if _meets_label(value, wanted)}
-        if not left[key]:
+        possible_values[key] = {value for value in before if _meets_label(value, wanted)}
+        if not possible_values[key]:
             has = _either(known[key])
             requirement = f"{key} {wanted['operator']} {_values_in_words(wanted)}".rstrip()
             return f"{requirement} (nodes have {has})"
@@ -368,8 +368,8 @@ def _no_connector(pod: PlacedPod, chosen: str, table: ProxyTable) -> tuple[str, 
 
 def changing_image_problems(pod: PlacedPod) -> Iterator[Problem]:
     """Yield a warning for an engine of both roles whose image may be another one when its next pod starts."""
-    deployment, own = pod.deployment, pod.written.engine.get("image")
-    image = own or pod.image or ""
+    deployment, template_image = pod.deployment, pod.written.engine.get("image")
+    image = template_image or pod.image or ""
     if (
         not is_disaggregated(deployment)
         or pod.role not in serving_roles(deployment)
@@ -381,7 +381,7 @@ def changing_image_problems(pod: PlacedPod) -> Iterator[Problem]:
         "with which they exchange KV caches"
     )
     step = "Write a tag with a version, or a digest"
-    if own:
+    if template_image:
         place, _ = engine_container(pod.written.spec)
         path = f"{pod.path}.spec.containers[{place}].image"
         yield replace(_problem(pod, path, what, step), severity="warning")
@@ -416,9 +416,9 @@ def proxy_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mist
     if proxy.get("restartPolicy") != "Always":
         what = f"without restartPolicy: Always {ROUTING_PROXY} has to end before the engine starts"
         yield Mistake(what, _LEAVE, (*at, "restartPolicy"))
-    written = _words_by_flag(proxy)
+    words_by_flag = _words_by_flag(proxy)
     for name, value in own_proxy_flags(pod).items():
-        given = written.get(name, _DEFAULTS.get(name))
+        given = words_by_flag.get(name, _DEFAULTS.get(name))
         if given != value:
             has = f"has no --{name}" if given is None else f"has --{name} {given}"
             what = f"{ROUTING_PROXY} {has}, and by the documents it is {value}"
@@ -428,7 +428,7 @@ def proxy_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mist
 def _probe_mistakes(spec: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake]:
     """Yield probes of the engine that ask the proxy: pods would get requests before the engine can answer."""
     proxied = serving_ports(pod.deployment, pod.role, pod.shape)
-    own = engine_ports(pod.deployment, pod.role, pod.shape)
+    ports_of_engine = engine_ports(pod.deployment, pod.role, pod.shape)
     place, engine = engine_container(spec)
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         for way in ("httpGet", "tcpSocket"):
@@ -436,7 +436,7 @@ def _probe_mistakes(spec: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake
                 yield Mistake(
                     f"{probe} of container {ENGINE!r} asks port {asked}, but the routing proxy listens "
                     "there, and answers whatever the engine does",
-                    f"Ask port {own[proxied.index(asked)]} of the engine itself, or name it http",
+                    f"Ask port {ports_of_engine[proxied.index(asked)]} of the engine itself, or name it http",
                     ("spec", "containers", place, probe, way, "port"),
                 )
 

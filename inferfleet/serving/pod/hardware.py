@@ -96,16 +96,18 @@ def hardware(
     Raises KeyError for a driver whose device plugin is not in `tables.devices`.
     """
     described = tuple(devices)
-    others = tuple(each.driver for each in described if each.claim == "Synthetic" and "/" in each.driver)
+    synthetic_drivers = tuple(
+        each.driver for each in described if each.claim == "Synthetic" and "/" in each.driver
+    )
     networks = [each for each in described if is_network(each.driver, each.attributes)]
-    fabric: Fabric = "GKE" if gpu_direct == "RDMA" else "RDMA" if others or networks else "None"
+    fabric: Fabric = "GKE" if gpu_direct == "RDMA" else "RDMA" if synthetic_drivers or networks else "None"
     return Hardware(
         resource=RESOURCE_BY_DRIVER[device.driver] if device else None,
         gpus=gpus,
         gpus_per_node=device.count if device else 0,
         node_selector=dict(pool.node_selector or {names.POOL: label or pool.name}),
         taints=(*pool.taints, *taints),
-        others=others,
+        others=synthetic_drivers,
         labels=dict(labels),
         allocation=allocation,
         claims=claims,

@@ -65,8 +65,13 @@ def in_variable(name: Any, value: Any) -> str | None:
     if form := _form(value):
         return f"holds {form} in plain text"
     words = [word for word in re.split(r"[^A-Z0-9]+", name.upper()) if word]
-    named = not _WORDS.isdisjoint(words) and "PUBLIC" not in words
-    if named and words[-1] not in _HARMLESS_LAST and words[0] not in _HARMLESS_FIRST and _could_be(value):
+    is_secret_name = not _WORDS.isdisjoint(words) and "PUBLIC" not in words
+    if (
+        is_secret_name
+        and words[-1] not in _HARMLESS_LAST
+        and words[0] not in _HARMLESS_FIRST
+        and _could_be(value)
+    ):
         return "has the name of a secret, and its value is in plain text"
     return None
 

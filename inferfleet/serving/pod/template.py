@@ -185,8 +185,8 @@ def _start(container: dict[str, Any], pod: PlacedPod) -> None:
         if line.command:
             container["command"] = list(line.command)
         container["args"] = list(line.args)
-    own = {variable["name"] for variable in container.get("env", [])}
-    if added := [variable for variable in variables(pod.worker) if variable["name"] not in own]:
+    own_variables = {variable["name"] for variable in container.get("env", [])}
+    if added := [variable for variable in variables(pod.worker) if variable["name"] not in own_variables]:
         # Before the team's own, which may refer to them.
         container["env"] = [*added, *container.get("env", [])]
 
@@ -379,8 +379,10 @@ def hand_over(container: dict[str, Any], pod: PlacedPod) -> None:
     """Tell an engine what it needs to hand KV caches on, where its template does not say it."""
     if not hands_over(pod.deployment, pod.role):
         return
-    own = {variable["name"] for variable in container.get("env", [])}
-    wanted = [variable for variable in _transfer_variables(container, pod) if variable["name"] not in own]
+    own_variables = {variable["name"] for variable in container.get("env", [])}
+    wanted = [
+        variable for variable in _transfer_variables(container, pod) if variable["name"] not in own_variables
+    ]
     if wanted:
         container.setdefault("env", []).extend(wanted)
     for name, number in _transfer_ports(pod):
@@ -410,9 +412,9 @@ def _may_have_adapters(container: Mapping[str, Any], pod: PlacedPod) -> bool:
     """Return whether the pod may have adapters for RDMA, or GPUs for which UCX has other words."""
     needs, resources = pod.hardware, container.get("resources", {})
     asked = {*resources.get("limits", {}), *resources.get("requests", {})}
-    others = [name for name in asked if name not in (*_PLAIN_RESOURCES, needs.resource)]
+    other_resources = [name for name in asked if name not in (*_PLAIN_RESOURCES, needs.resource)]
     described = needs.fabric != "None" or needs.resource != "nvidia.com/gpu"
-    return described or bool(others or container.get("envFrom"))
+    return described or bool(other_resources or container.get("envFrom"))
 
 
 def _transfer_ports(pod: PlacedPod) -> Iterator[tuple[str, int]]:
@@ -545,11 +547,13 @@ def restrained(template: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str,
     if "serviceAccountName" not in spec:
         spec.setdefault("automountServiceAccountToken", False)
     profiled = "seccompProfile" in spec.get("securityContext", {})
-    known = {container["name"] for _, container in containers(own["spec"])}
+    generated_names = {container["name"] for _, container in containers(own["spec"])}
     # What is not changed is shared: to copy all of each template takes longer than to make it.
     for part in dict.fromkeys(str(at[1]) for at, _ in containers(spec)):
         spec[part] = [
-            _restrained_container(container, profiled=profiled) if container["name"] in known else container
+            _restrained_container(container, profiled=profiled)
+            if container["name"] in generated_names
+            else container
             for container in spec[part]
         ]
     return {**template, "spec": spec}
