@@ -10,8 +10,10 @@ from typing import Any
 import pulumi
 
 from inferfleet.components.hooks import remember, while_awaited
+from inferfleet.desired.clusters import CLOUD_BODIED
 from inferfleet.desired.values import CallHook, Component, ComponentKind, KubeObject, Listen
 
+_NAMESPACE = "kubernetes:core/v1:Namespace"
 SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
 
 
@@ -31,6 +33,8 @@ class Inputs:
     """Values of Secrets, which the manifest of none has."""
     prefix: str
     """What names of resources and hooks begin with, in the program that has them."""
+    created: pulumi.Resource | None
+    """The cluster itself, where the Fleet creates it."""
 
 
 class _OnCluster(pulumi.ComponentResource):
@@ -44,7 +48,7 @@ class _OnCluster(pulumi.ComponentResource):
         inputs.remembered.update(
             remember(self, plan.hooks, registered=inputs.registered, tell=inputs.tell, prefix=inputs.prefix)
         )
-        register_standing(self, plan.standing, inputs.prefix)
+        register_standing(self, plan.standing, inputs.prefix, inputs.created)
         self.register_outputs({})
 
 
@@ -113,10 +117,27 @@ class Manifest(pulumi.CustomResource):
         )
 
 
-def register_standing(parent: pulumi.Resource, standing: Iterable[tuple[str, ...]], prefix: str) -> None:
-    """Register resources that the state has, by type and name: the engine keeps all else that it knows."""
+def register_standing(
+    parent: pulumi.Resource,
+    standing: Iterable[tuple[str, ...]],
+    prefix: str,
+    deleted_with: pulumi.Resource | None = None,
+) -> None:
+    """Register resources that the state has, by type and name: the engine keeps all else that it knows.
+
+    It takes options from the program, and deletes by these once a resource has left it. So they are what they
+    are for the resources of documents: those of `deleted_with` go with it, but for what leaves something of
+    a cloud behind, and namespaces stay with all that is in them.
+    """
     for *_, token, name in standing:
-        options = pulumi.ResourceOptions(parent=parent, ignore_changes=["*"])
+        retained = token == _NAMESPACE
+        own_end = retained or token.rpartition(":")[2] in CLOUD_BODIED
+        options = pulumi.ResourceOptions(
+            parent=parent,
+            ignore_changes=["*"],
+            retain_on_delete=retained or None,
+            deleted_with=None if own_end else deleted_with,
+        )
         pulumi.CustomResource(token, prefix + name, {}, options)
 
 

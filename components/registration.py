@@ -80,6 +80,7 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
             listen=given.listen,
             secrets=given.secrets,
             prefix=given.prefix,
+            created=registered.get(connection.cloud.key) if connection.cloud else None,
         )
         options = pulumi.ResourceOptions(parent=fleet, providers=[given.providers[name]])
         for component in cluster.components:

@@ -1,6 +1,7 @@
 """Cloud resources as they are handed to the engine, and the way from them into the cluster."""
 
 import json
+from dataclasses import replace
 from typing import Any, Literal
 
 from recording import Monitor, Recorder, own, run
@@ -8,7 +9,7 @@ from recording import Monitor, Recorder, own, run
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudPool, CloudResource
 from inferfleet.desired.clusters import Site
-from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, Resource
 from inferfleet.fleet.decisions import Plan
 
 NETWORK = CloudResource("gcp:compute/network:Network", "east", {"name": "east-1a2b3c", "project": "acme"})
@@ -41,6 +42,7 @@ WORKLOAD = _manifest("Deployment", "x-decode-l4", "apps/v1")
 GATEWAY_TOKEN, WORKLOAD_TOKEN = (
     f"kubernetes:{one['apiVersion']}:{one['kind']}" for one in (GATEWAY, WORKLOAD)
 )
+NAMESPACE_TOKEN = "kubernetes:core/v1:Namespace"
 ANSWERS = {
     CLUSTER: {
         "endpoint": "203.0.113.7",
@@ -133,6 +135,18 @@ def test_pods_wait_for_their_pool_and_go_with_the_cluster_but_a_gateway_is_delet
     assert {own(urn) for urn in workload.dependencies} >= {(NODE_POOL, "east/l4"), (NODE_POOL, "east/system")}
     assert own(workload.deletedWith) == (CLUSTER, "east")
     assert monitor.requests[GATEWAY_TOKEN, "east/ml/inferfleet"].deletedWith == ""
+
+
+def test_what_stands_alone_goes_with_the_cluster_like_what_documents_have() -> None:
+    desired = _desired()
+    [cluster] = desired.clusters
+    places = [(token, "east/ml/old") for token in (WORKLOAD_TOKEN, GATEWAY_TOKEN, NAMESPACE_TOKEN)]
+    standing = tuple(Resource("ServingStack", *place) for place in places)
+    old = Component("ServingStack", "east", (), held=True, standing=standing)
+    alone = replace(cluster, components=(old,), gateway=None)
+    _, monitor = run(replace(desired, clusters=(alone,)), preview=False, answers=ANSWERS)
+    with_it = [monitor.requests[place].deletedWith for place in places]
+    assert (own(with_it[0]), with_it[1:]) == ((CLUSTER, "east"), ["", ""])
 
 
 def test_the_dns_endpoint_needs_no_certificate_and_no_kubeconfig_holds_a_token() -> None:

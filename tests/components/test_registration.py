@@ -182,6 +182,15 @@ def test_what_stands_and_no_document_has_is_registered_by_type_and_name() -> Non
     )
 
 
+def test_a_namespace_that_stands_alone_is_never_deleted() -> None:
+    [cluster] = _desired("paused").clusters
+    places = (("kubernetes:core/v1:Namespace", "east/old"), ("kubernetes:core/v1:Secret", "east/old/token"))
+    standing = tuple(Resource("ServingStack", *place) for place in places)
+    cluster = replace(cluster, components=(Component("ServingStack", "east", (), standing=standing),))
+    _, monitor = run(replace(_desired("paused"), clusters=(cluster,)), preview=False)
+    assert [monitor.requests[place].retainOnDelete for place in places] == [True, False]
+
+
 @pytest.mark.parametrize(("state", "ignored"), [("active", ["spec.replicas"]), ("lost", ["*"])])
 def test_a_field_of_somebody_else_is_ignored(state: str, ignored: list[str]) -> None:
     [cluster] = _desired(state).clusters

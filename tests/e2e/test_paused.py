@@ -114,3 +114,17 @@ def test_on_a_paused_cluster_nothing_changes_until_it_is_active(serving: Project
     assert done.code == 0, done.output
     assert done.operations["Deployment west/ml/here-decode-l4"] == "update"
     assert done.operations["Deployment west/ml/added-decode-l4"] == "create"
+
+
+def test_a_paused_deployment_that_only_the_lock_moved_stays_where_it_serves(serving: Project) -> None:
+    before = marks(serving, "east", CHAT)
+    lock = serving.lock_file.read_text()
+    assert lock.count("ml/chat east ") == 1
+    serving.lock_file.write_text(lock.replace("ml/chat east ", "ml/chat west "))
+    serving.write("chat", other_chat(paused=True))
+    serving.write("code", code())
+    done = serving.up()
+    assert done.code == 0, done.output
+    assert {name for name in changed(done) if "east/ml/chat" in name} == set()
+    assert marks(serving, "east", CHAT) == before
+    assert marks(serving, "west", CHAT) == {}
