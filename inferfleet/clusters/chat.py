@@ -213,6 +213,7 @@ def ask(api: Api, cluster: DesiredCluster, target: Target, asked: Question, *, s
 
 
 def _sent(way: _Way, target: Target, path: str, body: Mapping[str, Any] | None) -> Answered:
+    """Return what is answered. Raises NotAnsweredError where nothing answers in time."""
     try:
         return way.send(path, body)
     except NoAnswerError as error:
@@ -221,6 +222,7 @@ def _sent(way: _Way, target: Target, path: str, body: Mapping[str, Any] | None) 
 
 
 def _deployed(api: Api, target: Target) -> None:
+    """Raise NotAnsweredError where the HTTPRoute of the target is not there, or may not be read."""
     if readable(api, f"{_ROUTES}/{target.namespace}/httproutes/{target.route}") is None:
         what = f"there is no HTTPRoute {target.namespace}/{target.route}, or it may not be read: {target}"
         raise NotAnsweredError(Problem(f"{what} is not deployed", _UP))
@@ -263,6 +265,10 @@ def _address(api: Api, cluster: DesiredCluster) -> Address | None:
 
 
 def _through_api_server(api: Api, address: Address | None, target: Target) -> _Way:
+    """Return the way by the API server: to the gateway's Service where a route takes it so, else to a pod.
+
+    Raises NotAnsweredError where no pod is ready.
+    """
     service = _SERVICE.fullmatch(address.host) if address else None
     requests = target.requests
     # The API server hands on the Host of the request to itself, so no route by host name takes it
@@ -379,6 +385,7 @@ def reply(answered: Answered, target: Target, way: str) -> Reply:
 
 
 def _read(answered: Answered, target: Target, way: str, otherwise: str, read: Any) -> Any:
+    """Return what `read` takes from the body. Raises NotAnsweredError for another status or another form."""
     if answered.status != 200:
         raise NotAnsweredError(_refused(answered, target, way))
     try:

@@ -113,6 +113,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
 
 
 def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
+    """Raise InvalidDocuments with all errors among the problems, if there are any."""
     if errors := of_severity(problems, "error"):
         raise InvalidDocuments(documents.located(errors))
 

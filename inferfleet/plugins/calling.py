@@ -256,6 +256,7 @@ def edit_result(
 
 
 def _checked(template: Any) -> PodTemplate:
+    """Return the template as plain values without nulls. Raises PluginCodeError where it is malformed."""
     try:
         after = plain(template)
     except NotPlain as error:
@@ -284,6 +285,7 @@ def _plain_companion(given: Any) -> Companion:
 
 
 def _injected(given: Any) -> Injected:
+    """Return what a webhook injects: requests by container. Raises PluginCodeError for another form."""
     if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
         raise PluginCodeError(
             f"returned injected {given!r:.60}, but it has requests by names of containers; {_EXAMPLE}"

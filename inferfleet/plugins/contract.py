@@ -31,6 +31,7 @@ class Config(BaseModel):
 
     @model_validator(mode="after")
     def _check_mistakes(self) -> "Config":
+        """Raise Mistaken with all that `mistakes` yields."""
         if mistakes := tuple(self.mistakes()):
             raise Mistaken(*mistakes)
         return self

@@ -24,6 +24,7 @@ EnvName = Annotated[str, ENV_NAME]
 
 
 def _check_above_zero(amount: str) -> str:
+    """Return the amount. Raises Mistaken where it is not more than 0."""
     if parse_quantity(amount) <= 0:
         raise mistaken(f"{{field}} {amount} must be more than 0", "Write it like 250m or 5Gi")
     return amount

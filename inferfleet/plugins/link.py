@@ -334,6 +334,7 @@ def _tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool) 
 
 
 def _compare(first: EditResult, second: EditResult, what: str, *, cause: str) -> None:
+    """Raise PluginCodeError where two runs of one plugin over equal pods gave different results."""
     if first.template != second.template:
         change = changes(first.template, second.template)[0]
         before, after = (in_words(change.path, value) for value in (change.before, change.after))

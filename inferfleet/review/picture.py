@@ -537,6 +537,7 @@ def _seat(nodes: dict[_State, int], item: _Item) -> int:
 
 
 def _move(nodes: dict[_State, int], state: _State, item: _Item, pods: int, number: int) -> None:
+    """Seat so many pods of an item on `number` nodes that are in this state: change `nodes` accordingly."""
     if not number:
         return
     nodes[state] -= number

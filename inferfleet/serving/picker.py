@@ -664,6 +664,7 @@ def config_text(config: dict[str, Any]) -> str:
 # Most deployments have the same one, and writing YAML takes as long as all else that is made of them.
 @lru_cache(maxsize=256)
 def _dumped(config: str) -> str:
+    """Return the JSON text `config` as YAML, from a cache."""
     return yaml.dump(json.loads(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
 
 

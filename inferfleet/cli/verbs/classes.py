@@ -116,6 +116,7 @@ def classes(
 
 
 def _bytes(quantity: str | None) -> Decimal | None:
+    """Return the quantity as a number. Raises click's UsageError for what is no quantity."""
     try:
         return None if quantity is None else parse_quantity(quantity)
     except ValueError as wrong:

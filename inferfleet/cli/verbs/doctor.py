@@ -69,6 +69,7 @@ def doctor(stack: StackName = None, leftovers: Leftovers = False, as_json: AsJso
 
 
 def _report(report: Report, checks: tuple[Check, ...], *, as_json: bool) -> None:
+    """Add the checks to the report and print them; its code says NOT_READY where one has an error."""
     report.problems += problems(checks)
     report.values["checks"] = [_as_values(check) for check in checks]
     if not as_json:

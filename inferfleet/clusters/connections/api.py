@@ -228,6 +228,7 @@ def _text(body: bytes | str | None) -> str:
 
 
 def _object(answer: Any) -> dict[str, Any]:
+    """Return the answer. Raises NoAnswerError where it is no object, so no API server answered."""
     if not isinstance(answer, dict):
         raise NoAnswerError("what answers there is not a Kubernetes API server")
     return answer

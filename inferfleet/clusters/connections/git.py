@@ -213,6 +213,7 @@ def _numbered(settings: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _run(words: list[str], *, cwd: Path, environment: dict[str, str] | None, given: bytes = b"") -> Done:
+    """Run git and return how it ended. Raises an error in words where git is missing or too slow."""
     try:
         return subprocess.run(
             [program("git"), *words],

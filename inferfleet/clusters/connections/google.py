@@ -438,6 +438,7 @@ class ComputeApi:
         return sum(size or 0 for size in sizes) if sizes and None not in sizes else None
 
     def _existing(self, service: Service, address: str, path: str, project: str) -> Answer:
+        """Return the answer. Raises CloudError where the thing does not exist, as for any other refusal."""
         answer = self._get(service, address, path, project)
         if answer is None:
             error = {"message": f"{path} was not found"}

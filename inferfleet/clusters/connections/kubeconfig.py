@@ -219,6 +219,7 @@ def _read(
 
 
 def _setting(key: str, given: Mapping[str, str], repository: Repository) -> str:
+    """Return the text of a configuration key. Raises KubeconfigError where it is not set or not trusted."""
     if not key:
         step = "Add it to kubeconfigs of the Fleet; commands without Pulumi need kubeconfig in its document"
         what = "is not in its document, and no program hands it over"

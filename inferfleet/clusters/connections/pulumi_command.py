@@ -61,6 +61,7 @@ class Pulumi:
         self._run(arguments, None)
 
     def _json(self, arguments: Sequence[str], seconds: float | None = SECONDS) -> Any:
+        """Return what a command of Pulumi prints as JSON. Raises InvalidDocuments where it prints no JSON."""
         try:
             return json.loads(self._run(arguments, seconds))
         except ValueError:

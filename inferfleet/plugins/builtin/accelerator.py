@@ -42,6 +42,7 @@ _MATCH = "write what the class has, fix the class, or use scope or another chain
 
 
 def _one_or_many(value: Any) -> Any:
+    """Return the names of products as a tuple. Raises Mistaken for what is neither a name nor a list."""
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list | tuple):

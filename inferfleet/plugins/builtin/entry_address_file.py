@@ -35,6 +35,7 @@ _OF_IMAGE = ("bin", "boot", "dev", "lib", "lib32", "lib64", "proc", "sbin", "sys
 
 
 def _check_file(path: str) -> str:
+    """Return the path. Raises Mistaken unless it is an absolute one, in no folder of the image or kernel."""
     parts = path.split("/")
     if parts[0] or len(parts) < 2 or not all(parts[1:]) or {".", ".."} & {*parts} or ":" in path:
         raise mistaken(

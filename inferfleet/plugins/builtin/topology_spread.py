@@ -53,6 +53,7 @@ class Config(api.Config):
 
     @model_validator(mode="after")
     def _check_affinity_policy(self) -> "Config":
+        """Raise Mistaken where a hard rule would count nodes on which these pods never run."""
         if self.when_unsatisfiable == _HARD and self.node_affinity_policy == "Ignore":
             raise mistaken(
                 f"nodeAffinityPolicy: Ignore with {_HARD} counts nodes of other pools, where these pods "

@@ -112,6 +112,7 @@ def _environment(each: str) -> Any:
 
 
 def _total(values: Sequence[Any]) -> Any:
+    """Return the sum of numbers. Raises Unusable for other values."""
     try:
         return sum(values)
     except TypeError:
