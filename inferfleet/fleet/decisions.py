@@ -202,9 +202,9 @@ def moves(changes: Iterable[Change]) -> tuple[Move, ...]:
     return tuple(sorted(moved, key=lambda move: (move.before, move.after)))
 
 
-def _shared(spot: Spot, other: Spot) -> int:
+def _shared(spot: Spot, other_spot: Spot) -> int:
     """Return how near two spots are: 0 on different clusters, else one more than the pools they share."""
-    return 1 + len({*spot.pools} & {*other.pools}) if spot.cluster == other.cluster else 0
+    return 1 + len({*spot.pools} & {*other_spot.pools}) if spot.cluster == other_spot.cluster else 0
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Leftover:
     """Something that is there: its name, where it is, and the command that deletes it."""
 
     name: str
-    where: str
+    location: str
     command: str
 
 

@@ -329,7 +329,7 @@ def _checked(project: str, what: str, look: Look) -> tuple[Check, ...]:
 
 def _leftover_problem(project: str, what: str, one: Leftover) -> Problem:
     return Problem(
-        f"{one.name} is there, of the stack's {what} (project {project}, {one.where})",
+        f"{one.name} is there, of the stack's {what} (project {project}, {one.location})",
         f"Run `pulumi destroy`; where it has ended without it, run `{one.command}`",
     )
 

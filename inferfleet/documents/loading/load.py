@@ -139,15 +139,15 @@ def load(
     packaged = shipped and os.path.realpath((root or base) / "classes") != str(CATALOGUE)
     folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
     classes, problems = files_of(folders, root=None if shipped else root, base=base)
-    own, own_problems = files_of(paths, root=root, base=base)
+    stack_files, own_problems = files_of(paths, root=root, base=base)
     folders = [policies] if policies is not None and policies.is_dir() else []
     shared, shared_problems = files_of(folders, root=root, base=base)
     problems += [problem for problem in (*own_problems, *shared_problems) if problem not in problems]
-    own = _but_for(own, classes)
+    stack_files = _but_for(stack_files, classes)
     # A stack may have its own documents in that folder.
-    shared_alone = _but_for(shared, classes | own)
+    shared_alone = _but_for(shared, classes | stack_files)
     collection, budget, steps = Collection(), Budget(), 0
-    for file, border in (classes | own | shared_alone).items():
+    for file, border in (classes | stack_files | shared_alone).items():
         sources, unread = read(file, base, border, budget)
         problems += unread
         collection.complete &= not unread

@@ -407,8 +407,8 @@ def misplaced_setting_problems(files: StackFiles, base: Path) -> Iterator[Proble
         for key, setting in settings_in(data):
             if setting in _COMPARED:
                 what = f"setting {setting} is in {PROJECT_FILE}, where commands without Pulumi do not read it"
-                where = source.where(path_of(("config", key)))
-                yield Problem(what, f"{into}, as {NAMESPACE}{setting}", where=where)
+                line = source.where(path_of(("config", key)))
+                yield Problem(what, f"{into}, as {NAMESPACE}{setting}", where=line)
     stack = map_in(files.config_file, files.root)
     for key, setting in settings_in(stack):
         if ":" not in key and setting in _COMPARED and isinstance(name, str) and name != _OURS:

@@ -145,8 +145,8 @@ def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
         raise ValueError(f"{shown(entry.key)} does not have the form 'east/l4: {{seen: ..., nodes: 2}}'")
     if "nodes" not in values:
         raise ValueError(f"{shown(entry.key)} says no number of nodes")
-    others = values.get("others", [])
-    if not isinstance(others, list):
+    amounts_of_others = values.get("others", [])
+    if not isinstance(amounts_of_others, list):
         raise ValueError(f"{shown(entry.key)} has others that are no list such as ['884m 626Mi']")
     cpu, memory = (_amount(values[name]) if name in values else None for name in ("cpu", "memory"))
     return (cluster, pool), Observation(
@@ -160,7 +160,7 @@ def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
         values.get("most"),
         values.get("missing", 0),
         _amounts(entry, values["daemons"]) if "daemons" in values else NOTHING,
-        tuple(sorted(_amounts(entry, each) for each in others)),
+        tuple(sorted(_amounts(entry, each) for each in amounts_of_others)),
         entry.where,
     )
 

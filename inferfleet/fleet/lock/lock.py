@@ -365,5 +365,5 @@ def lock_problems(documents: Documents, lock: Lock, *, file: str, exists: bool) 
             f"whatever runs (replicas: {replicas:,})"
         )
         step = "Restore their files, or see that inferfleet:documents names the right folder"
-        where = min(lock.lines.values(), default=Where(file, 1))
-        yield Problem(what, step, where=where, severity="warning")
+        first_line = min(lock.lines.values(), default=Where(file, 1))
+        yield Problem(what, step, where=first_line, severity="warning")
