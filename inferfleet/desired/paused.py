@@ -6,7 +6,7 @@ there. One that the state does not have is not made, and one that documents no l
 its type and name alone. What is on a cluster that does not answer (`lost`) is kept like this too.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -113,8 +113,9 @@ def _kept(cluster: DesiredCluster, standing: Standing, paused: tuple[str, ...]) 
         cloud = _cloud_that_stands(cloud, here)
     components = tuple(_that_stand(cluster.components, here, name, None if whole else paused))
     if not whole:
-        pools = dict(_renamed_pools(cluster, here, paused))
-        components = tuple(_leading_to(component, pools) for component in components)
+        renamed = dict(_renamed_pools(cluster, here, paused))
+        pools = set(_pools(components, here))
+        components = tuple(_leading_to(component, renamed, pools) for component in components)
     made = {item.key for component in components for item in component.objects}
     return replace(
         cluster,
@@ -141,18 +142,20 @@ def _that_stand(
         place = Resource("", f"{COMPONENTS}{component.kind}", component.name)
         if component.held and place not in here:
             continue
-        objects = [Resource(component.kind, item.token, item.name) for item in component.objects]
-        hooks = [Resource(component.kind, _STASH, hook.name) for hook in component.hooks]
-        for known in (place, *objects, *hooks):
-            held_places.pop(known, None)
         if component.held:
-            component = replace(
-                component,
-                objects=tuple(
-                    item for item, at in zip(component.objects, objects, strict=True) if at in here
-                ),
-                hooks=tuple(hook for hook, at in zip(component.hooks, hooks, strict=True) if at in here),
+            items = tuple(
+                item for item in component.objects if Resource(component.kind, item.token, item.name) in here
             )
+            hooks = tuple(
+                hook
+                for hook in component.hooks
+                if hook.workload in items and Resource(component.kind, _STASH, hook.name) in here
+            )
+            component = replace(component, objects=items, hooks=hooks)
+        objects = [Resource(component.kind, item.token, item.name) for item in component.objects]
+        hooks_at = [Resource(component.kind, _STASH, hook.name) for hook in component.hooks]
+        for known in (place, *objects, *hooks_at):
+            held_places.pop(known, None)
         stay[place] = component
     for place in [place for place in held_places if not place.parent and place.token.startswith(COMPONENTS)]:
         kind = place.token.removeprefix(COMPONENTS)
@@ -253,26 +256,54 @@ def _renamed_pools(
                 yield (key.partition("/")[0], pool.kubernetes_name), stand[0]
 
 
-def _leading_to(component: Component, pools: Mapping[tuple[str, str], str]) -> Component:
-    """Return the component with routes of services that lead to pools by the names that these have."""
-    if component.kind != "ModelService" or not pools:
+def _pools(components: Iterable[Component], here: Standing) -> Iterator[tuple[str, str]]:
+    """Yield namespace and name of each InferencePool that stands or is made."""
+    for component in components:
+        for item in component.objects:
+            if item.kind == POOL:
+                yield item.namespace or "", item.kubernetes_name
+        for place in component.standing:
+            if place.token.endswith(f":{POOL}"):
+                metadata = here[place]["metadata"]
+                yield str(metadata["namespace"]), str(metadata["name"])
+
+
+def _leading_to(
+    component: Component, renamed: Mapping[tuple[str, str], str], pools: Collection[tuple[str, str]]
+) -> Component:
+    """Return the component with routes of services that lead to `pools` alone, by their names there."""
+    if component.kind != "ModelService":
         return component
-    return replace(component, objects=tuple(_renamed(item, pools) for item in component.objects))
+    return replace(
+        component,
+        objects=tuple(
+            _redirected(item, renamed, pools) if item.kind == ROUTE else item for item in component.objects
+        ),
+    )
 
 
-def _renamed(item: KubeObject, pools: Mapping[tuple[str, str], str]) -> KubeObject:
+def _redirected(
+    item: KubeObject, renamed: Mapping[tuple[str, str], str], pools: Collection[tuple[str, str]]
+) -> KubeObject:
+    namespace = item.namespace or ""
+
     def named(value: Any) -> Any:
         if isinstance(value, list):
-            return [named(each) for each in value]
+            changed = [named(each) for each in value]
+            return [each for each in changed if not leads_nowhere(each)]
         if not isinstance(value, dict):
             return value
-        changed = {key: named(each) for key, each in value.items()}
+        changes = {key: named(each) for key, each in value.items()}
         if value.get("kind") == POOL:
             name = value.get("name")
-            changed["name"] = pools.get((item.namespace or "", str(name)), name)
-        return changed
+            changes["name"] = renamed.get((namespace, str(name)), name)
+        return changes
 
-    return replace(item, manifest=named(item.manifest)) if item.kind == ROUTE else item
+    def leads_nowhere(value: Any) -> bool:
+        is_pool = isinstance(value, dict) and value.get("kind") == POOL
+        return is_pool and (value.get("namespace", namespace), value["name"]) not in pools
+
+    return replace(item, manifest=named(item.manifest))
 
 
 def _after(cluster: DesiredCluster, known: set[str]) -> DesiredCluster:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from one_ready_hook import hook_of
 from small_stack import NOTHING, Document, cluster, components, deployment, find, lock, made, service, spot
 from test_on_cloud import on_gke
 
@@ -13,6 +14,7 @@ from inferfleet.desired.paused import as_it_was, holds_any, kept
 from inferfleet.desired.values import COMPONENTS, Component, Desired, DesiredCluster, Resource
 from inferfleet.documents import InvalidDocuments
 from inferfleet.fleet.decisions import Placement
+from inferfleet.plugins.contract import Ready
 
 PAUSED, STEP = "nothing of it changes", "Remove paused to have it changed"
 STANDS = lock({"a east/l4": 2})
@@ -294,3 +296,43 @@ def test_on_an_abandoned_cluster_nothing_of_a_paused_deployment_is_kept() -> Non
     stands = standing(made(cluster("east"), deployment("a", 2), lock=STANDS))
     found = made(cluster("east", state="abandoned"), deployment("a", 2, paused=True))
     assert registered(kept(found, stands)) == set()
+
+
+def test_a_service_does_not_lead_to_a_paused_deployment_that_was_never_made() -> None:
+    only_b = lock({"b east/l4": 1})
+    stands = standing(made(cluster("east"), deployment("b"), service("s"), lock=only_b))
+    both = lock({"a east/l4": 1, "b east/l4": 1})
+    found = made(cluster("east"), deployment("a", paused=True), deployment("b"), service("s"), lock=both)
+    route = find(kept(found, stands), "HTTPRoute", "east/ml/s-svc")
+    [rule] = route.manifest["spec"]["rules"]
+    assert [backend["name"] for backend in rule["backendRefs"]] == ["b"]
+    first = deployment("a", paused=True), deployment("b")
+    again = kept(made(cluster("east"), *first, service("s"), lock=both), {**stands, **standing(found)})
+    [rule] = find(again, "HTTPRoute", "east/ml/s-svc").manifest["spec"]["rules"]
+    assert [backend["name"] for backend in rule["backendRefs"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("state", ["active", "paused"])
+def test_a_hook_of_a_workload_that_the_state_has_no_more_is_not_registered(state: str) -> None:
+    before = made(cluster("east"), deployment("a", 2), lock=STANDS)
+    found = made(cluster("east", state=state), deployment("a", 2, paused=True), lock=STANDS)
+    [east] = found.clusters
+    [replicas] = [part for part in east.components if part.kind == "ModelReplicas"]
+    [workload] = [item for item in replicas.objects if item.kind == "Deployment"]
+    hook = replace(hook_of(_told, held=True), name="east/ml/a-decode-l4/registrar", workload=workload)
+    hooked = replace(replicas, hooks=(hook,))
+    parts = tuple(hooked if part is replicas else part for part in east.components)
+    with_hook = replace(found, clusters=(replace(east, components=parts),))
+    stash = Resource("ModelReplicas", "pulumi:index:Stash", hook.name)
+    stands = {**standing(before), stash: {}}
+
+    def hooks() -> list[str]:
+        [now] = kept(with_hook, stands).clusters
+        return [each.name for part in now.components for each in part.hooks]
+
+    assert hooks() == [hook.name]
+    del stands[Resource("ModelReplicas", workload.token, workload.name)]
+    assert hooks() == []
+
+
+def _told(ready: Ready, config: object) -> None: ...
