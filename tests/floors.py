@@ -150,7 +150,7 @@ OUTSIDE = {
     "inferfleet.clusters.chat": {"ssl", "time", "urllib3"},
     "inferfleet.run": {"time"},
     # Pods are listened to, and hooks called, while the program goes on, within a time limit.
-    "inferfleet.clusters.update": {"asyncio", "threading", "time"},
+    "inferfleet.clusters.update": {"asyncio", "concurrent.futures", "threading", "time"},
     "inferfleet.recovery": {"os", "socket", "tempfile"},
     # Where the files of a commit are laid down.
     "inferfleet.review.commit": {"os", "tempfile"},

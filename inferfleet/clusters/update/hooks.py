@@ -4,9 +4,11 @@ Hooks run one after another, whichever workload is ready first: plugins need not
 """
 
 import asyncio
+import contextvars
 import copy
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -29,6 +31,8 @@ SECONDS = 300.0
 EVENT_SECONDS = 10.0
 # Characters of a sentence. The note of an Event has at most 1,024 bytes.
 _LONGEST = 240
+# The thread of all hooks, of every Fleet of the process, whose output is captured for the hook that runs.
+_THREAD = ThreadPoolExecutor(max_workers=1)
 _AGAIN = "The workload itself is up to date. Mend the plugin: the next update calls it again"
 
 
@@ -40,7 +44,6 @@ def hook_caller(
     `kubeconfigs` holds texts by existing cluster. The Container API at the address `container_api` says where
     the others are.
     """
-    turn = asyncio.Lock()
     without_events: set[str] = set()
     event = partial(
         add_event, desired, kubeconfigs=kubeconfigs, container_api=container_api, seconds=EVENT_SECONDS
@@ -64,8 +67,8 @@ def hook_caller(
 
     async def tell(hook: ReadyHook) -> HookOutcome:
         # Also while an Event is written, because what the client logs would count as said by the next hook.
-        async with turn:
-            return await asyncio.to_thread(answer, hook)
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(_THREAD, context.run, answer, hook)
 
     return tell
 

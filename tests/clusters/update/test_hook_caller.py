@@ -218,3 +218,30 @@ def test_a_cluster_that_took_no_event_is_not_asked_again_in_the_same_run(east: F
         return [len((await tell(hook_of(_greets))).warnings) for _ in range(2)]
 
     assert (asyncio.run(twice()), len(east.posted)) == ([1, 0], 1)
+
+
+def test_hooks_of_two_fleets_run_one_after_the_other(east: FakeCluster) -> None:
+    begun, ended = threading.Event(), threading.Event()
+    overlapping: list[bool] = []
+
+    def slow(_: Ready, __: Greeting) -> str:
+        begun.set()
+        # Time for the other hook, if nothing keeps it back.
+        overlapping.append(ended.wait(1))
+        return "slow"
+
+    def quick(_: Ready, __: Greeting) -> str:
+        ended.set()
+        return "quick"
+
+    async def both() -> None:
+        one, other = (
+            hook_caller(DESIRED, {"east": east.kubeconfig}, container_api="http://127.0.0.1:1")
+            for _ in range(2)
+        )
+        first = asyncio.create_task(one(hook_of(slow)))
+        await asyncio.to_thread(begun.wait)
+        await asyncio.gather(first, other(hook_of(quick)))
+
+    asyncio.run(both())
+    assert (overlapping, ended.is_set()) == ([False], True)
