@@ -9,10 +9,10 @@ that the program waits for, as for every Output; they are the same in a preview 
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,6 +22,7 @@ import pulumi_kubernetes as kubernetes
 from pulumi.runtime.config import CONFIG, get_config_env
 
 from inferfleet.clusters.connections.google import addresses
+from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.update.confirm import confirmer
 from inferfleet.clusters.update.hooks import hook_caller
 from inferfleet.clusters.update.pods import pod_listener
@@ -65,7 +66,9 @@ class FleetArgs:
     """
 
     def facts(self) -> Iterator["_Fact"]:
-        """Yield all that may be an Output. Raises RunError for a field that networks do not have."""
+        """Yield all that may be an Output. Raises RunError for a field that networks do not have, and for
+        what is no text.
+        """
         for cluster, value in self.kubeconfigs.items():
             yield _Fact(cluster, "", value)
         for cluster, value in self.projects.items():
@@ -87,7 +90,13 @@ class _Fact:
     path: str
     value: pulumi.Input[str] = field(repr=False)
 
-    @property
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, str | pulumi.Output | Awaitable):
+            raise pulumi.RunError(
+                f"{self} is of type {type(self.value).__name__}. Hand over its text, or an Output of it"
+            )
+
+    @cached_property
     def output(self) -> pulumi.Output[str]:
         return pulumi.Output.from_input(self.value)
 
@@ -226,7 +235,7 @@ class _Run:
 
     async def register(self, fleet: Fleet, documents: Documents) -> Registered:
         """Wait for what is not known yet, decide, and register everything."""
-        facts = await self._awaited()
+        facts = await self._awaited(documents)
         if any(fact.path and not isinstance(fact.value, str) for fact in self.facts):
             documents = self.load(facts)
         else:
@@ -247,7 +256,11 @@ class _Run:
         texts: dict[str, pulumi.Input[str]] = dict(prepared.kubeconfigs)
         after: dict[str, list[pulumi.Resource]] = {}
         for fact in self.facts:
-            if fact.path:
+            # What it comes from may be gone, as its cluster is.
+            if facts[fact] is None and _given_up(documents, fact):
+                if not fact.path:
+                    texts[fact.cluster] = NOWHERE
+            elif fact.path:
                 after.setdefault(fact.cluster, []).extend(await fact.output.resources())
             else:
                 # The text that was read and checked, which comes from where the program has it.
@@ -270,18 +283,25 @@ class _Run:
             ),
         )
 
-    async def _awaited(self) -> dict[_Fact, str | None]:
-        """Return what Outputs have, None for what is not known yet. Raises RunError for that in an update."""
+    async def _awaited(self, documents: Documents) -> dict[_Fact, str | None]:
+        """Return what Outputs have, None for what is not known yet. Raises RunError for that in an update,
+        unless it is of a cluster that is given up.
+        """
         values: dict[_Fact, str | None] = {}
         for fact in self.facts:
             output = fact.output
             values[fact] = await output.future() if await output.is_known() else None
-        missing = [str(fact) for fact, value in values.items() if not isinstance(value, str)]
+        missing = [
+            str(fact)
+            for fact, value in values.items()
+            if not isinstance(value, str) and not _given_up(documents, fact)
+        ]
         if missing and not self.preview:
             raise pulumi.RunError(
                 f"Fleet {self.name!r} does not know the {', the '.join(missing)}, because what it comes from "
                 "failed, was left out or has none. So nothing of the Fleet is registered, and this update "
-                "deletes nothing. Mend that and update again"
+                "deletes nothing. Mend that and update again; where a cluster is gone, write `state: lost` "
+                "or `abandoned` there"
             )
         return values
 
@@ -319,6 +339,10 @@ class _Run:
                 f"Fleet {self.name!r}: {label} belongs to Fleet {owner!r} already, and to one alone. Remove "
                 "it from one of the two"
             )
+
+
+def _given_up(documents: Documents, fact: _Fact) -> bool:
+    return documents.clusters[fact.cluster].spec.state in GIVEN_UP
 
 
 def _instead(output: pulumi.Output[str], text: str | None) -> pulumi.Output[str]:

@@ -69,7 +69,7 @@ class Prepared:
 class Handed:
     """What a program hands over of the clusters of its Fleet; None is what it does not know yet.
 
-    That happens in previews alone, and nobody looks at such a cluster.
+    That happens in previews, and of clusters that are given up. Nobody looks at such a cluster.
     """
 
     kubeconfigs: Mapping[str, str | None] = field(default_factory=dict, repr=False)
@@ -108,7 +108,7 @@ def load_fleet(
             "InferenceCluster",
             cluster,
             ("spec", "cluster", "gke", *path.split(".")),
-            value or _made_with(locked.get(cluster), path) or LATER,
+            (_made_with(locked.get(cluster), path) or LATER) if value is None else value,
             f"{path.replace('network.existing', 'network')} of cluster {cluster} in the program",
         )
         for (cluster, path), value in handed.fields.items()
@@ -267,7 +267,7 @@ def _unseen_cluster_problems(desired: Desired, lock: Lock, handed: Handed) -> It
     """Yield what a preview says of clusters that nobody looked at, or that are yet to come."""
     for connection in (cluster.connection for cluster in desired.clusters):
         name = connection.cluster
-        if name not in handed.unknown:
+        if name not in handed.unknown or connection.state in GIVEN_UP:
             continue
         stands = name in lock.clusters
         what = "was not looked at in this preview" if stands else "is yet to come"

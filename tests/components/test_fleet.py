@@ -18,6 +18,8 @@ import inferfleet
 from inferfleet import run
 from inferfleet.clusters.preflight.observe import Observation
 from inferfleet.components import fleet
+from inferfleet.components.provider import NOWHERE
+from inferfleet.desired.values import Standing
 
 ROOT = Path(__file__).parents[2]
 EAST = CLUSTER.replace("existing: {kubeconfig: {path: east.kubeconfig}}", "existing: {}")
@@ -159,9 +161,46 @@ def test_an_update_that_does_not_know_a_kubeconfig_ends_before_anything_is_regis
     assert str(ended.value) == (
         "Fleet 'chat' does not know the kubeconfig of cluster 'east', because what it comes from failed, was "
         "left out or has none. So nothing of the Fleet is registered, and this update deletes nothing. Mend "
-        "that and update again"
+        "that and update again; where a cluster is gone, write `state: lost` or `abandoned` there"
     )
     assert (recorder.inputs, clusters.asked, Path("chat/placement.lock").exists()) == ({}, [], False)
+
+
+@pytest.mark.parametrize("state", ["lost", "abandoned"])
+def test_an_update_needs_no_kubeconfig_of_a_cluster_that_is_given_up(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    async def nothing(_: str) -> Standing:
+        return {}
+
+    told: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", told.append)
+    monkeypatch.setattr(fleet, "standing", nothing)
+    lock, _, _ = LOCK.partition("placements:")
+    Path("chat/placement.lock").write_text(lock.format(name="chat", uid=UID))
+    given_up = EAST.replace("existing: {}}", f"existing: {{}}}}\n  state: {state}")
+    Path("chat/fleet.yaml").write_text(given_up)
+    recorder, _ = registered(lambda: {"clusters": chat(unknown()).clusters})
+    assert recorder.outputs == {"clusters": {"east": {"source": "Existing", "state": state}}}
+    provider = recorder.inputs["pulumi:providers:kubernetes", "chat/east"]
+    assert provider["kubeconfig"]["value"] == NOWHERE
+    assert [line for line in told if "the update" in line] == []
+
+
+def test_a_coroutine_of_a_kubeconfig_is_awaited_once(clusters: Clusters) -> None:
+    async def text() -> str:
+        return KUBECONFIG
+
+    registered(lambda: {"clusters": chat(text()).clusters})
+    assert clusters.asked[0][1] == {"east": KUBECONFIG}
+
+
+def test_an_empty_project_is_an_error_and_no_word_for_one_that_is_to_come(clusters: Clusters) -> None:
+    shutil.copy(ROOT / "classes/gke-l4.yaml", "classes")
+    Path("chat/fleet.yaml").write_text(GKE)
+    args = inferfleet.FleetArgs("chat/", projects={"cloudy": ""})
+    with pytest.raises(pulumi.RunError, match="project '' must be a project ID"):
+        registered(lambda: {"clusters": inferfleet.Fleet("chat", args).clusters})
 
 
 def test_a_cluster_that_the_fleet_creates_is_in_the_programs_project_and_network(
@@ -269,6 +308,14 @@ def test_documents_may_be_a_list_with_a_lock_and_settings(clusters: Clusters) ->
         ({"documents": [{"kind": "ModelDeployment"}], "lock": "x.lock"}, "documents[0]"),
         ({"documents": "chat/", "kubeconfigs": {"est": KUBECONFIG}}, "a kubeconfig of cluster est"),
         ({"documents": "chat/"}, "its kubeconfig is not in its document, and no program hands it over"),
+        (
+            {"documents": "chat/", "kubeconfigs": {"east": Path("east.kubeconfig")}},
+            "kubeconfig of cluster 'east' is of type PosixPath. Hand over its text, or an Output of it",
+        ),
+        (
+            {"documents": "chat/", "kubeconfigs": {"east": None}},
+            "kubeconfig of cluster 'east' is of type NoneType. Hand over its text, or an Output of it",
+        ),
         ({"documents": "chat/", "networks": {"east": {"id": "a"}}}, "networks['east'] has no field 'id'"),
         ({"documents": "chat/", "settings": {"objectiv": "cost"}}, "objectiv"),
     ],
