@@ -10,6 +10,7 @@ import yaml
 from asking import ask
 from documents import Document, deployment, east, service, west
 from project import ROOT, Project, Run
+from sandboxes import running
 
 # Something else of the program that knows how a cluster is reached. It fails where a file says so.
 BEGIN = """\
@@ -65,14 +66,13 @@ def without_kubeconfig(document: Document) -> Document:
 
 
 @pytest.fixture(scope="module")
-def fleets(standing: Project) -> Iterator[Project]:
-    program = standing.root / "__main__.py"
-    before = program.read_text()
-    (standing.root / "chat").mkdir()
-    write(standing.root / "chat/fleet.yaml", without_kubeconfig(east()), *models("one"))
-    program.write_text(BEGIN + CHAT)
-    yield standing
-    program.write_text(before)
+def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Clusters of their own: on the shared ones namespaces stay that belong to the stack itself."""
+    with running(tmp_path_factory.mktemp("fleets"), "e2e", east(), west()) as project:
+        (project.root / "chat").mkdir()
+        write(project.root / "chat/fleet.yaml", without_kubeconfig(east()), *models("one"))
+        (project.root / "__main__.py").write_text(BEGIN + CHAT)
+        yield project
 
 
 def models(*names: str) -> list[Document]:
