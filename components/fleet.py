@@ -133,6 +133,8 @@ class Fleet(pulumi.ComponentResource):
         documents = run.load({fact: fact.value for fact in run.facts if isinstance(fact.value, str)})
         for cluster in documents.clusters:
             run.claim(f"cluster {cluster}")
+            if not run.prefix:
+                run.claim_names(f"{cluster}/")
         registered: pulumi.Output[Registered] = pulumi.Output.from_input(run.register(self, documents))
         clusters = registered.apply(lambda outcome: outcome.clusters)
         # The engine is told of a resource once its inputs are there: of nothing, where the Fleet is refused.
@@ -193,6 +195,8 @@ class _Run:
         self.prefix = "" if self.files.stack == pulumi.get_stack() else f"{name}/"
         self.providers: dict[str, kubernetes.Provider] = {}
         self.claim(f"lock {self.files.lock_file}")
+        if self.prefix:
+            self.claim_names(self.prefix)
 
     def _files(self) -> StackFiles:
         stack, documents = pulumi.get_stack(), self.args.documents
@@ -322,7 +326,16 @@ class _Run:
         except InvalidDocuments as invalid:
             raise pulumi.RunError(str(invalid)) from None
 
-    def claim(self, label: str, identity: str | None = None) -> None:
+    def claim_names(self, prefix: str) -> None:
+        """Note that what begins with the prefix in the state is this Fleet's: the state has names alone."""
+        self.claim(
+            f"the prefix {prefix} of names",
+            step="Rename the cluster of the stack's own Fleet, or the other",
+        )
+
+    def claim(
+        self, label: str, identity: str | None = None, step: str = "Remove it from one of the two"
+    ) -> None:
         """Note that a thing is this Fleet's. Raises RunError where another Fleet of the program has it.
 
         `label` names the thing in the error. `identity` tells that two are the same thing where their labels
@@ -336,8 +349,7 @@ class _Run:
         owner = _CLAIMS.setdefault(root, {}).setdefault(identity or label, self.name)
         if owner != self.name:
             raise pulumi.RunError(
-                f"Fleet {self.name!r}: {label} belongs to Fleet {owner!r} already, and to one alone. Remove "
-                "it from one of the two"
+                f"Fleet {self.name!r}: {label} belongs to Fleet {owner!r} already, and to one alone. {step}"
             )
 
 

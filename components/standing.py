@@ -14,27 +14,40 @@ _FLEET = f"{COMPONENTS}Fleet"
 
 
 async def standing(prefix: str) -> Standing:
-    """Return the resources of a fleet, whose names begin with the prefix, as the last update left them."""
-    stack = "/".join((pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack()))
-    read: Any = await pulumi.runtime.invoke_async(_READ, {"stackName": stack})
+    """Return the resources of a Fleet, whose names begin with the prefix, as the last update left them.
+
+    Those of the stack's own Fleet have no prefix: they are all that begin with that of no other Fleet.
+    """
+    stack = pulumi.get_stack()
+    whole = "/".join((pulumi.get_organization(), pulumi.get_project(), stack))
+    read: Any = await pulumi.runtime.invoke_async(_READ, {"stackName": whole})
+    outputs = {_parts(urn): made["outputs"] for urn, made in read["outputs"].items()}
+    fleets = {name for types, name in outputs if types[-1] == _FLEET}
+    others = () if prefix else tuple(f"{name}/" for name in fleets - {stack})
     return {
-        place: resource["outputs"]
-        for urn, resource in read["outputs"].items()
-        for place in _places(urn, prefix)
+        place: made
+        for (types, name), made in outputs.items()
+        if name.startswith(prefix) and not name.startswith(others)
+        for place in _places(types, name.removeprefix(prefix))
     }
 
 
-def _places(urn: str, prefix: str) -> Iterator[Resource]:
-    """Yield what a URN names, if that is a part of a fleet and no provider.
+def _parts(urn: str) -> tuple[tuple[str, ...], str]:
+    """Return the types in a URN, those of parents first, and the name.
 
     `urn:pulumi:<stack>::<project>::<types of parents>$<type>::<name>`
     """
     _, _, types, name = urn.split("::", 3)
-    *parents, token = types.split("$")
+    return tuple(types.split("$")), name
+
+
+def _places(types: tuple[str, ...], name: str) -> Iterator[Resource]:
+    """Yield what has these types and this name, if that is a part of a Fleet and no provider."""
+    *parents, token = types
     parent = parents[-1] if parents else ""
-    if not name.startswith(prefix) or token == _FLEET or token.startswith("pulumi:providers:"):
+    if token == _FLEET or token.startswith("pulumi:providers:"):
         return
     if token.startswith(COMPONENTS):
-        yield Resource("", token, name.removeprefix(prefix))
+        yield Resource("", token, name)
     elif parent.startswith(COMPONENTS):
-        yield Resource(parent.removeprefix(COMPONENTS), token, name.removeprefix(prefix))
+        yield Resource(parent.removeprefix(COMPONENTS), token, name)

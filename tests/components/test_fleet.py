@@ -3,7 +3,8 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,34 @@ def test_a_cluster_belongs_to_one_fleet(clusters: Clusters) -> None:
         "Fleet 'other': cluster east belongs to Fleet 'chat' already, and to one alone. Remove it from one "
         "of the two"
     )
+
+
+def test_no_fleet_is_named_like_a_cluster_of_the_stacks_own(clusters: Clusters) -> None:
+    """The state tells what is of which Fleet by the beginnings of names alone."""
+
+    def own_fleet() -> None:
+        args = inferfleet.FleetArgs(documents="chat/", kubeconfigs={"east": KUBECONFIG})
+        inferfleet.Fleet("prod", args)
+
+    def named_east() -> None:
+        inferfleet.Fleet("east", inferfleet.FleetArgs(documents="other/", kubeconfigs={"west": KUBECONFIG}))
+
+    def both(order: Iterable[Callable[[], None]]) -> Mapping[str, Any]:
+        for make in order:
+            make()
+        return {}
+
+    Path("other/fleet.yaml").write_text(together(EAST.replace("east", "west"), DEPLOYMENT, SERVICE))
+    for order, refuses, has in (
+        ((own_fleet, named_east), "east", "prod"),
+        ((named_east, own_fleet), "prod", "east"),
+    ):
+        with pytest.raises(pulumi.RunError) as refused:
+            registered(partial(both, order))
+        assert str(refused.value) == (
+            f"Fleet {refuses!r}: the prefix east/ of names belongs to Fleet {has!r} already, and to one "
+            "alone. Rename the Fleet that has it, or the cluster of the stack's own Fleet"
+        )
 
 
 @pytest.mark.parametrize("uid", [UID, OTHER_UID])

@@ -7,11 +7,12 @@ import pulumi
 import pytest
 
 from inferfleet.components.standing import standing
-from inferfleet.desired.values import Resource
+from inferfleet.desired.values import Resource, Standing
 
 FLEET = "urn:pulumi:prod::acme::inferfleet:components:Fleet"
 STATE = {
     "urn:pulumi:prod::acme::pulumi:pulumi:Stack::acme-prod": {},
+    f"{FLEET}::prod": {},
     f"{FLEET}::two": {},
     f"{FLEET}$pulumi:providers:kubernetes::two/east": {},
     f"{FLEET}$inferfleet:components:ModelEndpoint::two/east/ml/a": {},
@@ -21,9 +22,7 @@ STATE = {
 }
 
 
-def test_parts_of_a_fleet_stand_by_their_names_without_that_of_the_fleet(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def _standing(monkeypatch: pytest.MonkeyPatch, prefix: str) -> Standing:
     async def read(token: str, arguments: dict[str, str]) -> Any:
         assert arguments == {"stackName": "org/acme/prod"}
         return {"outputs": {urn: {"type": "any", "outputs": outputs} for urn, outputs in STATE.items()}}
@@ -31,7 +30,19 @@ def test_parts_of_a_fleet_stand_by_their_names_without_that_of_the_fleet(
     for name, value in {"organization": "org", "project": "acme", "stack": "prod"}.items():
         monkeypatch.setattr(pulumi, f"get_{name}", lambda value=value: value)
     monkeypatch.setattr(pulumi.runtime, "invoke_async", read)
-    assert asyncio.run(standing("two/")) == {
+    return asyncio.run(standing(prefix))
+
+
+def test_parts_of_a_fleet_stand_by_their_names_without_that_of_the_fleet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert _standing(monkeypatch, "two/") == {
         Resource("", "inferfleet:components:ModelEndpoint", "east/ml/a"): {},
         Resource("ModelEndpoint", "kubernetes:core/v1:Service", "east/ml/a-epp"): {"kind": 1},
+    }
+
+
+def test_parts_of_other_fleets_are_none_of_the_stacks_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _standing(monkeypatch, "") == {
+        Resource("ModelEndpoint", "kubernetes:core/v1:Service", "east/ml/a-epp"): {}
     }
