@@ -71,9 +71,14 @@ BESIDE = (
 def smoke(run: Run) -> bool:
     """Deploy, ask, remove; return whether an answer came and nothing is left.
 
-    `run` gives the exit code of a command. Where `doctor` finds that something is missing nothing is made.
+    `run` gives the exit code of a command. Where `doctor` finds that something is missing nothing is made,
+    and what a former try left is removed: `doctor` may refuse because of that.
     """
-    if run("pulumi", "stack", "select", "--create", STACK) or run("inferfleet", "doctor", "--stack", STACK):
+    if run("pulumi", "stack", "select", "--create", STACK):
+        return False
+    if run("inferfleet", "doctor", "--stack", STACK):
+        if run("inferfleet", "doctor", "--stack", STACK, "--leftovers"):
+            remove(run)
         return False
     answered = False
     try:

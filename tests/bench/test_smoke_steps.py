@@ -38,7 +38,7 @@ def test_an_answer_and_nothing_left_is_what_is_wanted() -> None:
     ("failing", "ran"),
     [
         ("SELECT", [SELECT]),
-        ("DOCTOR", BEGIN),
+        ("DOCTOR", [*BEGIN, LEFTOVERS]),
         ("UP", [*BEGIN, UP, *REMOVE]),
         ("CHAT", [*BEGIN, UP, CHAT, *REMOVE]),
         ("DESTROY", [*BEGIN, UP, CHAT, *REMOVE, RECOVER, *REMOVE]),
@@ -49,6 +49,12 @@ def test_what_was_made_is_removed_wherever_it_fails(failing: str, ran: list[str]
     run = Commands(**{failing: 1})
     assert smoke(run) == (failing in ("DESTROY", "LEFTOVERS"))
     assert run.ran == ran
+
+
+def test_what_a_former_try_left_is_removed_although_doctor_refuses() -> None:
+    run = Commands(DOCTOR=1, LEFTOVERS=1)
+    assert not smoke(run)
+    assert run.ran == [*BEGIN, LEFTOVERS, *REMOVE]
 
 
 def test_what_cannot_be_removed_is_no_good_end() -> None:
