@@ -24,6 +24,7 @@ _STARTS: Mapping[str, tuple[str, ...]] = {
 _REPEATING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "vLLM": {
         "model": ("--model",),
+        "revision": ("--revision",),
         "served": ("--served-model-name",),
         "port": ("--port",),
         "tensor": ("--tensor-parallel-size", "-tp"),
@@ -33,6 +34,7 @@ _REPEATING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "SGLang": {
         "model": ("--model-path", "--model"),
+        "revision": ("--revision",),
         "served": ("--served-model-name",),
         "host": ("--host",),
         "port": ("--port",),
@@ -42,6 +44,7 @@ _REPEATING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "TensorRT-LLM": {
         "model": ("--model",),
+        "revision": ("--revision",),
         "host": ("--host",),
         "port": ("--port",),
         "tensor": ("--tp_size", "--tensor_parallel_size"),
@@ -53,6 +56,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OPEN = "0.0.0.0"
 _FIELDS = {
     "model": "engine.model",
+    "revision": "engine.model.revision",
     "served": "engine.servedNames",
     "port": "engine.port",
     "tensor": "topology.tensor",
@@ -113,6 +117,8 @@ def _values_by_field(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
     declared: dict[str, tuple[str, ...]] = {}
     if engine.model:
         declared["model"] = (engine.model.repository,)
+        if engine.model.revision:
+            declared["revision"] = (engine.model.revision,)
     if pod.serves:
         declared["port"] = (str(pod.port),)
         declared["host"] = (_OPEN,)

@@ -28,6 +28,8 @@ def _said(
 VLLM = ["vllm", "serve", "m"]
 SGLANG = ["python3", "-m", "sglang.launch_server", "--host=0.0.0.0"]
 SGLANG_TYPE = {"type": "SGLang"}
+PINNED = {"repository": "m", "revision": "abc"}
+IS_ABC = "engine.model.revision is abc"
 
 
 def _differs(flag: str, given: str, field: str, wanted: str) -> tuple[str, str, str]:
@@ -52,6 +54,23 @@ def _absent(flag: str, wanted: str, because: str) -> tuple[str, str, str]:
             ["vllm", "serve", "--model=$(INFERFLEET_MODEL)"],
             {"engine": {"model": MODEL}},
             [],
+        ),
+        (VLLM, {"engine": {"model": PINNED}}, [_absent("--revision", "=abc", IS_ABC)]),
+        (
+            [*VLLM, "--revision", "main"],
+            {"engine": {"model": PINNED}},
+            [_differs("--revision", "main", "engine.model.revision", "abc")],
+        ),
+        ([*VLLM, "--revision=abc"], {"engine": {"model": PINNED}}, []),
+        (
+            [*SGLANG, "--model-path=m"],
+            {"engine": {**SGLANG_TYPE, "model": PINNED}},
+            [_absent("--revision", "=abc", IS_ABC)],
+        ),
+        (
+            ["trtllm-serve", "m", "--host=0.0.0.0"],
+            {"engine": {"type": "TensorRT-LLM", "model": PINNED}},
+            [_absent("--revision", "=abc", IS_ABC)],
         ),
         ([*VLLM, "--port=9000"], {}, [_differs("--port", "9000", "engine.port", "8000")]),
         ([*VLLM, "--port", "9000"], {"engine": {"port": 9000}}, []),
