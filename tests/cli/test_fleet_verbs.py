@@ -110,6 +110,7 @@ def test_a_digest_of_a_folder_that_is_not_there_is_refused(program: Project) -> 
         (("--documents", "fleet/"), "name the Pulumi stack whose program has the Fleet"),
         (("--stack", "prod", "--fleet", "chat"), "name the folder of the Fleet too"),
         ((*OF_FLEET, "fleet/all.yaml"), "name a Fleet or paths, not both"),
+        ((*OF_FLEET, "--from-clusters"), "only the program of a Fleet knows its kubeconfigs and settings"),
         ((*OF_FLEET, "--lock", "/tmp/x.lock"), "it is outside of the project"),
     ],
 )

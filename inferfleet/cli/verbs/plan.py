@@ -141,6 +141,7 @@ def plan(
         _check_options(named_by_path=bool(paths), write=write, locked=locked, yielding=bool(yield_))
         _check_questions(
             named_by_path=bool(paths),
+            of_fleet=folder is not None,
             write=write,
             locked=locked,
             yielding=bool(yield_),
@@ -285,6 +286,7 @@ def _check_options(*, named_by_path: bool, write: bool, locked: bool, yielding: 
 def _check_questions(
     *,
     named_by_path: bool,
+    of_fleet: bool,
     write: bool,
     locked: bool,
     yielding: bool,
@@ -308,6 +310,10 @@ def _check_questions(
     if from_clusters and (named_by_path or locked or edited or since_base):
         what = "what runs takes the place of placement.lock, of a stack and its documents as they are"
         raise typer.BadParameter(what, param_hint="--from-clusters")
+    if from_clusters and of_fleet:
+        what = "only the program of a Fleet knows its kubeconfigs and settings"
+        step = "Restore its lock from version control, or write it by hand"
+        raise typer.BadParameter(f"{what}. {step}", param_hint="--from-clusters")
 
 
 def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -> None:
