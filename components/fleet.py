@@ -328,10 +328,8 @@ class _Run:
 
     def claim_names(self, prefix: str) -> None:
         """Note that what begins with the prefix in the state is this Fleet's: the state has names alone."""
-        self.claim(
-            f"the prefix {prefix} of names",
-            step="Rename the cluster of the stack's own Fleet, or the other",
-        )
+        step = "Rename the cluster of that name, or the Fleet"
+        self.claim(f"the prefix {prefix} of names", step=step)
 
     def claim(
         self, label: str, identity: str | None = None, step: str = "Remove it from one of the two"

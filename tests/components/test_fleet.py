@@ -268,7 +268,7 @@ def test_no_fleet_is_named_like_a_cluster_of_the_stacks_own(clusters: Clusters) 
             registered(partial(both, order))
         assert str(refused.value) == (
             f"Fleet {refuses!r}: the prefix east/ of names belongs to Fleet {has!r} already, and to one "
-            "alone. Rename the Fleet that has it, or the cluster of the stack's own Fleet"
+            "alone. Rename the cluster of that name, or the Fleet"
         )
 
 
