@@ -90,6 +90,9 @@ DEPLOYMENT_FIELDS = (
     DeploymentField("metadata.name", PodEffect.ANOTHER, "another name is another deployment"),
     DeploymentField("metadata.namespace", PodEffect.ANOTHER, "another namespace is another deployment"),
     DeploymentField("metadata.labels", PodEffect.NONE, "services select deployments by them"),
+    DeploymentField(
+        "spec.paused", PodEffect.NONE, "once it is taken away, what was edited meanwhile takes effect"
+    ),
     DeploymentField("spec.replicas", PodEffect.COME_OR_GO, "each has so many pods or groups"),
     DeploymentField(
         "spec.scaling", PodEffect.NONE, "the scaler changes; from or to a number of replicas pods stay"

@@ -30,7 +30,7 @@ def server(standing: Project) -> ApiServer:
 
 
 def test_the_table_is_that_of_the_pinned_kubernetes(server: ApiServer) -> None:
-    path = ROOT / "inferfleet" / "api" / "pods" / "types.json"
+    path = ROOT / "inferfleet" / "documents" / "pods" / "types.json"
     assert path.read_text() == text_of(table(server.get("/openapi/v2")))
 
 
