@@ -116,15 +116,15 @@ def _created(
     google: pulumi.ProviderResource,
     registered: dict[str, pulumi.CustomResource],
     given: Surroundings,
-) -> pulumi.Output[str]:
-    """Register a cluster in the cloud, and return its kubeconfig."""
+) -> pulumi.Input[str]:
+    """Register a cluster in the cloud, and return its kubeconfig; a paused one may have parts alone."""
     from inferfleet.components import cloud
 
     options = pulumi.ResourceOptions(parent=fleet, providers=[google])
     after = given.after.get(plan.cluster, ())
     for component in plan.components:
         cloud.BY_KIND[component.kind](component, registered, options, prefix=given.prefix, after=after)
-    return gke_kubeconfig(plan, registered[plan.key])
+    return gke_kubeconfig(plan, registered[plan.key]) if plan.key in registered else NOWHERE
 
 
 def _clusters(desired: Desired) -> dict[str, dict[str, str]]:

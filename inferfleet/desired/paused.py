@@ -107,9 +107,6 @@ def _kept(cluster: DesiredCluster, standing: Standing, paused: tuple[str, ...]) 
         if place.name == name or place.name.startswith(f"{name}/")
     }
     if cloud and state == "paused":
-        if cloud.key not in {place.key for place in here}:
-            nowhere = replace(cluster.connection, cloud=replace(cloud, components=()))
-            return replace(cluster, connection=nowhere, components=(), gateway=None, workloads={}, served={})
         cloud = _cloud_that_stands(cloud, here)
     components = tuple(_that_stand(cluster.components, here, name, None if whole else paused))
     if not whole:

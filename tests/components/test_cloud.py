@@ -8,6 +8,7 @@ from recording import Monitor, Recorder, own, run
 
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudPool, CloudResource
+from inferfleet.components.provider import NOWHERE
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, Resource
 from inferfleet.fleet.decisions import Plan
@@ -147,6 +148,19 @@ def test_what_stands_alone_goes_with_the_cluster_like_what_documents_have() -> N
     _, monitor = run(replace(desired, clusters=(alone,)), preview=False, answers=ANSWERS)
     with_it = [monitor.requests[place].deletedWith for place in places]
     assert (own(with_it[0]), with_it[1:]) == ((CLUSTER, "east"), ["", ""])
+
+
+def test_a_network_stands_without_its_cluster() -> None:
+    desired = _desired()
+    [cluster] = desired.clusters
+    cloud = cluster.connection.cloud
+    assert cloud is not None
+    alone = replace(cluster.connection, cloud=replace(cloud, components=cloud.components[:1]))
+    clusters = (replace(cluster, connection=alone, components=(), gateway=None),)
+    recorder, _ = run(replace(desired, clusters=clusters), preview=False, answers=ANSWERS)
+    assert (NETWORK.token, "east") in recorder.inputs
+    given = recorder.inputs["pulumi:providers:kubernetes", "east"]["kubeconfig"]["value"]
+    assert given == NOWHERE
 
 
 def test_the_dns_endpoint_needs_no_certificate_and_no_kubeconfig_holds_a_token() -> None:

@@ -292,6 +292,18 @@ def test_a_paused_cluster_in_a_cloud_that_the_lock_does_not_know_keeps_what_stan
     assert registered(kept(found, {})) == set()
 
 
+def test_of_a_paused_cluster_whose_creation_was_killed_the_network_stays() -> None:
+    before = desired(on_gke(), NOTHING)
+    network = {place: {} for place in standing(before) if "GkeNetwork" in f"{place.parent} {place.token}"}
+    assert {place.token.rpartition(":")[2] for place in network} >= {"GkeNetwork", "Network", "Subnetwork"}
+    documents = on_gke()
+    spec = documents.clusters["east"].spec.model_copy(update={"state": "paused"})
+    document = documents.clusters["east"].model_copy(update={"spec": spec})
+    for loaded in (before.plan.lock, NOTHING):
+        found = desired(replace(documents, clusters={"east": document}), loaded)
+        assert registered(kept(found, network)) == set(network)
+
+
 def test_on_an_abandoned_cluster_nothing_of_a_paused_deployment_is_kept() -> None:
     stands = standing(made(cluster("east"), deployment("a", 2), lock=STANDS))
     found = made(cluster("east", state="abandoned"), deployment("a", 2, paused=True))
