@@ -78,7 +78,8 @@ class Survey:
     only the engine can read them. `unknown` are problems that kept something from being read.
 
     Of a state that was lost, `providers` are the URNs to create before anything can be taken over, and
-    `components` are put into the state with what is.
+    `components` are put into the state with what is. `passed_over` names what is paused or lost, of which no
+    update creates anything, so that it is not looked for.
     """
 
     export: Mapping[str, Any] = field(default_factory=dict)
@@ -91,6 +92,7 @@ class Survey:
     unknown: tuple[Problem, ...] = ()
     providers: tuple[str, ...] = ()
     components: tuple[Mapping[str, Any], ...] = ()
+    passed_over: tuple[Problem, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -164,7 +166,28 @@ def survey(
         decisions=tuple(replace(decision, kind=LOST) for decision in kept),
         providers=lacking.providers,
         components=lacking.components if kept else (),
+        passed_over=tuple(_passed_over_problems(desired)),
     )
+
+
+def _passed_over_problems(desired: Desired) -> Iterator[Problem]:
+    """Yield a warning for each cluster and deployment of which the preview creates nothing."""
+    for cluster in desired.clusters:
+        name, state = cluster.connection.cluster, cluster.connection.state
+        if state in ("paused", "lost"):
+            what = f"cluster {name!r} is {state}, so it was not looked for what the state lacks of it"
+            step = f"Remove `state: {state}`{' where it answers again' if state == 'lost' else ''}"
+            yield cluster_problem(name, what, f"{step}, and run this again", "spec.state", severity="warning")
+    for key in desired.plan.paused:
+        what = f"{key} is paused, so it was not looked for what the state lacks of it"
+        yield Problem(
+            what,
+            "Remove `paused`, and run this again",
+            "spec.paused",
+            kind="ModelDeployment",
+            key=key,
+            severity="warning",
+        )
 
 
 def _decisions(

@@ -25,6 +25,8 @@ if words[0] == "whoami":
     print(json.dumps({{"user": "ann", "url": told["backend"]}}))
 elif words[:2] == ["stack", "export"]:
     print(state.read_text())
+elif words[0] == "preview":
+    print(json.dumps({{"steps": []}}))
 elif words[:2] == ["stack", "ls"]:
     print(json.dumps([{{"name": "acme/inferfleet/prod", "updateInProgress": told["busy"]}}]))
 elif words[:2] == ["stack", "import"]:

@@ -68,6 +68,42 @@ def test_a_stack_at_peace_has_nothing_to_mend(project: Project, pulumi: FakePulu
     assert pulumi.changing == []
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            "stacks/prod/clusters.yaml",
+            "  nodePools:",
+            "  state: paused\n  nodePools:",
+            "cluster 'east' is paused, so it was not looked for what the state lacks of it. Remove `state: "
+            "paused`, and run this again",
+        ),
+        (
+            "stacks/prod/clusters.yaml",
+            "  nodePools:",
+            "  state: lost\n  nodePools:",
+            "cluster 'east' is lost, so it was not looked for what the state lacks of it. Remove `state: "
+            "lost` where it answers again, and run this again",
+        ),
+        (
+            "stacks/prod/models.yaml",
+            "  replicas: 1",
+            "  paused: true\n  replicas: 1",
+            "ml/qwen is paused, so it was not looked for what the state lacks of it. Remove `paused`, and "
+            "run this again",
+        ),
+    ],
+)
+def test_what_is_paused_or_lost_is_left_out_of_a_lost_state_by_name(
+    project: Project, pulumi: FakePulumi, file: str, old: str, new: str, said: str
+) -> None:
+    project.edit(file, old, new)
+    ran = project.run("recover", "--lost-state", "--yes")
+    assert (ran.code, pulumi.changing) == (FINE, [])
+    assert ran.out == ("Nothing to fix, apart from what is paused or lost: that was not looked at.\n")
+    assert said in ran.err
+
+
 def test_what_is_found_is_told_and_without_an_answer_nothing_is_done(
     project: Project, pulumi: FakePulumi, on_cluster: Callable[[Presence], None], gone: int
 ) -> None:

@@ -137,7 +137,9 @@ def _agreed(as_json: bool) -> bool:
 
 def show(survey: Survey, planned: tuple[str, ...]) -> None:
     """Print tables of what an update left behind, then the commands that fix it."""
-    if survey.nothing:
+    if survey.nothing and survey.passed_over:
+        print_line("Nothing to fix, apart from what is paused or lost: that was not looked at.")
+    elif survey.nothing:
         print_line("Nothing to fix: no lock, no operation that did not finish, no broken node pool.")
     if survey.files:
         print_line("Half-written files, which keep the engine from reading the state beside them:")
@@ -226,7 +228,11 @@ def as_values(survey: Survey, planned: tuple[str, ...]) -> dict[str, Any]:
 
 def survey_problems(survey: Survey, *, force_lock: bool) -> list[Problem]:
     """Return what could not be found out, and what is not touched because of it."""
-    problems = [*survey.unknown, *(decision.problem for decision in survey.decisions if decision.problem)]
+    problems = [
+        *survey.unknown,
+        *(decision.problem for decision in survey.decisions if decision.problem),
+        *survey.passed_over,
+    ]
     if any(decision.action is Action.LEAVE for decision in survey.decisions):
         what = "some operations cannot be decided on and stay in the state, and all others with them"
         problems.append(Problem(what, "Fix what keeps them from being decided on, then run this again"))
