@@ -109,7 +109,7 @@ class Fleet(pulumi.ComponentResource):
 
     Names of all it has begin with its own, and labels and names in clouds have `<stack>.<name>`, so that
     several Fleets live in one program. The Fleet that has the name of the stack is the stack's own, and adds
-    nothing to names. A cluster belongs to one Fleet.
+    nothing to names; no other is named like a cluster of it. A cluster belongs to one Fleet.
     """
 
     urls: pulumi.Output[Mapping[str, Mapping[str, str | None]]]
