@@ -1,10 +1,11 @@
 """What is paused stays as it is, whatever documents say meanwhile; one update makes up for it afterwards."""
 
+import json
 from typing import Any
 
 import pytest
 from documents import FRUGAL, Document, deployment, east, service, west
-from project import Project, Run
+from project import Project
 
 L4 = "NVIDIA L4"
 # Objects of several pickers have other names with whatever these run.
@@ -14,6 +15,8 @@ KINDS = (
     "configmaps,deployments,gateways,httproutes,inferencepools,networkpolicies,poddisruptionbudgets,"
     "rolebindings,roles,secrets,serviceaccounts,services"
 )
+# What API servers write into metadata, also where a controller sets a status.
+BY_SERVERS = ("managedFields", "resourceVersion")
 OURS, CHAT = "app.kubernetes.io/managed-by=inferfleet", "inferfleet.dev/deployment=chat"
 
 
@@ -33,21 +36,15 @@ def code(**spec: Any) -> Document:
     return deployment("code", on="east", gpu=L4, **spec)
 
 
-def marks(project: Project, cluster: str, *labels: str) -> dict[str, tuple[str, str]]:
-    """UID and resourceVersion of the objects on a cluster that inferfleet made and that have these labels."""
+def marks(project: Project, cluster: str, *labels: str) -> dict[str, str]:
+    """The objects of inferfleet on a cluster with these labels, without what controllers write."""
     found = project.items(cluster, KINDS, "-l", ",".join((OURS, *labels)))
-    return {
-        f"{item['kind']} {item['metadata']['name']}": (
-            item["metadata"]["uid"],
-            item["metadata"]["resourceVersion"],
-        )
-        for item in found
-    }
+    return {f"{item['kind']} {item['metadata']['name']}": _content(item) for item in found}
 
 
-def changed(run: Run) -> dict[str, str]:
-    """What the engine did to anything but the outputs of the Fleet, which say what is paused."""
-    return {name: operation for name, operation in run.operations.items() if name != "Fleet e2e"}
+def _content(item: dict[str, Any]) -> str:
+    metadata = {key: value for key, value in item["metadata"].items() if key not in BY_SERVERS}
+    return json.dumps({**item, "metadata": metadata, "status": None}, sort_keys=True)
 
 
 @pytest.fixture(scope="module")
@@ -73,25 +70,25 @@ def test_a_paused_deployment_stays_as_it_is_until_it_goes_on(serving: Project) -
     assert done.code == 0, done.output
     assert "ml/chat is paused: nothing of it changes" in done.output
     assert "ml/new is paused: it does not run, so nothing of it is made" in done.output
-    assert changed(seen) == changed(done)
-    assert changed(done) == {
+    assert seen.operations == done.operations
+    assert done.operations == {
         "Deployment east/ml/code-decode-l4": "update",
         "Deployment east/ml/code-epp": "update",
         "PodDisruptionBudget east/ml/code-decode": "create",
     }
     assert marks(serving, "east", CHAT) == before
-    assert changed(serving.up()) == {}
+    assert serving.up().operations == {}
 
     serving.write("chat", other_chat())
     done = serving.up()
     assert done.code == 0, done.output
-    assert {name for name in changed(done) if "chat" not in name} == {"HTTPRoute east/ml/all-svc"}
+    assert {name for name in done.operations if "chat" not in name} == {"HTTPRoute east/ml/all-svc"}
     assert done.operations["Deployment east/ml/chat-decode-l4"] == "update"
     assert done.operations["PodDisruptionBudget east/ml/chat-decode"] == "create"
     assert done.operations["HTTPRoute east/ml/chat"] == "delete"
     after = marks(serving, "east", CHAT)
     assert {kind.partition(" ")[0] for kind in before.keys() - after.keys()} >= {"HTTPRoute", "InferencePool"}
-    assert changed(serving.up()) == {}
+    assert serving.up().operations == {}
 
 
 def test_on_a_paused_cluster_nothing_changes_until_it_is_active(serving: Project) -> None:
@@ -104,7 +101,7 @@ def test_on_a_paused_cluster_nothing_changes_until_it_is_active(serving: Project
     done = serving.up()
     assert done.code == 0, done.output
     assert "cluster west is paused: nothing changes on it" in done.output
-    assert changed(done) == {}
+    assert done.operations == {}
     assert marks(serving, "west") == before
     status = serving.cli("status", "--stack", serving.stack)
     assert "paused: nothing of it changes" in status.stdout
@@ -125,6 +122,6 @@ def test_a_paused_deployment_that_only_the_lock_moved_stays_where_it_serves(serv
     serving.write("code", code())
     done = serving.up()
     assert done.code == 0, done.output
-    assert {name for name in changed(done) if "east/ml/chat" in name} == set()
+    assert {name for name in done.operations if "east/ml/chat" in name} == set()
     assert marks(serving, "east", CHAT) == before
     assert marks(serving, "west", CHAT) == {}
