@@ -14,6 +14,7 @@ from pulumi_gcp import compute, container, projects, serviceaccount
 
 from inferfleet.cloud.values import CloudComponent, CloudResource
 from inferfleet.components.objects import register_standing, timeouts
+from inferfleet.desired.values import COMPONENTS
 from inferfleet.tables.gke import PROVIDER_VERSION
 
 CLASSES: Mapping[str, type[pulumi.CustomResource]] = {
@@ -53,7 +54,7 @@ class _InCloud(pulumi.ComponentResource):
         prefix: str,
         after: Sequence[pulumi.Resource] = (),
     ) -> None:
-        super().__init__(f"inferfleet:components:{type(self).__name__}", prefix + plan.name, None, opts)
+        super().__init__(f"{COMPONENTS}{type(self).__name__}", prefix + plan.name, None, opts)
         for planned in plan.resources:
             options = _options(self, planned, registered, after)
             registered[planned.key] = resource(planned, prefix=prefix, opts=options)

@@ -22,7 +22,6 @@ import pulumi_kubernetes as kubernetes
 from pulumi.runtime.config import CONFIG, get_config_env
 
 from inferfleet.clusters.connections.google import addresses
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.update.confirm import confirmer
 from inferfleet.clusters.update.hooks import hook_caller
 from inferfleet.clusters.update.pods import pod_listener
@@ -30,8 +29,9 @@ from inferfleet.components.provider import NOWHERE, cluster_provider
 from inferfleet.components.registration import Registered, Surroundings, register, secret_values
 from inferfleet.components.standing import standing
 from inferfleet.desired.paused import holds_any, kept
-from inferfleet.desired.values import Outputs
+from inferfleet.desired.values import COMPONENTS, Outputs
 from inferfleet.documents import Documents, InvalidDocuments
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.loading.project import StackFiles, files_of_fleet, files_of_stack, find_root
 from inferfleet.documents.loading.settings import in_ci
 from inferfleet.plugins.loading import outside_allowed
@@ -140,7 +140,7 @@ class Fleet(pulumi.ComponentResource):
         # The engine is told of a resource once its inputs are there: of nothing, where the Fleet is refused.
         # This one is the same in all updates, so that no edit counts as a change of the Fleet.
         super().__init__(
-            "inferfleet:components:Fleet", name, {"stack": registered.apply(lambda _: run.files.stack)}, opts
+            f"{COMPONENTS}Fleet", name, {"stack": registered.apply(lambda _: run.files.stack)}, opts
         )
         self.clusters = clusters
         self.providers = {

@@ -11,7 +11,7 @@ import pulumi
 
 from inferfleet.components.hooks import remember, while_awaited
 from inferfleet.desired.clusters import CLOUD_BODIED
-from inferfleet.desired.values import CallHook, Component, ComponentKind, KubeObject, Listen
+from inferfleet.desired.values import COMPONENTS, CallHook, Component, ComponentKind, KubeObject, Listen
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
@@ -41,7 +41,7 @@ class _OnCluster(pulumi.ComponentResource):
     """Type tokens are part of every child's URN: the class names below must never change."""
 
     def __init__(self, plan: Component, inputs: Inputs, opts: pulumi.ResourceOptions) -> None:
-        kind = f"inferfleet:components:{type(self).__name__}"
+        kind = f"{COMPONENTS}{type(self).__name__}"
         super().__init__(kind, inputs.prefix + plan.name, None, opts)
         for planned in plan.objects:
             inputs.registered[planned.key] = Manifest(planned, inputs, parent=self, held=plan.held)

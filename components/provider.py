@@ -9,7 +9,7 @@ import pulumi_kubernetes as kubernetes
 
 from inferfleet.cloud.provider import provider_of
 from inferfleet.cloud.values import CloudCluster
-from inferfleet.documents.kinds.inference_cluster import State
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP, State
 
 # For a cluster that is given up and whose kubeconfig is gone or not used. With an empty text the engine's
 # provider would take the kubeconfig that is active on the machine, and so another cluster. No name below
@@ -60,7 +60,7 @@ def cluster_provider(
     `kubeconfig` may change (rotated credentials), or be unknown in a preview, without replacing anything,
     because `identifier` says which cluster it is.
     """
-    given_up = state in ("lost", "abandoned")
+    given_up = state in GIVEN_UP
     return kubernetes.Provider(
         name,
         cluster_identifier=identifier,

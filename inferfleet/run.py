@@ -12,7 +12,7 @@ from inferfleet.cloud.provider import PROVIDERS
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import path_of
 from inferfleet.clusters.connections.google import GOOGLE, Addresses
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, Kubeconfigs, read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import Kubeconfigs, read_kubeconfigs
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.clusters.preflight.quotas import capacity_problems
@@ -21,6 +21,7 @@ from inferfleet.desired.gate import announced_problems, blocking_problems, paral
 from inferfleet.desired.transition import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.values import Desired
 from inferfleet.documents import Documents, InvalidDocuments, Problem
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import StackFiles, read_capacity, read_lock

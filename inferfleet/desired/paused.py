@@ -8,9 +8,9 @@ its type and name alone. What is on a cluster that does not answer (`lost`) is k
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from inferfleet.cloud.values import CloudCluster, CloudComponent
+from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudResource
 from inferfleet.desired.values import (
     COMPONENTS,
     KINDS,
@@ -21,16 +21,16 @@ from inferfleet.desired.values import (
     Resource,
     Standing,
 )
+from inferfleet.documents.kinds.inference_cluster import HELD
 from inferfleet.fleet import names
 from inferfleet.serving.picker import POOL
 from inferfleet.serving.routes import KIND as ROUTE
 
 _EVERYTHING = ("*",)
-# States of clusters on which everything is held.
-_WHOLE = ("paused", "lost")
 _MODELS = ("ModelEndpoint", "ModelReplicas")
 _NAMESPACE, _SECRET = "kubernetes:core/v1:Namespace", "kubernetes:core/v1:Secret"
 _STASH = "pulumi:index:Stash"
+_Ordered = TypeVar("_Ordered", KubeObject, CloudResource)
 
 
 def held_cloud(cloud: CloudCluster, *, locked: bool) -> CloudCluster:
@@ -52,9 +52,7 @@ def holds_any(desired: Desired) -> bool:
 
     Documents and lock may yield no component of it any more, so what they yield does not matter.
     """
-    return bool(desired.plan.paused) or any(
-        cluster.connection.state in _WHOLE for cluster in desired.clusters
-    )
+    return bool(desired.plan.paused) or any(cluster.connection.state in HELD for cluster in desired.clusters)
 
 
 def kept(desired: Desired, standing: Standing) -> Desired:
@@ -76,15 +74,15 @@ def as_it_was(desired: Desired, before: Desired) -> Desired:
     standing: dict[Resource, Mapping[str, Any]] = {}
     for cluster in before.clusters:
         for component in cluster.components:
-            standing[Resource("", f"{COMPONENTS}{component.kind}", component.name)] = {}
+            standing[component.place] = {}
             for item in component.objects:
-                objects[Resource(component.kind, item.token, item.name)] = item
+                objects[component.place_of(item)] = item
     standing |= {place: item.manifest for place, item in objects.items()}
 
     def was(component: Component) -> Component:
         if not component.held:
             return component
-        places = {Resource(component.kind, item.token, item.name) for item in component.objects}
+        places = {*map(component.place_of, component.objects)}
         held = tuple(item for place, item in objects.items() if place in places | {*component.standing})
         return replace(component, objects=held, standing=())
 
@@ -98,7 +96,7 @@ def as_it_was(desired: Desired, before: Desired) -> Desired:
 def _kept(cluster: DesiredCluster, standing: Standing, paused: tuple[str, ...]) -> DesiredCluster:
     """Return the cluster with what stands there, which is nothing where it was never made."""
     name, state, cloud = cluster.connection.cluster, cluster.connection.state, cluster.connection.cloud
-    whole = state in _WHOLE
+    whole = state in HELD
     if state == "abandoned" or not (whole or paused):
         return cluster
     here = {
@@ -136,20 +134,18 @@ def _that_stand(
         place: outputs for place, outputs in here.items() if _is_held(place, here, cluster, paused)
     }
     for component in components:
-        place = Resource("", f"{COMPONENTS}{component.kind}", component.name)
+        place = component.place
         if component.held and place not in here:
             continue
         if component.held:
-            items = tuple(
-                item for item in component.objects if Resource(component.kind, item.token, item.name) in here
-            )
+            items = tuple(item for item in component.objects if component.place_of(item) in here)
             hooks = tuple(
                 hook
                 for hook in component.hooks
                 if hook.workload in items and Resource(component.kind, _STASH, hook.name) in here
             )
             component = replace(component, objects=items, hooks=hooks)
-        objects = [Resource(component.kind, item.token, item.name) for item in component.objects]
+        objects = map(component.place_of, component.objects)
         hooks_at = [Resource(component.kind, _STASH, hook.name) for hook in component.hooks]
         for known in (place, *objects, *hooks_at):
             held_places.pop(known, None)
@@ -211,11 +207,9 @@ def _home(kind: str, place: Resource, components: Iterable[Resource]) -> Resourc
 
 def _cloud_that_stands(cloud: CloudCluster, here: Standing) -> CloudCluster:
     """Return a GKE cluster with the parts and resources that stand, and those that no document has."""
-    stay = {
-        Resource("", f"{COMPONENTS}{part.kind}", part.name): part
-        for part in (*cloud.components, *cloud.unlocked)
-        if Resource("", f"{COMPONENTS}{part.kind}", part.name) in here
-    }
+    every_part = (*cloud.components, *cloud.unlocked)
+    parts = {Resource("", f"{COMPONENTS}{part.kind}", part.name): part for part in every_part}
+    stay = {place: part for place, part in parts.items() if place in here}
     for place in here:
         kind = place.token.removeprefix(COMPONENTS)
         if not place.parent and kind not in KINDS and place not in stay:
@@ -305,27 +299,15 @@ def _redirected(
 
 def _after(cluster: DesiredCluster, known: set[str]) -> DesiredCluster:
     """Return the cluster with objects that come after what is registered, and nothing else."""
+
+    def registered(items: Iterable[_Ordered]) -> tuple[_Ordered, ...]:
+        return tuple(replace(item, after=tuple(key for key in item.after if key in known)) for item in items)
+
     components = (
-        replace(
-            component,
-            objects=tuple(
-                replace(item, after=tuple(key for key in item.after if key in known))
-                for item in component.objects
-            ),
-        )
-        for component in cluster.components
+        replace(component, objects=registered(component.objects)) for component in cluster.components
     )
     cloud = cluster.connection.cloud
     if cloud:
-        parts = (
-            replace(
-                part,
-                resources=tuple(
-                    replace(made, after=tuple(key for key in made.after if key in known))
-                    for made in part.resources
-                ),
-            )
-            for part in cloud.components
-        )
+        parts = (replace(part, resources=registered(part.resources)) for part in cloud.components)
         cloud = replace(cloud, components=tuple(parts))
     return replace(cluster, components=tuple(components), connection=replace(cluster.connection, cloud=cloud))

@@ -186,6 +186,15 @@ class Component:
     held: bool = False
     standing: tuple[Resource, ...] = ()
 
+    @property
+    def place(self) -> Resource:
+        """Return what it is in Pulumi's state."""
+        return Resource("", f"{COMPONENTS}{self.kind}", self.name)
+
+    def place_of(self, child: KubeObject) -> Resource:
+        """Return what an object under it is in Pulumi's state."""
+        return Resource(self.kind, child.token, child.name)
+
 
 @dataclass(frozen=True)
 class Connection:

@@ -15,13 +15,14 @@ from inferfleet.clusters.connections.api import Api, served_kinds
 from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.gke import GKE, NotThere, path_of
 from inferfleet.clusters.connections.google import Addresses
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, Kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import Kubeconfigs
 from inferfleet.clusters.preflight.ownership import identity
 from inferfleet.clusters.preflight.workloads import running
 from inferfleet.clusters.status.drift import drift
 from inferfleet.clusters.status.read import read_cloud
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import InvalidDocuments, Problem, cluster_problem
 from inferfleet.documents.wording import listing

@@ -13,10 +13,11 @@ from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import GKE, NotThere
 from inferfleet.clusters.connections.google import CloudError, ContainerApi
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, Kubeconfigs, read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import Kubeconfigs, read_kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight import ownership
 from inferfleet.desired.values import Connection, Desired
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP, HELD
 from inferfleet.documents.loading.project import StackFiles
 from inferfleet.documents.loading.settings import keys_in_repository
 from inferfleet.documents.problems import Problem, cluster_problem
@@ -174,7 +175,7 @@ def _passed_over_problems(desired: Desired) -> Iterator[Problem]:
     """Yield a warning for each cluster and deployment of which the preview creates nothing."""
     for cluster in desired.clusters:
         name, state = cluster.connection.cluster, cluster.connection.state
-        if state in ("paused", "lost"):
+        if state in HELD:
             what = f"cluster {name!r} is {state}, so it was not looked for what the state lacks of it"
             step = f"Remove `state: {state}`{' where it answers again' if state == 'lost' else ''}"
             yield cluster_problem(name, what, f"{step}, and run this again", "spec.state", severity="warning")

@@ -50,8 +50,9 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
         # They import clients for clusters and Google Cloud.
         from inferfleet.clusters.connections.git import Repository
         from inferfleet.clusters.connections.gke import path_of
-        from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
+        from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
         from inferfleet.clusters.preflight.nodes import capacity_of_pools
+        from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 
         desired = source.desired()
         connections = [cluster.connection for cluster in desired.clusters]

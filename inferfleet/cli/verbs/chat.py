@@ -15,9 +15,10 @@ from inferfleet.clusters.connections.api import Api
 from inferfleet.clusters.connections.ask import ask as ask_clusters
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import NotThere
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
 from inferfleet.clusters.preflight.ownership import cluster_identity_problems, identity
 from inferfleet.desired.values import Connection, Desired
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem
 
 Name = Annotated[

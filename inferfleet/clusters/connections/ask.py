@@ -22,7 +22,6 @@ from inferfleet.clusters.connections.exec_command import CommandError, credentia
 from inferfleet.clusters.connections.gke import NotThere, Reached, path_of, reach
 from inferfleet.clusters.connections.google import ContainerApi, preload
 from inferfleet.clusters.connections.kubeconfig import (
-    GIVEN_UP,
     Access,
     KubeconfigError,
     access,
@@ -32,6 +31,7 @@ from inferfleet.clusters.connections.kubeconfig import (
 )
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.desired.values import Connection, Desired
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem, cluster_problem
 
 T = TypeVar("T")

@@ -23,6 +23,7 @@ from pydantic import SecretStr
 
 from inferfleet.clusters.connections.git import SETTING, Repository
 from inferfleet.desired.values import Connection
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.loading.files import UnreadableFile, read_regular
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import shown
@@ -66,8 +67,6 @@ _TRUST = (
     f"or set {SETTING} to true in the stack, where nobody runs what was not reviewed "
     "(docs/explanation/threat-model.md)"
 )
-# States in which a cluster is asked nothing, so that its kubeconfig may be gone too.
-GIVEN_UP = ("lost", "abandoned")
 # A kubeconfig with a hundred clusters and all their certificates has some 600 KiB.
 MAX_BYTES = 1024 * 1024
 # Fields that name files; kubectl reads them relative to the kubeconfig's own folder.

@@ -23,7 +23,7 @@ from inferfleet.clusters.connections.google import (
     ProjectApi,
     preload,
 )
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP, Kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import Kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.check import Check, unseen
@@ -39,6 +39,7 @@ from inferfleet.clusters.preflight.projects import (
 from inferfleet.clusters.preflight.quotas import capacity_problems
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import InvalidDocuments, Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.lock.lock import Lock

@@ -42,12 +42,11 @@ from inferfleet.clusters.connections.google import (
     ProjectApi,
     preload,
 )
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.check import Check, unseen
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP, InferenceCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 

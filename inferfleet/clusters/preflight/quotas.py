@@ -35,10 +35,10 @@ from inferfleet.clusters.connections.google import (
     GoogleLogin,
     preload,
 )
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import PoolKey

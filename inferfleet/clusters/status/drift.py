@@ -5,10 +5,10 @@ from typing import Any
 
 from inferfleet.cloud.provider import provider_of
 from inferfleet.cloud.values import Drift, shown
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.status.read import METADATA_ONLY, LiveCloudCluster, LiveCluster
 from inferfleet.clusters.status.routing import titled
 from inferfleet.desired.values import Desired
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem
 from inferfleet.serving.comparison import differences
 from inferfleet.serving.workload import PATCH_FORCE, bounds

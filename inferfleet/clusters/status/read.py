@@ -19,12 +19,12 @@ from inferfleet.clusters.connections.google import (
     GoogleLogin,
     preload,
 )
-from inferfleet.clusters.connections.kubeconfig import GIVEN_UP
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight import ownership, prerequisites
 from inferfleet.clusters.preflight.prerequisites import unknown_kinds
 from inferfleet.clusters.status.pods import admissions
 from inferfleet.desired.values import Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
 from inferfleet.tables.schedulers import KUEUE_WORKLOAD

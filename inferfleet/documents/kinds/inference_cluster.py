@@ -457,6 +457,10 @@ class Serving(StrictModel):
 # The cluster itself: where it comes from, and in which state it is.
 
 State = Literal["active", "cordoned", "drained", "paused", "lost", "abandoned"]
+# States in which nothing changes on a cluster, nor in its cloud.
+HELD: tuple[State, ...] = ("paused", "lost")
+# States in which a cluster is asked nothing, so that its kubeconfig may be gone too.
+GIVEN_UP: tuple[State, ...] = ("lost", "abandoned")
 # How long documents must say what a cluster has on which nothing changes, by its state: an end of next steps.
 UNTIL = {
     "paused": "until the cluster is active again",
@@ -567,7 +571,7 @@ class InferenceClusterSpec(StrictModel):
     @property
     def held(self) -> bool:
         """Whether nothing changes on the cluster, nor in its cloud: it is paused, or it does not answer."""
-        return self.state in ("paused", "lost")
+        return self.state in HELD
 
     def pool(self, name: str) -> NodePool:
         """Return the pool of this name. Raises StopIteration for one that the cluster does not have."""
