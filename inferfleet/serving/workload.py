@@ -246,13 +246,7 @@ def role_service(*, deployment: ModelDeployment, role: str, stack: str) -> dict[
         {
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": metadata(
-                names.of_role(key, role),
-                stack=stack,
-                namespace=deployment.metadata.namespace,
-                deployment=key,
-                labels={names.ROLE: role},
-            ),
+            "metadata": _role_metadata(deployment, role, stack),
             "spec": {
                 "selector": names.role_selector(key, role),
                 "ports": [
@@ -304,16 +298,22 @@ def _disruption_budget(deployment: ModelDeployment, role: str, stack: str) -> di
     return {
         "apiVersion": "policy/v1",
         "kind": DISRUPTION_BUDGET,
-        "metadata": metadata(
-            names.of_role(key, role),
-            stack=stack,
-            namespace=deployment.metadata.namespace,
-            deployment=key,
-            labels={names.ROLE: role},
-        ),
+        "metadata": _role_metadata(deployment, role, stack),
         "spec": {
             "maxUnavailable": 1,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
             "selector": {"matchLabels": names.deployment_selector(key, "") | {names.ROLE: role}},
         },
     }
+
+
+def _role_metadata(deployment: ModelDeployment, role: str, stack: str) -> dict[str, Any]:
+    """Return the metadata of an object for a role in all of its placements on a cluster."""
+    key = deployment.metadata.key
+    return metadata(
+        names.of_role(key, role),
+        stack=stack,
+        namespace=deployment.metadata.namespace,
+        deployment=key,
+        labels={names.ROLE: role},
+    )
