@@ -125,7 +125,8 @@ def test_a_paused_deployment_stays_on_a_cluster_that_is_drained() -> None:
 def test_a_paused_deployment_gets_no_other_place_for_what_an_abandoned_cluster_had() -> None:
     found = made(cluster("east"), deployment("a", 2, paused=True), service("s"))
     assert (components(found, "east"), found.plan.unplaced) == ([("ServingStack", "east")], ())
-    assert ("notice", "ml/a is paused: it does not run, so nothing of it is made", STEP) in told(found)
+    unlocked = "the lock has no replica of it, so none is made, and what is there stays as it is"
+    assert ("notice", f"ml/a is paused: {unlocked}", STEP) in told(found)
 
 
 def test_a_deployment_without_a_document_ends_though_it_was_paused() -> None:
@@ -185,7 +186,8 @@ def test_a_paused_cluster_keeps_exactly_what_stands() -> None:
 def test_a_new_cluster_that_is_paused_is_not_made() -> None:
     found = made(cluster("east"), cluster("west", state="paused"), deployment("a", 2))
     assert (components(found, "west"), sorted(found.plan.lock.clusters)) == ([], ["east"])
-    assert told(found)[0][1] == "cluster west is paused: it is new, so nothing of it is made"
+    unlocked = "the lock has no such cluster, so none is made, and what is there stays as it is"
+    assert told(found)[0][1] == f"cluster west is paused: {unlocked}"
 
 
 def test_what_a_paused_cluster_has_keeps_its_documents() -> None:

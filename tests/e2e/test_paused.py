@@ -69,7 +69,7 @@ def test_a_paused_deployment_stays_as_it_is_until_it_goes_on(serving: Project) -
     done = serving.up()
     assert done.code == 0, done.output
     assert "ml/chat is paused: nothing of it changes" in done.output
-    assert "ml/new is paused: it does not run, so nothing of it is made" in done.output
+    assert "ml/new is paused: the lock has no replica of it, so none is made" in done.output
     assert seen.operations == done.operations
     assert done.operations == {
         "Deployment east/ml/code-decode-l4": "update",

@@ -5,7 +5,7 @@ and links of plugin chains.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -43,6 +43,8 @@ class StrictModel(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    # By unknown fields that stand for something which is written otherwise here: the next step.
+    written_otherwise: ClassVar[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, eq=False)  # types must be hashable, so by identity

@@ -526,6 +526,8 @@ class ClusterSource(StrictModel):
 class InferenceClusterSpec(StrictModel):
     """A cluster, its node pools, and how it serves."""
 
+    written_otherwise = {"paused": "A cluster is paused by state: paused"}
+
     state: State = "active"
     """`active`: replicas are placed there; `cordoned`: nothing new is placed there; `drained`: its replicas
     move away as far as there is room; `paused`: nothing changes on it, nor in its cloud; `lost`: it does not

@@ -537,6 +537,8 @@ def _none_or_absent(accelerator: Any) -> Any:
 class ModelDeploymentSpec(StrictModel):
     """What to run, how many times, and on which hardware."""
 
+    written_otherwise = {"state": "A deployment is paused by paused: true; states are of clusters"}
+
     replicas: Replicas
     """Number of complete serving instances over all clusters, or between which numbers they are scaled
     (`{min: 1, max: 4}`, with `scaling`). 0 keeps the document and runs nothing.

@@ -9,16 +9,22 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from inferfleet.documents.kinds.base import StrictModel
 from inferfleet.documents.problems import Mistaken, Problem
 from inferfleet.documents.wording import named, one_of, path_of, shown
 
 
 def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
     """Return the names of all fields of a model at `steps`; () where any key is allowed."""
+    inner = _model_at(model, steps)
+    return fields_of(inner) if inner else ()
+
+
+def _model_at(model: type[BaseModel], steps: Iterable[str | int]) -> type[BaseModel] | None:
     at: Any = model
     for step in steps:
         at = _inside(at, step)
-    return fields_of(at) if _is_model(at) else ()
+    return at if _is_model(at) else None
 
 
 def fields_of(model: type[BaseModel]) -> tuple[str, ...]:
@@ -185,11 +191,10 @@ def _with_text(data: Any, steps: tuple[Step, ...]) -> Any:
 
 def _required(model: type[BaseModel], steps: tuple[Step, ...]) -> bool:
     """Return whether a document must have the field at `steps`."""
-    at: Any = model
-    for step in steps[:-1]:
-        at = _inside(at, step)
-    return _is_model(at) and any(
-        field.is_required() and (field.alias or name) == steps[-1] for name, field in at.model_fields.items()
+    inner = _model_at(model, steps[:-1])
+    return inner is not None and any(
+        field.is_required() and (field.alias or name) == steps[-1]
+        for name, field in inner.model_fields.items()
     )
 
 
@@ -228,7 +233,7 @@ def _mistakes(
         what, next_step = f"field {leaf} is missing", f"Add {leaf}"
     elif kind == "extra_forbidden":
         what = f"unknown field {shown(leaf)!r}"
-        next_step = one_of(leaf, fields_at(model, steps[:-1]), "Known fields")
+        next_step = _instead(_model_at(model, steps[:-1]), leaf)
     elif kind == "literal_error":
         choices = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
         rule = ", ".join(choices)
@@ -253,6 +258,13 @@ def _mistakes(
     else:
         what, next_step = f"{leaf}: {error['msg']}", "Change it to follow this rule"
     return [(steps, what, next_step)]
+
+
+def _instead(model: type[BaseModel] | None, unknown: str) -> str:
+    """Return the next step for a field that a model does not have."""
+    if model and issubclass(model, StrictModel) and unknown in model.written_otherwise:
+        return model.written_otherwise[unknown]
+    return one_of(unknown, fields_of(model) if model else (), "Known fields")
 
 
 def _is_of_key(steps: tuple[Step, ...], error: ErrorDetails) -> bool:

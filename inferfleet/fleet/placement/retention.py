@@ -13,6 +13,8 @@ from inferfleet.fleet.roles import revision, roles_of
 from inferfleet.fleet.spot import Spot
 
 _LOST_POOL = "the pool is lost"
+# It is new, or it runs and the lock lost its lines.
+_UNLOCKED = "so none is made, and what is there stays as it is"
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,9 @@ def _paused_problems(documents: Documents, lock: Lock) -> Iterator[Problem]:
     """
     for name, cluster in sorted(documents.clusters.items()):
         if cluster.spec.state == "paused":
-            does = "nothing changes on it" if name in lock.clusters else "it is new, so nothing of it is made"
+            does = "nothing changes on it"
+            if name not in lock.clusters:
+                does = f"the lock has no such cluster, {_UNLOCKED}"
             what, step = f"cluster {name} is paused: {does}", "Write state: active to have it changed"
             yield Problem(what, step, "spec.state", kind="InferenceCluster", key=name, severity="notice")
     abandoned = {name for name, cluster in documents.clusters.items() if cluster.spec.state == "abandoned"}
@@ -158,7 +162,9 @@ def _paused_problems(documents: Documents, lock: Lock) -> Iterator[Problem]:
     for key, document in sorted(documents.deployments.items()):
         if not document.spec.paused:
             continue
-        does = "nothing of it changes" if had[key] else "it does not run, so nothing of it is made"
+        does = "nothing of it changes"
+        if not had[key]:
+            does = f"the lock has no replica of it, {_UNLOCKED}"
         if gone[key]:
             number = f"{gone[key]} {'replica' if gone[key] == 1 else 'replicas'}"
             does = f"the {number} on a cluster that is abandoned get no other place"

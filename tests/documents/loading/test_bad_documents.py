@@ -20,6 +20,15 @@ CASES = {
         24, "spec.workers.topology.xyz", "unknown field 'xyz'",
         "Known fields: attention, data, dataLocal, expert, pipeline, tensor",
     ),
+    "paused as a deployment is": (
+        "  cluster: {source", "  paused: true\n  cluster: {source",
+        12, "spec.paused", "unknown field 'paused'", "A cluster is paused by state: paused",
+    ),
+    "paused as a cluster is": (
+        "  replicas: 2", "  replicas: 2\n  state: paused",
+        22, "spec.state", "unknown field 'state'",
+        "A deployment is paused by paused: true; states are of clusters",
+    ),
     "missing field": (
         "{tensor: 1}", "{data: 1}",
         24, "spec.workers.topology.tensor", "field tensor is missing", "Add tensor",
