@@ -17,7 +17,7 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "inferfleet"
 # The account that may read the metrics of pickers, and the Secret with its token.
 METRICS_READER = f"{MANAGER}-metrics-reader"
-# The project's name in Pulumi.yaml. With it, several stacks keep their resources apart in one Google project.
+# A part of every hash, so that names in clouds do not meet those that others make in this way.
 PROJECT = "inferfleet"
 STACK = f"{DOMAIN}/stack"
 DEPLOYMENT = f"{DOMAIN}/deployment"

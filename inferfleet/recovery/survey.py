@@ -18,10 +18,10 @@ from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight import ownership
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP, HELD
-from inferfleet.documents.loading.project import StackFiles
+from inferfleet.documents.loading.project import StackFiles, name_of
 from inferfleet.documents.loading.settings import keys_in_repository
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.fleet.names import MANAGED_BY, MANAGER, PROJECT, STACK
+from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 from inferfleet.recovery.locks import (
     Holder,
     StackLock,
@@ -132,12 +132,12 @@ def survey(
     `pulumi` does not work.
     """
     backend = pulumi.backend()
-    folder = folder_of(backend, pulumi.root)
+    folder, project = folder_of(backend, pulumi.root), name_of(pulumi.root)
     locks = tuple(
         (lock, holder(lock, host=this_host(), started=process_started))
-        for lock in (read_locks(folder, project=PROJECT, stack=pulumi.stack) if folder else ())
+        for lock in (read_locks(folder, project=project, stack=pulumi.stack) if folder else ())
     )
-    files = half_written(folder, project=PROJECT, stack=pulumi.stack) if folder else ()
+    files = half_written(folder, project=project, stack=pulumi.stack) if folder else ()
     if files:
         return Survey(files=files, locks=locks)
     export = pulumi.export()

@@ -34,7 +34,7 @@ elif words[:2] == ["stack", "import"]:
 elif words[:2] == ["config", "get"]:
     print(told["setting"])
 elif words[0] == "cancel":
-    for lock in here.rglob("locks/organization/inferfleet/prod/*"):
+    for lock in here.rglob("locks/organization/*/prod/*"):
         lock.unlink()
 elif words[0] == "refresh":
     export = json.loads(state.read_text())
@@ -94,6 +94,8 @@ class FakePulumi:
         made.write_text(text)
         return made
 
-    def lock(self, process: int, host: str, when: str = "2026-11-21T11:42:34Z") -> Path:
+    def lock(
+        self, process: int, host: str, when: str = "2026-11-21T11:42:34Z", project: str = "inferfleet"
+    ) -> Path:
         held = {"pid": process, "username": "ann", "hostname": host, "timestamp": when}
-        return self.file("locks/organization/inferfleet/prod/1.json", json.dumps(held))
+        return self.file(f"locks/organization/{project}/prod/1.json", json.dumps(held))

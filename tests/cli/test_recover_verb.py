@@ -198,6 +198,15 @@ def test_a_backend_that_counts_updates_says_that_one_is_under_way(
     assert project.run("recover").code == FINE
 
 
+def test_a_project_of_another_name_has_its_locks_under_that_name(
+    project: Project, pulumi: FakePulumi, gone: int
+) -> None:
+    project.write("Pulumi.yaml", "name: acme\n")
+    lock = pulumi.lock(gone, HERE, project="acme")
+    assert project.run("recover", "--yes").code == FINE
+    assert (pulumi.changing, lock.exists()) == (["cancel --yes"], False)
+
+
 def test_of_a_bucket_only_the_engine_knows_the_locks(project: Project, pulumi: FakePulumi) -> None:
     pulumi.tells(backend="s3://bucket")
     ran = project.run("recover", "--yes")

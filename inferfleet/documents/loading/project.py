@@ -106,6 +106,11 @@ def find_root(start: Path) -> Path:
     raise InvalidDocuments([Problem(what, "Change to the folder of an inferfleet project")])
 
 
+def name_of(root: Path) -> str:
+    """Return the name of a project, by which backends and URNs keep it apart; "" for one without."""
+    return str(map_in(root / PROJECT_FILE, root).get("name") or "")
+
+
 def stacks_of(root: Path) -> tuple[str, ...]:
     """Return the names of all stacks with settings or a folder of documents, sorted.
 
