@@ -13,6 +13,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from inferfleet.cloud.provider import import_id
@@ -29,6 +30,9 @@ _SECRET = "[secret]"
 # The only output of a resource that was taken over and not refreshed yet.
 FIELD_MANAGER = "__fieldManager"
 KUBERNETES = "kubernetes:"
+# URNs on one command line. `pulumi` takes them from nowhere else, and systems take a line of 1 MiB (macOS) or
+# 2 MiB (Linux) together with the environment; a URN has some 200 characters.
+_MOST_TARGETS = 1_000
 # IDs of the cloud resources that the documents ask for, by type and Pulumi name.
 WantedIds = Mapping[tuple[str, str], str | None]
 
@@ -117,7 +121,14 @@ class State:
 
     def current(self, urn: str) -> StackResource | None:
         """Return the resource of that URN, without those that wait for their deletion."""
-        return next((resource for resource in self._resources() if resource.urn == urn), None)
+        return self._by_urn.get(urn)
+
+    @cached_property
+    def _by_urn(self) -> Mapping[str, StackResource]:
+        by_urn: dict[str, StackResource] = {}
+        for resource in self._resources():
+            by_urn.setdefault(resource.urn, resource)
+        return by_urn
 
     def urn_of(self, own_id: str | None) -> str | None:
         """Return the URN of the resource with that ID, None where there is none."""
@@ -407,12 +418,16 @@ def restored(export: Mapping[str, Any], decisions: tuple[Decision, ...]) -> dict
 
 
 def refreshes(decisions: tuple[Decision, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the URNs to refresh, by provider: one that does not answer stops only its own refresh."""
+    """Return the URNs to refresh in one command each. A provider that does not answer stops only its own."""
     by_provider: dict[str, list[str]] = {}
     for decision in decisions:
         if decision.refreshed:
             by_provider.setdefault(decision.resource.provider, []).append(decision.resource.urn)
-    return tuple(tuple(dict.fromkeys(urns)) for urns in by_provider.values())
+    return tuple(
+        urns[start : start + _MOST_TARGETS]
+        for urns in (tuple(dict.fromkeys(urns)) for urns in by_provider.values())
+        for start in range(0, len(urns), _MOST_TARGETS)
+    )
 
 
 def _entry(decision: Decision) -> dict[str, Any]:

@@ -183,6 +183,15 @@ def test_each_provider_is_asked_by_a_command_of_its_own() -> None:
     assert refreshes(decisions) == ((ON_POOL,), (ON_A, ON_B))
 
 
+def test_thousands_of_objects_fit_on_command_lines() -> None:
+    """Linux takes 128 KiB for one argument and 2 MiB for all, macOS 1 MiB for all."""
+    objects = [config_map(f"a{number}", made=True) for number in range(2_500)]
+    interrupted = state(*objects, pending=tuple(("updating", each) for each in objects))
+    commands = refreshes(decide(interrupted, {}, {}))
+    assert [len(urns) for urns in commands] == [1_000, 1_000, 500]
+    assert [urn for urns in commands for urn in urns] == [each["urn"] for each in objects]
+
+
 def test_an_operation_that_was_cut_off_twice_is_one() -> None:
     assert len(state(pending=creating(A, A)).pending) == 1
 
