@@ -36,6 +36,17 @@ ROLE_LIMIT = 12
 DAY = 86_400
 
 
+@dataclass(frozen=True)
+class RefusedField:
+    """What to do about a field that people look for and a model does not have."""
+
+    next_step: str
+    why: str = ""
+    """Why what it stands for is not offered; "" for what is written otherwise."""
+    instead: str = ""
+    """The field to write in its place, if it is a required one: that it is missing too is not told then."""
+
+
 class StrictModel(BaseModel):
     """Frozen, strict about keys, written in camelCase.
 
@@ -43,8 +54,8 @@ class StrictModel(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
-    # By unknown fields that stand for something which is written otherwise here: the next step.
-    written_otherwise: ClassVar[Mapping[str, str]] = {}
+    # What the next step is for unknown fields whose meaning is known.
+    refused_fields: ClassVar[Mapping[str, RefusedField]] = {}
 
 
 @dataclass(frozen=True, eq=False)  # types must be hashable, so by identity

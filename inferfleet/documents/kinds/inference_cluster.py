@@ -17,6 +17,7 @@ from inferfleet.documents.kinds.base import (
     LabelSelector,
     PluginSpec,
     PoolName,
+    RefusedField,
     StrictModel,
     Taint,
     WantedLabels,
@@ -28,7 +29,7 @@ from inferfleet.documents.kinds.scheduler import Scheduler, check_cluster_schedu
 from inferfleet.documents.pods.template import POOL_LABEL
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
-from inferfleet.documents.wording import named
+from inferfleet.documents.wording import named, nearest
 from inferfleet.tables.engines import EngineType
 from inferfleet.tables.pickers import DEFAULT
 
@@ -377,16 +378,24 @@ class NetworkPolicy(StrictModel):
 INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 
 
+_INSTALLS_NOTHING = "inferfleet installs no CRDs and controllers"
+
+
 def _provided(stack: Any) -> Any:
-    if stack != "Provided":
+    # What is likely meant for it goes on: the model suggests it.
+    if not (isinstance(stack, str) and nearest(stack, ("Provided",))):
         words = "for each component" if isinstance(stack, dict) else named(stack)
-        what = f"{{field}} {words} is not offered: inferfleet installs no CRDs and controllers"
+        what = f"{{field}} {words} is not offered: {_INSTALLS_NOTHING}"
         raise mistaken(what, "Write Provided, or remove the line, and install what is needed beforehand")
     return stack
 
 
 class Serving(StrictModel):
     """How a cluster serves models. What is left out comes from the profile."""
+
+    refused_fields = {
+        "crds": RefusedField("Remove crds, and install what is needed beforehand", why=_INSTALLS_NOTHING)
+    }
 
     profile: str = DEFAULT
     """Versions of the serving software, which decide images, flags and API groups: `gie-1.5`, where
@@ -526,7 +535,7 @@ class ClusterSource(StrictModel):
 class InferenceClusterSpec(StrictModel):
     """A cluster, its node pools, and how it serves."""
 
-    written_otherwise = {"paused": "A cluster is paused by state: paused"}
+    refused_fields = {"paused": RefusedField("A cluster is paused by state: paused")}
 
     state: State = "active"
     """`active`: replicas are placed there; `cordoned`: nothing new is placed there; `drained`: its replicas

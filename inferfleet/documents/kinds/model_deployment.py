@@ -17,6 +17,7 @@ from inferfleet.documents.kinds.base import (
     PluginSpec,
     PoolName,
     Quantity,
+    RefusedField,
     StrictModel,
     Toleration,
 )
@@ -27,7 +28,7 @@ from inferfleet.documents.kinds.workers import NodeSelector, ResourceRequirement
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import FieldPath, Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
-from inferfleet.documents.wording import named, shown
+from inferfleet.documents.wording import named, nearest, shown
 from inferfleet.tables.engines import Connector, EngineType
 
 # Where replicas should be: how they spread, and which clusters and pools come first.
@@ -353,8 +354,20 @@ def _check_model_name(name: str) -> str:
     return name
 
 
+_HUB_OR_FOLDER = "a model is one of the Hugging Face Hub, or a folder in the container"
+
+
 class ModelSource(StrictModel):
     """A model and what is needed to load exactly that."""
+
+    refused_fields = {
+        "cache": RefusedField("Remove cache; the plugin model-cache mounts volumes", why=_HUB_OR_FOLDER),
+        "artifact": RefusedField(
+            "Write repository: NAME instead; the plugin model-cache unpacks and mounts artifacts",
+            why=_HUB_OR_FOLDER,
+            instead="repository",
+        ),
+    }
 
     repository: Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_check_model_name)]
     """Name of the model on the Hugging Face Hub, such as `Qwen/Qwen3-32B-AWQ`, or the path of a folder in the
@@ -366,19 +379,8 @@ class ModelSource(StrictModel):
     """Token for repositories that ask for one; pods get it as `HF_TOKEN`. Default: none."""
 
 
-# Where models cannot come from.
-_NOT_OFFERED = ("cache", "artifact")
-
-
 def _source(model: Any) -> Any:
-    if isinstance(model, str):
-        return {"repository": model}
-    fields = [field for field in _NOT_OFFERED if field in model] if isinstance(model, dict) else []
-    if fields:
-        what = "{field} is not offered: a model is one of the Hugging Face Hub, or a folder in the container"
-        step = "Write repository: NAME; the plugin model-cache mounts folders"
-        raise Mistaken(*(Mistake(what, step, (field,)) for field in fields))
-    return model
+    return {"repository": model} if isinstance(model, str) else model
 
 
 ModelOf = Annotated[ModelSource, BeforeValidator(_source), OrText()]
@@ -526,10 +528,10 @@ def _filled_in(prefill: Any) -> Any:
 def _none_or_absent(accelerator: Any) -> Any:
     if accelerator is None:
         what = "{field} is there and says nothing"
-    elif accelerator != "None":
-        what = f"{{field}} {named(accelerator)} is not offered"
-    else:
+    elif isinstance(accelerator, str) and nearest(accelerator, ("None",)):
         return accelerator
+    else:
+        what = f"{{field}} {named(accelerator)} is not offered"
     step = "Remove the line: pods ask for the GPUs of their topology. Without GPUs write None"
     raise mistaken(what, step)
 
@@ -537,7 +539,7 @@ def _none_or_absent(accelerator: Any) -> Any:
 class ModelDeploymentSpec(StrictModel):
     """What to run, how many times, and on which hardware."""
 
-    written_otherwise = {"state": "A deployment is paused by paused: true; states are of clusters"}
+    refused_fields = {"state": RefusedField("A deployment is paused by paused: true; states are of clusters")}
 
     replicas: Replicas
     """Number of complete serving instances over all clusters, or between which numbers they are scaled

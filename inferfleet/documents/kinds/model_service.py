@@ -10,6 +10,7 @@ from inferfleet.documents.kinds.base import (
     HOSTNAME,
     LabelSelector,
     NamespacedMetadata,
+    RefusedField,
     StrictModel,
 )
 from inferfleet.documents.problems import Mistake, Mistaken
@@ -67,6 +68,13 @@ def _check_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 class RouteForm(StrictModel):
     """Which requests a gateway hands on, and whether their paths are rewritten before."""
+
+    refused_fields = {
+        "model": RefusedField(
+            "Remove model; requests are told apart by path, hostnames and headers",
+            why="the name of a model stands in the body of a request, which gateways do not read",
+        )
+    }
 
     path: Literal["/"] | None = None
     """`/` takes requests under the engine's own paths, which are not rewritten. Default: they are behind a

@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from inferfleet.documents.kinds.base import StrictModel
+from inferfleet.documents.kinds.base import RefusedField, StrictModel
 from inferfleet.documents.problems import Mistaken, Problem
-from inferfleet.documents.wording import named, one_of, path_of, shown
+from inferfleet.documents.wording import named, nearest, one_of, path_of, shown
 
 
 def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
@@ -139,6 +139,8 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
     """Return one problem per place and rule; the errors of the members of a union become one problem."""
     problems: list[Problem] = []
     shapes: dict[tuple[Step, ...], list[str]] = {}
+    with_shapes = {_steps(data, error) for error in errors[:MOST_PROBLEMS] if error["type"] in _SHAPES}
+    mistyped = _mistyped(model, data, errors[:MOST_PROBLEMS])
     for number, error in enumerate(errors):
         if len(problems) + len(shapes) >= MOST_PROBLEMS:
             what = f"this document has some {len(errors) - number:,} more problems"
@@ -148,6 +150,11 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
         if error["type"] in _SHAPES:
             shapes.setdefault(steps, []).append(_SHAPES[error["type"]])
             continue
+        if error["type"] == "literal_error" and steps in with_shapes:
+            shapes.setdefault(steps, []).extend(_choices(error))
+            continue
+        if error["type"] == "missing" and steps in mistyped:
+            continue
         for at, what, next_step in _mistakes(model, steps, error):
             problems.append(Problem(what, next_step, path_of(at)))
     del problems[MOST_PROBLEMS + 1 :]
@@ -156,10 +163,37 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
         rule = " or ".join(dict.fromkeys(allowed))
         what = f"{_leaf(steps)} must be {rule}, not {named(value)}"
         next_step = _fix(value, rule, fields_at(model, steps), required=_required(model, steps))
+        choices = [words for words in allowed if words not in _SHAPES.values()]
+        if isinstance(value, str) and nearest(value, choices):
+            next_step = one_of(value, choices, "Choose one")
         if rule == "text" and _is_number(value) and (refused := _as_text(model, data, steps)):
             what, next_step = f"{what}, and as text too {refused[0]}", refused[1]
         problems.append(Problem(what, next_step, path_of(steps)))
     return problems
+
+
+def _mistyped(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> set[tuple[Step, ...]]:
+    """Return where a field is missing in whose place another one stands, which says so itself."""
+    missing = {_steps(data, error) for error in errors if error["type"] == "missing"}
+    mistyped = set()
+    for error in errors if missing else ():
+        if error["type"] == "extra_forbidden":
+            *parents, field = _steps(data, error)
+            refused = _refused_field(model, parents, str(field))
+            meant = refused.instead if refused else nearest(str(field), fields_at(model, parents))
+            mistyped.add((*parents, meant))
+    return missing & mistyped
+
+
+def _refused_field(model: type[BaseModel], parents: Iterable[Step], field: str) -> RefusedField | None:
+    """Return what the model at `parents` says of a field that it does not have."""
+    inner = _model_at(model, parents)
+    return inner.refused_fields.get(field) if inner and issubclass(inner, StrictModel) else None
+
+
+def _choices(error: ErrorDetails) -> list[str]:
+    """Return the values of which one is expected; no document has one with a comma or `or` in it."""
+    return [part.strip("'") for part in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
 
 
 def _is_number(value: Any) -> bool:
@@ -233,9 +267,13 @@ def _mistakes(
         what, next_step = f"field {leaf} is missing", f"Add {leaf}"
     elif kind == "extra_forbidden":
         what = f"unknown field {shown(leaf)!r}"
-        next_step = _instead(_model_at(model, steps[:-1]), leaf)
+        next_step = one_of(leaf, fields_at(model, steps[:-1]), "Known fields")
+        if refused := _refused_field(model, steps[:-1], leaf):
+            written = "" if isinstance(value, dict | list) else f" {named(value)}"
+            what = f"{leaf}{written} is not offered: {refused.why}" if refused.why else what
+            next_step = refused.next_step
     elif kind == "literal_error":
-        choices = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
+        choices = _choices(error)
         rule = ", ".join(choices)
         wrong = f"{leaf} {named(value)} is not one of {rule}"
         what = wrong if isinstance(value, str) else f"{leaf} must be one of {rule}, not {named(value)}"
@@ -258,13 +296,6 @@ def _mistakes(
     else:
         what, next_step = f"{leaf}: {error['msg']}", "Change it to follow this rule"
     return [(steps, what, next_step)]
-
-
-def _instead(model: type[BaseModel] | None, unknown: str) -> str:
-    """Return the next step for a field that a model does not have."""
-    if model and issubclass(model, StrictModel) and unknown in model.written_otherwise:
-        return model.written_otherwise[unknown]
-    return one_of(unknown, fields_of(model) if model else (), "Known fields")
 
 
 def _is_of_key(steps: tuple[Step, ...], error: ErrorDetails) -> bool:

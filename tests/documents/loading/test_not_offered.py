@@ -1,4 +1,4 @@
-"""What documents may say one day: each is refused by its name, with its line."""
+"""What people look for in documents and they do not have: each is refused by its name, with its line."""
 
 import pytest
 from fleet_text import BASE, Mistake
@@ -9,7 +9,6 @@ _STACK = "Write Provided, or remove the line, and install what is needed beforeh
 _INSTALLS = "is not offered: inferfleet installs no CRDs and controllers"
 _GPUS = "Remove the line: pods ask for the GPUs of their topology. Without GPUs write None"
 _HUB = "is not offered: a model is one of the Hugging Face Hub, or a folder in the container"
-_FOLDERS = "Write repository: NAME; the plugin model-cache mounts folders"
 _ENGINE, _GATEWAY = "  engine: {type: vLLM}", "  serving: {gateway: {className: istio}}"
 
 # What is written in place of what; then line, path, what, next step of the one problem that makes.
@@ -35,12 +34,29 @@ CASES = {
         22, "spec.accelerator", "accelerator is there and says nothing", _GPUS,
     ),
     "cache": (
-        _ENGINE, "  engine: {model: {cache: qwen}}",
-        22, "spec.engine.model.cache", f"cache {_HUB}", _FOLDERS,
+        _ENGINE, "  engine: {model: {repository: Qwen/Qwen3-8B, cache: true}}",
+        22, "spec.engine.model.cache", f"cache true {_HUB}",
+        "Remove cache; the plugin model-cache mounts volumes",
     ),
     "artifact": (
         _ENGINE, "  engine: {model: {artifact: qwen}}",
-        22, "spec.engine.model.artifact", f"artifact {_HUB}", _FOLDERS,
+        22, "spec.engine.model.artifact", f"artifact 'qwen' {_HUB}",
+        "Write repository: NAME instead; the plugin model-cache unpacks and mounts artifacts",
+    ),
+    "CRDs": (
+        _GATEWAY, "  serving: {gateway: {className: istio}, crds: Install}",
+        15, "spec.serving.crds", f"crds 'Install' {_INSTALLS}",
+        "Remove crds, and install what is needed beforehand",
+    ),
+    "CRDs by name": (
+        _GATEWAY, "  serving: {gateway: {className: istio}, crds: {inferencepools: Install}}",
+        15, "spec.serving.crds", f"crds {_INSTALLS}", "Remove crds, and install what is needed beforehand",
+    ),
+    "route by model": (
+        _ENGINE, "  route: {model: qwen}",
+        22, "spec.route.model", "model 'qwen' is not offered: the name of a model stands in the body of a "
+        "request, which gateways do not read",
+        "Remove model; requests are told apart by path, hostnames and headers",
     ),
 }  # fmt: skip
 
