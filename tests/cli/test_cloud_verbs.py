@@ -67,7 +67,7 @@ def test_render_prints_cloud_settings_before_what_stands_on_the_cluster(cloud: P
     rendered = json.loads(cloud.run("render", "--format", "json").out)
     assert [set(entry) for entry in (rendered[0], rendered[-1])] == [
         {"cluster", "cloud"},
-        {"cluster", "manifest"},
+        {"cluster", "manifest", "held"},
     ]
 
 

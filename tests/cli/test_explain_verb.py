@@ -60,6 +60,7 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
         "unplaced": 0,
         "whyUnplaced": None,
         "services": ["ml/chat"],
+        "held": [],
     }
     assert role == {
         "role": "decode",
@@ -107,3 +108,12 @@ def test_a_name_must_be_known_and_unique(project: Project) -> None:
         1,
         "deployment 'qwen' is in several namespaces. Name one of ml/qwen, web/qwen",
     )
+
+
+def test_explain_says_first_what_is_paused(project: Project) -> None:
+    project.write("stacks/prod/placement.lock", LOCK)
+    project.edit("stacks/prod/models.yaml", "  replicas: 1", "  paused: true\n  replicas: 2")
+    project.edit("stacks/prod/clusters.yaml", "spec:", "spec:\n  state: lost")
+    paused = ["paused: nothing of it changes", "cluster east is lost: nothing of it changes there"]
+    assert project.run("explain", "qwen").out.splitlines()[:3] == ["ml/qwen: 1 of 2 replicas placed", *paused]
+    assert project.run("explain", "qwen", "--json").json["held"] == paused

@@ -2,7 +2,7 @@
 
 import pytest
 from in_git import commit, git
-from small_project import Project
+from small_project import LOCK, Project
 
 NAMED = 'image: "vllm:1"'
 WITH_VLLM = (NAMED, 'command: [vllm, serve, Qwen/Qwen3-8B, "--shutdown-timeout=90"]')
@@ -53,6 +53,7 @@ def test_machines_get_the_commit_and_what_a_digest_has_of_pods(committed: Projec
         "deployments": [
             {"deployment": "ml/qwen", "restarts": model["restarts"], "newSets": [], "pickers": []}
         ],
+        "resumptions": [],
     }
 
 
@@ -61,6 +62,23 @@ def test_what_only_moves_or_comes_rolls_nothing(committed: Project) -> None:
     head = git(committed.root, "rev-parse", "HEAD")
     ran = committed.run("plan", "--base", "HEAD")
     assert ran.out.endswith(f"\n\nno pods roll since {head[:12]}\n")
+
+
+def test_what_goes_on_after_a_pause_may_roll_whatever_differs(committed: Project) -> None:
+    committed.write("stacks/prod/placement.lock", LOCK)
+    committed.edit("stacks/prod/models.yaml", "  replicas: 1", "  paused: true\n  replicas: 1")
+    base = commit(committed.root)
+    committed.edit("stacks/prod/models.yaml", "  paused: true\n", "")
+    told = (
+        "ml/qwen is no longer paused: edits made while it was paused take effect now, which no comparison "
+        "with this base shows, and 1 replica may restart"
+    )
+    ran = committed.run("plan", "--base", base)
+    assert ran.out.endswith(f"\n\n{told}\n")
+    values = committed.run("plan", "--base", base, "--json").json["since"]
+    assert values["resumptions"] == [
+        {"kind": "ModelDeployment", "name": "ml/qwen", "state": "paused", "replicas": 1, "told": told}
+    ]
 
 
 def test_a_base_with_errors_is_told_and_the_plan_is_shown(committed: Project) -> None:

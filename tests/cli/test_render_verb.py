@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 
@@ -5,9 +6,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from small_project import NO_LOCK_WARNING, Project
+from small_project import LOCK, NO_LOCK_WARNING, Project
 
 from inferfleet.cli.show.manifests import manifest_text
+
+MARK = "# paused, or on a lost cluster: updates do not write this, and what is there stays\n"
 
 
 def tree(folder: Path) -> list[str]:
@@ -20,7 +23,7 @@ def test_every_manifest_of_the_stack_is_printed_with_its_cluster(project: Projec
     assert (ran.code, ran.err) == (0, NO_LOCK_WARNING)
     assert ran.out.startswith("---\n# cluster east\napiVersion: v1\nkind: Namespace\n")
     as_json = project.run("render", "--format", "json").json
-    assert as_json == [{"cluster": "east", "manifest": manifest} for manifest in manifests]
+    assert as_json == [{"cluster": "east", "manifest": manifest, "held": False} for manifest in manifests]
 
 
 def test_a_folder_gets_one_file_per_object(project: Project) -> None:
@@ -43,6 +46,18 @@ def test_a_folder_gets_one_file_per_object(project: Project) -> None:
         "east/ml/service-qwen-epp.yaml",
         "east/ml/serviceaccount-qwen-epp.yaml",
     ]
+
+
+def test_what_is_paused_is_marked_because_no_update_writes_it(project: Project) -> None:
+    project.write("stacks/prod/placement.lock", LOCK)
+    project.edit("stacks/prod/models.yaml", "  replicas: 1", "  paused: true\n  replicas: 1")
+    ran = project.run("render")
+    marked = [text.partition("name: ")[2].split()[0] for text in ran.out.split(MARK)[1:]]
+    assert "ml/qwen is paused: nothing of it changes" in ran.err
+    as_json = json.loads(project.run("render", "--format", "json").out)
+    held = [entry["manifest"]["metadata"]["name"] for entry in as_json if entry["held"]]
+    assert marked == held
+    assert {*held} == {"qwen", "qwen-epp", "qwen-decode-l4", "inferfleet:ml:qwen:epp"}
 
 
 def test_a_second_rendering_removes_what_is_stale_and_nothing_else(project: Project) -> None:

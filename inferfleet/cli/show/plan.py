@@ -437,8 +437,11 @@ def show_rolling(compared: StackDigest, commit: str) -> None:
     """Print which pods roll since a commit, by deployment, with what becomes of its replicas besides."""
     print_line()
     rolling = _rolling(compared)
+    for resumption in compared.resumptions:
+        print_line(resumption.told)
     if not rolling:
-        print_line(f"no pods roll since {commit[:_DIGITS]}")
+        if not compared.resumptions:
+            print_line(f"no pods roll since {commit[:_DIGITS]}")
         return
     pods = sum(restart.pods for model in rolling for restart in model.restarts)
     counts = {
@@ -468,6 +471,7 @@ def rolling_values(compared: StackDigest, commit: str) -> dict[str, Any]:
             }
             for model in _rolling(compared)
         ],
+        "resumptions": [asdict(resumption) for resumption in compared.resumptions],
     }
 
 

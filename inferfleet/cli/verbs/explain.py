@@ -29,7 +29,7 @@ from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_of, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.advice.summaries import by_cluster, fix_lines
-from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced
+from inferfleet.fleet.decisions import Fix, Plan, Reason, RunnerUp, Unplaced
 from inferfleet.fleet.demands import Demand, Demands
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.suitability import needed
@@ -153,6 +153,8 @@ class Explanation:
     fix: Fix | None
     services: tuple[str, ...]
     edited: tuple[tuple[str, tuple[PoolKey, ...], Demand], ...]
+    held: tuple[str, ...]
+    """In words, where nothing of it changes: it is paused, or some of its clusters are, or are lost."""
 
 
 def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) -> Explanation:
@@ -189,7 +191,17 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
         edited=tuple(
             (role, *edited) for role in roles_of(document) for edited in _edited(key, role, plan.demands)
         ),
+        held=tuple(_held(key, documents, plan)),
     )
+
+
+def _held(key: str, documents: Documents, plan: Plan) -> Iterator[str]:
+    if documents.deployments[key].spec.paused:
+        yield "paused: nothing of it changes"
+    for endpoint in plan.endpoints:
+        cluster = documents.clusters[endpoint.cluster].spec
+        if endpoint.deployment == key and cluster.held:
+            yield f"cluster {endpoint.cluster} is {cluster.state}: nothing of it changes there"
 
 
 def _edited(key: str, role: str, demands: Demands) -> tuple[tuple[tuple[PoolKey, ...], Demand], ...]:
@@ -246,6 +258,8 @@ def show(explained: Explanation) -> None:
     least = explained.document.spec.replicas
     scaled = f", {least.min} to {least.max} run" if isinstance(least, ReplicaRange) else ""
     print_line(f"{explained.key}: {count} of {replicas} replicas placed{scaled}")
+    for line in explained.held:
+        print_line(line)
     print_line()
     for line in _shape(explained):
         print_line(line)
@@ -428,6 +442,7 @@ def as_values(explained: Explanation) -> dict[str, Any]:
         "whyUnplaced": explained.unplaced
         and unplaced_values(explained.unplaced, explained.fix, most=len(explained.unplaced.reasons)),
         "services": list(explained.services),
+        "held": list(explained.held),
     }
 
 

@@ -21,6 +21,7 @@ Folder = Annotated[
     typer.Option("--output", "-o", help="Write files <cluster>/<namespace>/<kind>-<name> into this folder."),
 ]
 AsFormat = Annotated[Format, typer.Option("--format", "-f", help="Format of the manifests.")]
+_HELD = "# paused, or on a lost cluster: updates do not write this, and what is there stays"
 
 
 def render(
@@ -29,6 +30,7 @@ def render(
     """Print every Kubernetes object that should exist, per cluster, or write them into a folder.
 
     For clusters that the stack creates, their cloud settings too. Secrets are rendered without their values.
+    What is paused, or on a lost cluster, is marked: it is rendered as documents say, and not written.
     Replicas without a place are told as `plan` tells them, and all others are rendered.
     """
     with reporting() as report:
@@ -46,7 +48,7 @@ def render(
             return
         files = {
             file_name(cluster, kube_object, as_format): _text(kube_object.manifest, as_format)
-            for cluster, kube_object in _objects(desired)
+            for cluster, kube_object, _ in _objects(desired)
         } | {
             cloud_file(cluster, resource, as_format): _text(_settings(resource), as_format)
             for cluster, resource in _cloud(desired)
@@ -77,9 +79,12 @@ def _settings(resource: CloudResource) -> dict[str, Any]:
     return {"type": resource.token, "name": resource.name, "properties": resource.inputs}
 
 
-def _objects(desired: Desired) -> Iterator[tuple[str, KubeObject]]:
+def _objects(desired: Desired) -> Iterator[tuple[str, KubeObject, bool]]:
+    """Yield the cluster of each object, and whether it is held."""
     for cluster in desired.clusters:
-        yield from ((cluster.connection.cluster, kube_object) for kube_object in cluster.objects)
+        for component in cluster.components:
+            for kube_object in component.objects:
+                yield cluster.connection.cluster, kube_object, component.held
 
 
 def _text(manifest: dict[str, Any], as_format: Format) -> str:
@@ -90,7 +95,8 @@ def _print(desired: Desired, as_format: Format) -> None:
     if as_format == "json":
         cloud = [{"cluster": name, "cloud": _settings(resource)} for name, resource in _cloud(desired)]
         objects = [
-            {"cluster": name, "manifest": kube_object.manifest} for name, kube_object in _objects(desired)
+            {"cluster": name, "manifest": kube_object.manifest, "held": held}
+            for name, kube_object, held in _objects(desired)
         ]
         print_json([*cloud, *objects])
         return
@@ -102,9 +108,11 @@ def _print(desired: Desired, as_format: Format) -> None:
         print_yaml(manifest_text(_settings(resource), as_format="yaml"))
         last = cluster
     last = None
-    for cluster, kube_object in _objects(desired):
+    for cluster, kube_object, held in _objects(desired):
         print_line("---")
         if cluster != last:
             print_line(f"# cluster {cluster}")
+        if held:
+            print_line(_HELD)
         print_yaml(manifest_text(kube_object.manifest, as_format="yaml"))
         last = cluster

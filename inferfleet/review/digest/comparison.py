@@ -35,6 +35,7 @@ from inferfleet.review.digest.nodes import (
     uses,
 )
 from inferfleet.review.digest.resources import resources, updates_in_place
+from inferfleet.review.digest.resumptions import resumption_problems, resumptions
 from inferfleet.review.digest.update import Side, Update, update_of
 from inferfleet.review.digest.values import (
     FileChange,
@@ -99,7 +100,12 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     plan = update.desired.plan
     bill_before = bill(update.base.documents, update.lock.placements, update.base.desired.plan.demands)
     bill_after = bill(update.documents, plan.lock.placements, plan.demands)
-    digest_problems = (*unknown_price_problems(bill_before, bill_after), *_tuning_problems(update))
+    resumed = resumptions(update)
+    digest_problems = (
+        *unknown_price_problems(bill_before, bill_after),
+        *_tuning_problems(update),
+        *resumption_problems(resumed),
+    )
     problems = (*update.after, *head.documents.located(digest_problems))
     identities = {_identity(problem) for problem in problems}
     gone = [problem for problem in update.before if _identity(problem) not in identities]
@@ -108,6 +114,7 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
         name,
         "unchanged",
         models=models(update),
+        resumptions=resumed,
         missing=tuple(replicas for replicas, _ in missing),
         drains=drains(update),
         services=routes(update),

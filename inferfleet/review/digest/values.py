@@ -15,6 +15,7 @@ ClusterOperation = Literal["added", "created", "replaced", "removed", "changed"]
 ResourceOperation = Literal["create", "update", "replace", "delete"]
 FileKind = Literal["program", "packages", "plugin", "policy", "workflow", "submodule", "stack"]
 StackState = Literal["unchanged", "added", "removed", "changed", "refused", "not compared"]
+ResumedKind = Literal["InferenceCluster", "ModelDeployment"]
 DocumentKind = Literal[
     "Settings",
     "Lock",
@@ -165,6 +166,26 @@ class ModelChange:
     """Command lines that inferfleet writes and that are new or others, of the pods that serve first."""
     ends: bool = False
     """Whether replicas have a place now and none has one afterwards, as of a document that is removed."""
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A deployment or cluster of which nothing changed at the base, and that goes on: what was edited of it
+    until then takes effect, and shows nowhere else here.
+    """
+
+    kind: ResumedKind
+    """Kind of its document."""
+    name: str
+    """Its name, `<namespace>/<name>` of a deployment."""
+    state: str
+    """What it was: `paused`, or `lost` of a cluster."""
+    replicas: int
+    """Replicas that may restart: those that the lock has. Of a cluster without those of deployments that are
+    listed themselves.
+    """
+    told: str
+    """The same in words."""
 
 
 @dataclass(frozen=True)
@@ -453,6 +474,8 @@ class StackDigest:
     project has it no more, which changes nothing where it runs."""
     models: tuple[ModelChange, ...] = ()
     """Models that come, go, move, restart or change in number, those with gaps and most GPUs first."""
+    resumptions: tuple[Resumption, ...] = ()
+    """What goes on after a pause, so that edits take effect which are no difference here."""
     missing: tuple[MissingReplicas, ...] = ()
     """Replicas without a place afterwards."""
     drains: tuple[Drain, ...] = ()

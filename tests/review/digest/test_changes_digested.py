@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from digested import side
+from digested import loaded, side
 from documents import Document, cluster, service
 from small_sides import IMAGE, PRICE, STACK, head, head_with_lock, l4, model, place, standing
 
@@ -23,6 +23,7 @@ from inferfleet.review.digest.values import (
     PlaceChange,
     PoolChange,
     Restart,
+    Resumption,
     RouteChange,
     StackDigest,
 )
@@ -332,3 +333,32 @@ def test_pools_of_a_paused_cluster_neither_change_nor_cost_more() -> None:
     assert (made.pools, made.costs, made.uses, made.resources) == ((), (), (), ())
     assert made.clusters == (ClusterChange("west", "changed", ("spec.state",), told),)
     assert [field.path for one in made.written for field in one.fields] == ["spec.nodePools[l4].nodeCount"]
+
+
+def test_what_goes_on_after_a_pause_is_a_warning_though_nothing_else_differs() -> None:
+    code = model("code", clusterSelector={"matchLabels": {"region": "west"}})
+    lock = standing(l4(), EAST, WEST, model(replicas=2), code).desired.plan.lock
+    assert sorted(f"{spot}: {number}" for spot, number in lock.placements.items()) == [
+        "ml/code west decode=l4: 1",
+        "ml/qwen east decode=l4: 1",
+        "ml/qwen west decode=l4: 1",
+    ]
+    qwen, paused, held = model(replicas=2), model(replicas=2, paused=True), place("west", state="paused")
+    base = side(loaded((l4(), EAST, held, paused, code), STACK), lock)
+
+    def resumed(*documents: Document) -> list[Resumption]:
+        made = stack_digest(STACK, base, head(base, l4(), EAST, *documents, code))
+        assert (made.models, made.resources) == ((), ())
+        assert made.state == ("changed" if made.resumptions else "unchanged")
+        step = "Run `pulumi preview`, which compares with what runs"
+        warned = [(one.what, one.step) for one in made.problems if one.severity == "warning"]
+        assert sorted(warned) == sorted((one.told, step) for one in made.resumptions)
+        return [replace(one, told="") for one in made.resumptions]
+
+    of_west, of_qwen = ("InferenceCluster", "west", "paused"), ("ModelDeployment", "ml/qwen", "paused")
+    assert resumed(held, paused) == []
+    assert resumed(held, qwen) == [Resumption(*of_qwen, 1, "")]
+    assert resumed(WEST, paused) == [Resumption(*of_west, 1, "")]
+    assert resumed(WEST, qwen) == [Resumption(*of_west, 1, ""), Resumption(*of_qwen, 2, "")]
+    given_up = head(base, l4(), EAST, place("west", state="abandoned"), paused, code)
+    assert stack_digest(STACK, base, given_up).resumptions == ()
