@@ -262,6 +262,11 @@ def listening_port(deployment: ModelDeployment, role: str) -> int:
     return deployment.spec.prefill.proxy.engine_port or ENGINE_PORT
 
 
+def listening_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
+    """Return the ports on which the engine of a role itself listens in serving pods, its first port first."""
+    return _ports_from(listening_port(deployment, role), deployment, role)
+
+
 def request_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     """Return the ports on which serving pods of a role take requests, that of `engine.port` first."""
     return _ports_from(port_of(engine_of(deployment, role)), deployment, role)
@@ -285,8 +290,7 @@ def engine_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[
 
     They are others than `serving_ports` behind a routing proxy, which takes those.
     """
-    ports = _ports_from(listening_port(deployment, role), deployment, role)
-    return _in_pod(ports, deployment, role, shape)
+    return _in_pod(listening_ports(deployment, role), deployment, role, shape)
 
 
 def _ports_from(first: int, deployment: ModelDeployment, role: str) -> tuple[int, ...]:
@@ -307,13 +311,18 @@ def active_ports(ports: tuple[int, ...]) -> str:
     return ",".join(map(str, ports))
 
 
-def health(deployment: ModelDeployment, role: str) -> Health:
+def health(deployment: ModelDeployment, role: str) -> Health | None:
     """Return where a serving pod of a role tells its health.
 
+    None where nothing may listen: engines of type Other in a role beside those that serve, without a port
+    that the role itself declares. Workers behind a frontend, such as Dynamo's, have no port at all.
     With a port for each copy, vLLM's supervisor tells that of all on a port of its own: `/ready` once all
     answer (vllm/entrypoints/openai/dp_supervisor.py).
     """
     table = engine(engine_of(deployment, role).type)
+    beside = deployment.spec.roles.get(role)
+    if beside and table.health_path is None and not (beside.engine and beside.engine.port):
+        return None
     if len(request_ports(deployment, role)) > 1 and table.supervisor_port:
         return Health(table.supervisor_port, "/health", "/ready")
     # Not through a routing proxy, which answers for itself.
@@ -323,7 +332,7 @@ def health(deployment: ModelDeployment, role: str) -> Health:
 def metrics_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     """Return the ports on which a serving pod of a role has metrics: those of its engine, or one beside."""
     beside = engine(engine_of(deployment, role).type).metrics_port
-    return (beside,) if beside else _ports_from(listening_port(deployment, role), deployment, role)
+    return (beside,) if beside else listening_ports(deployment, role)
 
 
 def supervisor_port(deployment: ModelDeployment, role: str) -> int | None:

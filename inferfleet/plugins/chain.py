@@ -171,7 +171,7 @@ class _ChainInput:
         """Return what plugins removed or changed that they must keep, and what the document's check finds in
         the edited template and did not find in the generated one.
         """
-        mistakes = list(guard_mistakes(self.generated, edited))
+        mistakes = list(guard_mistakes(self.generated, edited, port=self.request.deployment.port))
         guarded = {mistake.field_path for mistake in mistakes if mistake.field_path}
         unguarded = [mistake for mistake in self.check(edited) if mistake.field_path not in guarded]
         if unguarded:

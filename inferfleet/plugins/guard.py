@@ -1,7 +1,7 @@
 """What no plugin may change: the hardware part of a pod, and the labels that selectors use.
 
 Plugins may add fields, and may change what the team wrote. Device requests, the pool's node selector and
-tolerations, the `http` port of the engine, and labels of the system must stay as they were generated. Probes,
+tolerations, the port on which the engine listens, and labels of the system must stay as they were generated. Probes,
 shared memory and draining may be tuned, and must not be taken away.
 """
 
@@ -16,7 +16,6 @@ from inferfleet.fleet.names import DOMAIN, MANAGED_BY
 from inferfleet.plugins.contract import PodTemplate
 from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
-_PORT = "http"
 # Device plugins also hand out slices and shares of a GPU: nvidia.com/mig-1g.5gb, nvidia.com/gpu.shared.
 _ACCELERATORS = (*RESOURCE_BY_DRIVER.values(), "nvidia.com/mig-")
 _LEAVE = "A plugin may only add to it; leave it as it is"
@@ -26,8 +25,9 @@ _GRACE = "terminationGracePeriodSeconds"
 _PROBES = ("readinessProbe", "startupProbe")
 
 
-def guard_mistakes(before: PodTemplate, after: PodTemplate) -> tuple[Mistake, ...]:
-    """Return every part of the generated template that is missing or changed in the edited one.
+def guard_mistakes(before: PodTemplate, after: PodTemplate, *, port: int) -> tuple[Mistake, ...]:
+    """Return every part of the generated template that is missing or changed in the edited one, whose engine
+    listens on `port`.
 
     `at` of each is the one path of the field, as in a difference. Both have passed the check of shapes, so
     types are taken as given. Devices, claims and nodes that were added are found by the check of documents.
@@ -35,7 +35,7 @@ def guard_mistakes(before: PodTemplate, after: PodTemplate) -> tuple[Mistake, ..
     return (
         *_label_mistakes(before, after),
         *_node_mistakes(before, after),
-        *_engine_mistakes(before, after),
+        *_port_mistakes(before, after, port),
         *_serving_mistakes(before, after),
         *_device_mistakes(before, after),
         *_claim_mistakes(before, after),
@@ -65,12 +65,16 @@ def _node_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]
             yield Mistake(f"spec.tolerations lost {toleration!r:.200}", _LEAVE)
 
 
-def _engine_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
-    old, new = (_port(_containers(template, "containers")[ENGINE]) for template in (before, after))
-    if old is not None and new != old:
-        ports = f"spec.containers[{ENGINE}].ports"
-        place = f"{ports}[{new[0]}/{new[1]}]" if new else ports
-        yield replace(_changed(f"{ports}[{_PORT}]", old, new), field_path=(place,))
+def _port_mistakes(before: PodTemplate, after: PodTemplate, number: int) -> Iterator[Mistake]:
+    """Yield that the port of the engine is another one, or has another name, by which other objects and
+    probes refer to it.
+    """
+    old, new = (_ports(_containers(template, "containers")[ENGINE]) for template in (before, after))
+    for name, port in old.items():
+        if port == (number, "TCP") and new.get(name) != port:
+            ports, there = f"spec.containers[{ENGINE}].ports", new.get(name)
+            place = f"{ports}[{there[0]}/{there[1]}]" if there else ports
+            yield replace(_changed(f"{ports}[{name}]", port, there), field_path=(place,))
 
 
 def _serving_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
@@ -142,11 +146,13 @@ def _removed(path: str, next_step: str) -> Mistake:
     return Mistake(f"{path} was removed, and a pod cannot serve well without it", next_step, (path,))
 
 
-def _port(container: dict[str, Any]) -> tuple[int, str] | None:
-    for port in container.get("ports", []):
-        if port.get("name") == _PORT:
-            return port["containerPort"], port.get("protocol", "TCP")
-    return None
+def _ports(container: dict[str, Any]) -> dict[str, tuple[int, str]]:
+    """Return numbers and protocols of the ports that have a name."""
+    return {
+        port["name"]: (port["containerPort"], port.get("protocol", "TCP"))
+        for port in container.get("ports", [])
+        if port.get("name")
+    }
 
 
 def _metadata(template: PodTemplate, kind: str) -> dict[str, str]:

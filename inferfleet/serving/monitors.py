@@ -25,7 +25,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.roles import engine_of, listening_port, metrics_ports, roles_of, serving_roles
 from inferfleet.serving.metadata import metadata
 from inferfleet.serving.picker import METRICS, Picker
-from inferfleet.serving.pod.template import PORT_NAME
+from inferfleet.serving.pod.template import port_names
 from inferfleet.tables.engines import engine
 
 _OPERATOR, _GOOGLE = "monitoring.coreos.com/v1", "monitoring.googleapis.com/v1"
@@ -88,8 +88,7 @@ def _engine_endpoint(
     """Return the endpoint for a port with metrics of a role's engine.
 
     Google's collectors take any number. The operator knows ports that containers list, by names that
-    containers of a pod may share: the routing proxy listens on one `http` and the engine on another. A port
-    that no container lists takes the place of one that is listed.
+    containers of a pod may share. A port that no container lists takes the place of one that is listed.
     """
     table = engine(engine_of(deployment, role).type)
     rules = _labels(model_deployment=deployment.metadata.name, model_role=role)
@@ -103,9 +102,10 @@ def _engine_endpoint(
             "replacement": f"$1:{port}",
             "targetLabel": "__address__",
         }
-        return _endpoint(kind, monitoring, PORT_NAME, [only, moved, *rules], path=table.metrics_path)
-    copy = port - listening_port(deployment, role)
-    name = f"{PORT_NAME}-{copy}" if copy else PORT_NAME
+        return _endpoint(
+            kind, monitoring, port_names(deployment, role)[0], [only, moved, *rules], path=table.metrics_path
+        )
+    name = port_names(deployment, role)[port - listening_port(deployment, role)]
     return _endpoint(kind, monitoring, name, [only, *rules], path=table.metrics_path)
 
 

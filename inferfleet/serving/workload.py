@@ -17,7 +17,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.roles import engine_of, port_of, roles_of, startup_of, workers_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.metadata import SKIP_AWAIT, WAIT_FOR, metadata
-from inferfleet.serving.pod.template import PORT_NAME
+from inferfleet.serving.pod.template import PORT_NAME, port_names
 
 WORKER_SET_API, WORKER_SET = "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
 DISRUPTION_BUDGET = "PodDisruptionBudget"
@@ -254,7 +254,7 @@ def role_service(*, deployment: ModelDeployment, role: str, stack: str) -> dict[
                         "name": PORT_NAME,
                         "protocol": "TCP",
                         "port": port_of(engine_of(deployment, role)),
-                        "targetPort": PORT_NAME,
+                        "targetPort": port_names(deployment, role)[0],
                     }
                 ],
             },

@@ -75,7 +75,7 @@ def limits(template: Template) -> Template:
 def test_what_the_system_put_in_stays(generated: Template, change: Change, said: str) -> None:
     after = copy.deepcopy(generated)
     change(after)
-    assert any(said in one.what for one in guard_mistakes(generated, after))
+    assert any(said in one.what for one in guard_mistakes(generated, after, port=8000))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_claims_of_the_system_stay(generated: Template, change: Change, said
     engine(generated)["resources"] = {"claims": [{"name": "devices"}]}
     after = copy.deepcopy(generated)
     change(after)
-    (mistake,) = guard_mistakes(generated, after)
+    (mistake,) = guard_mistakes(generated, after, port=8000)
     assert said in mistake.what
 
 
@@ -119,12 +119,12 @@ def test_the_claims_of_the_system_stay(generated: Template, change: Change, said
 def test_plugins_may_add_and_may_change_what_the_team_wrote(generated: Template, change: Change) -> None:
     after = copy.deepcopy(generated)
     change(after)
-    assert guard_mistakes(generated, after) == ()
+    assert guard_mistakes(generated, after, port=8000) == ()
 
 
 def test_a_variable_that_the_team_wrote_twice_is_not_the_plugin_s(generated: Template) -> None:
     engine(generated)["env"].append({"name": "LAST", "value": "1"})
-    assert guard_mistakes(generated, copy.deepcopy(generated)) == ()
+    assert guard_mistakes(generated, copy.deepcopy(generated), port=8000) == ()
 
 
 def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(

@@ -131,6 +131,12 @@ def test_each_copy_in_a_pod_is_scraped_on_its_port(deployment: Make, serving: Se
     assert [one["port"] for one in made["spec"]["endpoints"]] == [8000, 8001]
 
 
+def test_a_port_is_scraped_by_the_name_that_its_template_gives_it(deployment: Make, serving: Serve) -> None:
+    document = deployment({"engine": {"ports": [{"containerPort": 8000, "name": "serve"}]}})
+    [made] = _of_engines(serving(monitoring={"engines": "PodMonitor"}), document)
+    assert [one["port"] for one in made["spec"]["podMetricsEndpoints"]] == ["serve"]
+
+
 def test_prefill_and_decode_are_scraped_each_by_itself(deployment: Make, serving: Serve) -> None:
     worker = {
         "topology": {"tensor": 1},

@@ -45,7 +45,7 @@ from inferfleet.fleet.shapes import pod_of
 from inferfleet.serving.comparison import differences, is_applied
 from inferfleet.serving.picker import CONTAINER, deployment_of, is_secure
 from inferfleet.serving.picker import POOL as INFERENCE_POOL
-from inferfleet.serving.pod.template import PORT_NAME
+from inferfleet.serving.pod.template import OTHER_PORT_NAME, PORT_NAME
 from inferfleet.serving.pod.template import PROXY_PORT_NAME as PROXY_PORT
 from inferfleet.serving.scaler import target_of
 from inferfleet.serving.workload import PATCH_FORCE, WORKER_SET, WORKER_SET_API, bounds, pods_of, templates_of
@@ -275,15 +275,25 @@ def _selected(namespace: str | None, labels: Mapping[str, str]) -> tuple[str | N
 
 
 def _ports(template: dict[str, Any]) -> list[int]:
-    """Return the ports on which a pod serves, by their names: of its routing proxy, or of its engine."""
+    """Return the ports on which a pod serves, by their names: of its routing proxy, or of its engine, whose
+    template may have another name, by which its readiness probe asks.
+    """
     spec = template["spec"]
     asked = [each for each in spec.get("initContainers") or () if each["name"] == ROUTING_PROXY]
-    name = PROXY_PORT if asked else PORT_NAME
+    names = [PROXY_PORT] if asked else [PORT_NAME, OTHER_PORT_NAME]
+    serving = asked or [each for each in spec.get("containers") or () if each["name"] == ENGINE]
+    if not asked:
+        names += [
+            str(way.get("port"))
+            for container in serving
+            for way in (container.get("readinessProbe") or {}).values()
+            if isinstance(way, dict)
+        ]
     return [
         port["containerPort"]
-        for container in asked or [each for each in spec.get("containers") or () if each["name"] == ENGINE]
+        for container in serving
         for port in container.get("ports") or ()
-        if str(port.get("name", "")).partition("-")[0] == name
+        if (name := str(port.get("name", ""))) in names or name.partition("-")[0] in names
     ]
 
 

@@ -394,7 +394,8 @@ class Engine(StrictModel):
 
     type: EngineType = "vLLM"
     """The model server in the container `engine`. It decides which command line is written, the default port,
-    health path and metrics; for `Other`, health is an open port.
+    health path and metrics; for `Other`, health is an open port, in further roles only one that they declare
+    themselves.
     """
     version: Annotated[str, BeforeValidator(_version)] | None = None
     """Version of the model server, such as `"0.32"`, which decides the default image and the flags by which

@@ -26,6 +26,7 @@ from inferfleet.fleet.roles import (
     hands_over,
     health,
     is_disaggregated,
+    listening_ports,
     path_of_args,
     path_of_engine,
     path_of_image,
@@ -56,7 +57,8 @@ from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_PROXY_PORT, EngineD
 from inferfleet.tables.pickers import HEALTH_PATH, ProxyTable, picker
 
 Spec = Mapping[str, Any]
-PORT_NAME = "http"
+# Names of the engine's ports that its template does not name: the second where another port has the first.
+PORT_NAME, OTHER_PORT_NAME = "http", "engine"
 SHM = "dshm"
 SHM_PATH = "/dev/shm"
 STARTUP_PERIOD = 10
@@ -67,7 +69,7 @@ REVISION = "INFERFLEET_REVISION"
 NIXL_PORT_NAME = "nixl-side"
 BOOTSTRAP_PORT_NAME = "bootstrap"
 _PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-# The engine has the name `http`, so that what selects ports by it reaches engines of both roles.
+# Not `http`, so that what selects ports by that name reaches engines of both roles.
 PROXY_PORT_NAME = "proxy"
 _PROXY_SERVICE = "routing-proxy"
 # It listens within moments; until then the engine does not start.
@@ -192,18 +194,19 @@ def _start(container: dict[str, Any], pod: PlacedPod) -> None:
 
 
 def _serve(container: dict[str, Any], pod: PlacedPod) -> None:
-    """List the ports on which the engine serves, the first by the name that probes use, and probe it."""
-    listed = container.setdefault("ports", [])
+    """List the ports on which the engine serves, each with a name, and probe the first one where it tells health."""
     ports = engine_ports(pod.deployment, pod.role, pod.shape)
-    for i, port in enumerate(ports):
-        name = f"{PORT_NAME}-{i}" if i else PORT_NAME
+    port_names = names_of_ports(container, ports)
+    listed = container.setdefault("ports", [])
+    for port, name in port_names.items():
         same = next((each for each in listed if is_port(each, port)), None)
         if same is None:
             listed.append({"name": name, "containerPort": port})
         else:
             same["name"] = name
-    if not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
-        container.update(probes(pod.worker.engine, health(pod.deployment, pod.role), listens=ports[0]))
+    where = health(pod.deployment, pod.role)
+    if where and not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
+        container.update(probes(pod.worker.engine, where, port_names=port_names))
 
 
 def _answer_when_busy(container: dict[str, Any], table: EngineDefaults) -> None:
@@ -236,6 +239,30 @@ def _active_ports(pod: PlacedPod) -> dict[str, str]:
     if pod.role not in serving_roles(pod.deployment) or not several or not pod.worker.serves:
         return {}
     return dict.fromkeys(names.ACTIVE_PORTS, active_ports(ports))
+
+
+def names_of_ports(container: Mapping[str, Any], ports: Sequence[int]) -> dict[int, str]:
+    """Return the names of an engine's ports: those that its container lists them under, else `http`,
+    `http-1` and so on, or `engine` where another port of the container has such a name.
+    """
+    listed = container.get("ports", [])
+    written = {
+        port: each["name"] for port in ports for each in listed if is_port(each, port) and each.get("name")
+    }
+    others = {each.get("name") for each in listed} - set(written.values())
+    for first in (PORT_NAME, OTHER_PORT_NAME):
+        usual = {port: f"{first}-{i}" if i else first for i, port in enumerate(ports)}
+        if others.isdisjoint(usual.values()):
+            break
+    return usual | written
+
+
+def port_names(deployment: ModelDeployment, role: str) -> tuple[str, ...]:
+    """Return the names of the ports on which the engine of a role listens, by which other objects refer to
+    them.
+    """
+    ports = listening_ports(deployment, role)
+    return tuple(names_of_ports(workers_of(deployment, role).entry_template.engine, ports).values())
 
 
 def is_port(listed: dict[str, Any], port: int) -> bool:
@@ -327,25 +354,25 @@ def _gather(spec: dict[str, Any], pod: PlacedPod) -> None:
         )
 
 
-def probes(document: Engine, where: Health, *, listens: int) -> dict[str, Any]:
+def probes(document: Engine, where: Health, *, port_names: Mapping[int, str]) -> dict[str, Any]:
     """Return the three probes of an engine's container: of its health path, or of its port without one.
 
-    `listens` is the port that has the name by which probes ask.
+    `port_names` are those of the container's ports, by which probes ask.
     """
     return {
         "startupProbe": {
-            **_how(where.port, where.path, listens),
+            **_how(where.port, where.path, port_names),
             "periodSeconds": STARTUP_PERIOD,
             "timeoutSeconds": TIMEOUT,
             "failureThreshold": -(-startup_of(document) // STARTUP_PERIOD),
         },
         "readinessProbe": {
-            **_how(where.port, where.ready, listens),
+            **_how(where.port, where.ready, port_names),
             "periodSeconds": 5,
             "timeoutSeconds": TIMEOUT,
         },
         "livenessProbe": {
-            **_how(where.port, where.path, listens),
+            **_how(where.port, where.path, port_names),
             "periodSeconds": 10,
             "timeoutSeconds": TIMEOUT,
             "failureThreshold": 3,
@@ -353,8 +380,8 @@ def probes(document: Engine, where: Health, *, listens: int) -> dict[str, Any]:
     }
 
 
-def _how(port: int, path: str | None, listens: int) -> dict[str, Any]:
-    asked = PORT_NAME if port == listens else port
+def _how(port: int, path: str | None, port_names: Mapping[int, str]) -> dict[str, Any]:
+    asked = port_names.get(port, port)
     if path is None:
         return {"tcpSocket": {"port": asked}}
     return {"httpGet": {"path": path, "port": asked}}

@@ -21,6 +21,14 @@ def template(*ports: int, active: bool = False) -> dict[str, Any]:
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": {"containers": [engine]}}
 
 
+def named(port: int, probe: dict[str, Any]) -> dict[str, Any]:
+    """A pod whose template has a name of its own for the port."""
+    pod = template()
+    [engine] = pod["spec"]["containers"]
+    engine |= {"ports": [{"name": "serve", "containerPort": port}], "readinessProbe": probe}
+    return pod
+
+
 def workload(kind: str, spec: dict[str, Any], **labels: str) -> dict[str, Any]:
     return {
         "kind": kind,
@@ -93,6 +101,12 @@ def test_requests_of_a_decode_pod_come_to_its_proxy(port: int, announced: list[P
         (template(8000, 8001, active=True), (8000, 8001, 8002), []),
         (template(8000, 8001, active=True), (8000,), []),
         (template(), (8000,), []),
+        (named(8000, {"httpGet": {"port": "serve"}}), (8000,), []),
+        (
+            named(8000, {"httpGet": {"port": "serve"}}),
+            (8100,),
+            ahead("port 8000", "port 8100", PORT),
+        ),
     ],
 )
 def test_ports_of_a_pool_that_pods_do_not_serve_on_are_announced(

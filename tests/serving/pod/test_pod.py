@@ -217,6 +217,39 @@ def test_port_and_probes_follow_the_engine(
     }
 
 
+@pytest.mark.parametrize(
+    ("ports", "listed", "asked"),
+    [
+        ([{"containerPort": 8000, "name": "serve"}], [{"containerPort": 8000, "name": "serve"}], "serve"),
+        (
+            [{"containerPort": 9000, "name": "http"}],
+            [{"containerPort": 9000, "name": "http"}, {"name": "engine", "containerPort": 8000}],
+            "engine",
+        ),
+        (
+            [{"containerPort": 8000, "protocol": "UDP", "name": "quic"}],
+            [
+                {"containerPort": 8000, "protocol": "UDP", "name": "quic"},
+                {"name": "http", "containerPort": 8000},
+            ],
+            "http",
+        ),
+    ],
+)
+def test_ports_keep_the_names_that_a_template_gives_them(
+    deployment: Make,
+    spot: Spot,
+    whole: Hardware,
+    ports: list[dict[str, Any]],
+    listed: list[dict[str, Any]],
+    asked: str,
+) -> None:
+    container = _pod(deployment({"engine": {"ports": ports}}), spot, whole)["spec"]["containers"][0]
+    assert container["ports"] == listed
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/health", "port": asked}
+
+
 def test_nothing_is_shared_with_the_document_or_between_pods(
     deployment: Make, spot: Spot, quarter: Hardware
 ) -> None:

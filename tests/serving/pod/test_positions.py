@@ -128,3 +128,38 @@ def test_every_pod_of_another_role_that_serves_copies_is_behind_its_service() ->
         pod = _pod("Follower", WIDE, balance=balance, role="encoder")
         assert pod["metadata"]["labels"][ENTRY] == "true"
         assert _engine(pod)["ports"] == [{"name": "http", "containerPort": 8000}]
+
+
+@pytest.mark.parametrize(
+    ("engine", "asked"),
+    [
+        # Workers of Dynamo behind their frontend listen nowhere.
+        ({"type": "Other", "image": "worker:1"}, None),
+        ({"type": "Other", "image": "worker:1", "port": 9000}, {"tcpSocket": {"port": "http"}}),
+        ({"type": "vLLM", "image": "vllm:1"}, {"httpGet": {"path": "/health", "port": "http"}}),
+        # The engine and the port of the deployment are those of its decode workers.
+        (None, None),
+    ],
+)
+def test_another_role_is_probed_where_its_engine_is_known_to_listen(
+    engine: dict[str, Any] | None, asked: dict[str, Any] | None
+) -> None:
+    workers = {"topology": {"tensor": 8}}
+    spec = {"replicas": 1, "engine": {"type": "Other", "image": "front:1", "port": 8000}, "workers": workers}
+    role = {"workers": workers, **({"engine": engine} if engine else {})}
+    document = ModelDeployment.model_validate(
+        {"metadata": {"name": "qwen", "namespace": "ml"}, "spec": {**spec, "roles": {"encoder": role}}}
+    )
+    hardware = Hardware("nvidia.com/gpu", 8, 8, {"inferfleet.dev/pool": "h100"})
+
+    def probes(role_name: str) -> dict[str, Any]:
+        pod = pod_template(PlacedPod(document, SPOT, role_name, "Entry", Shape(1, 8), hardware, "front:1"))
+        found = {name: probe for name, probe in _engine(pod).items() if name.endswith("Probe")}
+        return {
+            name: {key: probe[key] for key in ("tcpSocket", "httpGet") if key in probe}
+            for name, probe in found.items()
+        }
+
+    kinds = ("startupProbe", "readinessProbe", "livenessProbe")
+    assert probes("encoder") == ({kind: asked for kind in kinds} if asked else {})
+    assert probes("decode") == {kind: {"tcpSocket": {"port": "http"}} for kind in kinds}
