@@ -1,8 +1,8 @@
 """What no plugin may change: the hardware part of a pod, and the labels that selectors use.
 
 Plugins may add fields, and may change what the team wrote. Device requests, the pool's node selector and
-tolerations, the port on which the engine listens, and labels of the system must stay as they were generated. Probes,
-shared memory and draining may be tuned, and must not be taken away.
+tolerations, the port on which the engine listens, and labels of the system must stay as they were generated.
+Probes, shared memory and draining may be tuned, and must not be taken away.
 """
 
 from collections.abc import Iterator

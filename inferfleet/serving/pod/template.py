@@ -194,7 +194,7 @@ def _start(container: dict[str, Any], pod: PlacedPod) -> None:
 
 
 def _serve(container: dict[str, Any], pod: PlacedPod) -> None:
-    """List the ports on which the engine serves, each with a name, and probe the first one where it tells health."""
+    """List the ports on which the engine serves, each with a name, and probe where it tells its health."""
     ports = engine_ports(pod.deployment, pod.role, pod.shape)
     port_names = names_of_ports(container, ports)
     listed = container.setdefault("ports", [])

@@ -161,5 +161,5 @@ def test_another_role_is_probed_where_its_engine_is_known_to_listen(
         }
 
     kinds = ("startupProbe", "readinessProbe", "livenessProbe")
-    assert probes("encoder") == ({kind: asked for kind in kinds} if asked else {})
+    assert probes("encoder") == (dict.fromkeys(kinds, asked) if asked else {})
     assert probes("decode") == {kind: {"tcpSocket": {"port": "http"}} for kind in kinds}
