@@ -66,8 +66,10 @@ def cluster(
     state: str = "active",
     labels: dict[str, str] | None = None,
     taints: list[dict[str, str]] | None = None,
+    models: dict[str, str] | None = None,
 ) -> InferenceCluster:
-    """`pools`: name to (class, number of nodes)."""
+    """`pools`: name to (class, number of nodes); `models` are their capacity models."""
+    bought = {pool: {"capacity": {"model": model}} for pool, model in (models or {}).items()}
     return InferenceCluster.model_validate(
         {
             "metadata": {"name": name, "labels": labels or {}},
@@ -75,7 +77,7 @@ def cluster(
                 "state": state,
                 "cluster": {"source": "Existing", "existing": {"kubeconfig": {"path": "kubeconfig"}}},
                 "nodePools": [
-                    {"name": pool, "className": class_name, "nodeCount": nodes}
+                    {"name": pool, "className": class_name, "nodeCount": nodes, **bought.get(pool, {})}
                     for pool, (class_name, nodes) in pools.items()
                 ],
                 "taints": taints or [],

@@ -36,6 +36,8 @@ from inferfleet.tables.pickers import DEFAULT
 # `nodePools`: nodes of one class, their number, and how they are bought.
 
 CapacityModel = Literal["OnDemand", "Spot", "FlexStart", "Queued", "Reservation"]
+# How somebody else may have bought nodes that exist; the others are ways of asking Google for nodes.
+OF_EXISTING: tuple[CapacityModel, ...] = ("OnDemand", "Spot", "Reservation")
 # https://cloud.google.com/kubernetes-engine/docs/concepts/dws: at most seven days without interruption.
 LONGEST_RUN = 7 * DAY
 # Written 30m or 168h; held in seconds.
@@ -67,15 +69,16 @@ class Reservation(StrictModel):
 
 
 class Capacity(StrictModel):
-    """How the nodes of a pool are bought."""
+    """How the nodes of a pool are bought. On an existing cluster `model` says how somebody else buys them."""
 
     # Which fields go together is checked by cloud/gke/recipes, with all other rules of a pool at once.
     model: CapacityModel = "OnDemand"
     """`OnDemand`, `Spot`, `FlexStart` (nodes come when there is room), `Queued` (nodes come all at once, for
-    a ProvisioningRequest) or `Reservation`. Not every machine type is offered in all of them.
+    a ProvisioningRequest) or `Reservation`. Not every machine type is offered in all of them; nodes of an
+    existing cluster are `OnDemand`, `Spot` or `Reservation`.
     """
     reservation: Reservation | None = None
-    """The reservation to take nodes from, for model `Reservation`. Default: any that fits."""
+    """The reservation at Google Cloud to take nodes from, for model `Reservation`. Default: any that fits."""
     max_run_duration: Run | None = None
     """How long a node of model `FlexStart` or `Queued` may run, from `10m` to `168h`. Default: Google's own
     limit.
@@ -84,6 +87,14 @@ class Capacity(StrictModel):
     """How Google maintains the hosts of the nodes, which has to be as the reservation has it. Default: as
     Google decides for the machine type.
     """
+
+
+# Fields of a capacity that say how Google's machines are bought.
+_GOOGLES = {
+    "reservation": "reservation",
+    "max_run_duration": "maxRunDuration",
+    "host_maintenance": "hostMaintenance",
+}
 
 
 class NodePool(StrictModel):
@@ -118,7 +129,9 @@ class NodePool(StrictModel):
     zones, or else those that GKE picks.
     """
     capacity: Capacity = Capacity()
-    """How the nodes are bought on GKE; refused on existing clusters. Default: on demand."""
+    """How the nodes are bought: on GKE it buys them so, on an existing cluster it says how they are, and has
+    `model` alone. Default: on demand.
+    """
     upgrade_settings: UpgradeSettings | None = None
     """In which steps GKE replaces nodes when it upgrades them; refused on existing clusters, and for models
     `FlexStart` and `Queued`, for which GKE has a strategy of its own. Default: one node at a time, which is
@@ -157,20 +170,29 @@ class NodePool(StrictModel):
 
     def existing_cluster_mistakes(self, index: int) -> list[Mistake]:
         """Return mistakes: fields that only a pool which the stack creates can have."""
-        return [
-            Mistake(
-                f"{field} is for pools that inferfleet creates, and this cluster exists already",
-                f"Remove {field}",
-                ("nodePools", index, field),
-            )
-            for name, field in (
-                ("labels", "labels"),
-                ("zones", "zones"),
-                ("capacity", "capacity"),
-                ("upgrade_settings", "upgradeSettings"),
-            )
-            if name in self.model_fields_set
+        fields = {"labels": "labels", "zones": "zones", "upgrade_settings": "upgradeSettings"}
+        written: list[tuple[str, ...]] = [
+            (field,) for name, field in fields.items() if name in self.model_fields_set
         ]
+        written += [
+            ("capacity", field) for name, field in _GOOGLES.items() if name in self.capacity.model_fields_set
+        ]
+        mistakes = [
+            Mistake(
+                f"{'.'.join(steps)} is for pools that inferfleet creates, and this cluster exists already",
+                f"Remove {steps[-1]}",
+                ("nodePools", index, *steps),
+            )
+            for steps in written
+        ]
+        if (model := self.capacity.model) not in OF_EXISTING:
+            what = (
+                f"capacity model {model} asks Google for nodes, which inferfleet does for pools that it "
+                "creates alone, and this cluster exists already"
+            )
+            step = f"Write {', '.join(OF_EXISTING[:-1])} or {OF_EXISTING[-1]}, whichever its nodes are"
+            mistakes.append(Mistake(what, step, ("nodePools", index, "capacity", "model")))
+        return mistakes
 
     def gke_mistakes(self, index: int, region: str) -> list[Mistake]:
         """Return mistakes: fields that only an existing pool can have, and zones of other regions."""

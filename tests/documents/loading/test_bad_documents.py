@@ -199,10 +199,18 @@ CASES = {
         14, "spec.nodePools[0].zones",
         "zones is for pools that inferfleet creates, and this cluster exists already", "Remove zones",
     ),
-    "capacity of nodes that exist": (
-        "nodeCount: 3", "nodeCount: 3, capacity: {model: Spot}",
-        14, "spec.nodePools[0].capacity",
-        "capacity is for pools that inferfleet creates, and this cluster exists already", "Remove capacity",
+    "a reservation at Google of nodes that exist": (
+        "nodeCount: 3", "nodeCount: 3, capacity: {model: Reservation, reservation: {name: r}}",
+        14, "spec.nodePools[0].capacity.reservation",
+        "capacity.reservation is for pools that inferfleet creates, and this cluster exists already",
+        "Remove reservation",
+    ),
+    "nodes that exist and are waited for": (
+        "nodeCount: 3", "nodeCount: 3, capacity: {model: FlexStart}",
+        14, "spec.nodePools[0].capacity.model",
+        "capacity model FlexStart asks Google for nodes, which inferfleet does for pools that it creates "
+        "alone, and this cluster exists already",
+        "Write OnDemand, Spot or Reservation, whichever its nodes are",
     ),
     "copies that do not divide": (
         "{tensor: 1}", "{tensor: 1, data: 3, dataLocal: 2}",

@@ -26,6 +26,23 @@ def test_new_replicas_run_on_spot_only_where_the_deployment_says_so() -> None:
     assert (sum(placed(asked).values()), asked.unplaced) == (4, ())
 
 
+def test_pools_of_clusters_that_exist_are_bought_as_their_documents_say() -> None:
+    models = {"kept": "Reservation", "spot": "Spot"}
+    east = cluster("a", {"kept": ("l4", 1), "spot": ("l4", 3)}, models=models)
+    planned = plan(fleet(east, deployment("m", 2, gpus=4)), EMPTY)
+    assert placed(planned) == {"m a/kept": 1}
+    assert [reason.why for reason in planned.unplaced[0].reasons] == [
+        "1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 4",
+        "capacity model Spot, which capacityModels does not name",
+    ]
+    spot_first = [{"capacityModels": ["Spot"]}]
+    model = deployment("m", 3, gpus=4, capacityModels=["Spot", "Reservation"], prefer=spot_first)
+    assert placed(plan(fleet(east, model), EMPTY)) == {"m a/spot": 3}
+    one_stays = model.spec.model_copy(update={"on_demand_replicas": 1})
+    model = model.model_copy(update={"spec": one_stays})
+    assert placed(plan(fleet(east, model), EMPTY)) == {"m a/kept": 1, "m a/spot": 2}
+
+
 def test_replicas_that_run_on_spot_stay() -> None:
     planned = plan(fleet(MIXED, deployment("m", 3, gpus=4)), lock({"m a/spot": 2}))
     assert placed(planned) == {"m a/calm": 1, "m a/spot": 2}
