@@ -32,6 +32,7 @@ from inferfleet.desired.paused import holds_any, kept
 from inferfleet.desired.values import COMPONENTS, Outputs
 from inferfleet.documents import Documents, InvalidDocuments
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
+from inferfleet.documents.loading.from_program import NETWORK_FIELDS
 from inferfleet.documents.loading.project import StackFiles, files_of_fleet, files_of_stack, find_root
 from inferfleet.documents.loading.settings import in_ci
 from inferfleet.plugins.loading import outside_allowed
@@ -39,7 +40,6 @@ from inferfleet.run import Handed, Prepared, load_fleet, prepare
 
 _NAMESPACE = "inferfleet:"
 _NAME = re.compile("[a-z]([-a-z0-9]{0,18}[a-z0-9])?")
-_NETWORK = ("name", "subnetwork", "podsRange", "servicesRange", "project")
 # What belongs to a Fleet of the program that runs: clusters and locks, each with the Fleet's name.
 _CLAIMS: WeakKeyDictionary[pulumi.Resource, dict[str, str]] = WeakKeyDictionary()
 
@@ -62,7 +62,7 @@ class FleetArgs:
     """IDs of projects by cluster of source `GKE`, in place of `project` in its document; may be Outputs."""
     networks: Mapping[str, Mapping[str, pulumi.Input[str]]] = field(default_factory=dict)
     """Fields of `network.existing` by cluster of source `GKE`, such as `{"prod": {"name": vpc.name}}`, in
-    place of those in its document; may be Outputs.
+    place of those in its document, which has at least `network: {existing: {}}`; may be Outputs.
     """
 
     def facts(self) -> Iterator["_Fact"]:
@@ -75,9 +75,9 @@ class FleetArgs:
             yield _Fact(cluster, "project", value)
         for cluster, fields in self.networks.items():
             for name, value in fields.items():
-                if name not in _NETWORK:
+                if name not in NETWORK_FIELDS:
                     raise pulumi.RunError(
-                        f"networks[{cluster!r}] has no field {name!r}: it has {', '.join(_NETWORK)}"
+                        f"networks[{cluster!r}] has no field {name!r}: it has {', '.join(NETWORK_FIELDS)}"
                     )
                 yield _Fact(cluster, f"network.existing.{name}", value)
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inferfleet.cloud.provider import PROVIDERS
+from inferfleet.cloud.provider import made_with
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import path_of
 from inferfleet.clusters.connections.google import GOOGLE, Addresses
@@ -22,8 +22,8 @@ from inferfleet.desired.transition import with_leaving, with_numbers, without_ki
 from inferfleet.desired.values import Desired
 from inferfleet.documents import Documents, InvalidDocuments, Problem
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
-from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.from_program import edit_by_program
 from inferfleet.documents.loading.project import StackFiles, read_capacity, read_lock
 from inferfleet.documents.loading.settings import keys_in_repository
 from inferfleet.documents.loading.stack import load_files
@@ -105,12 +105,8 @@ def load_fleet(
             read_lock(files, name), file=name, stack=files.stack, options=files.fleet_options
         ).clusters
     edits = tuple(
-        Edit(
-            "InferenceCluster",
-            cluster,
-            ("spec", "cluster", "gke", *path.split(".")),
-            (_made_with(locked.get(cluster), path) or LATER) if value is None else value,
-            f"{path.replace('network.existing', 'network')} of cluster {cluster} in the program",
+        edit_by_program(
+            cluster, path, (made_with(locked, cluster, path) or LATER) if value is None else value
         )
         for (cluster, path), value in handed.fields.items()
     )
@@ -123,13 +119,6 @@ def load_fleet(
     if problems:
         raise InvalidDocuments(problems)
     return documents, files
-
-
-def _made_with(locked: LockedCluster | None, path: str) -> str | None:
-    """Return what a field was when its cluster was created; None for one that the lock does not know."""
-    if locked is None or locked.source not in PROVIDERS:
-        return None
-    return PROVIDERS[locked.source].made_with(locked.settings, path)
 
 
 def _pointless(documents: Documents, cluster: str) -> Iterator[tuple[str, str]]:

@@ -1,19 +1,23 @@
 """What a verb works on: a stack, or documents by path; and what it takes from the environment."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from inferfleet.cloud.provider import made_with
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.files import files_of
+from inferfleet.documents.loading.from_program import FromProgram
 from inferfleet.documents.loading.load import load
 from inferfleet.documents.loading.project import (
     CATALOGUE,
@@ -32,7 +36,7 @@ from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_line
 from inferfleet.fleet.lock.capacity import observation_problems
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.lock import Lock, lock_problems, parse
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, lock_problems, parse
 from inferfleet.plugins.loading import outside_allowed, registered
 from inferfleet.review.policy.enforcement import policy_problems
 
@@ -156,10 +160,12 @@ def read_source(
     *,
     fleet: FleetPlace | None = None,
     edits: tuple[Edit, ...] = (),
+    given: Mapping[tuple[str, str], Any] = MappingProxyType({}),
 ) -> Source:
     """Return the documents at the paths, or of a stack or Fleet with its lock, as the `edits` make them.
 
-    Raises InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant.
+    `given` has what the program of a Fleet hands over and its lock does not know yet. Raises
+    InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant.
     """
     if paths:
         if fleet is not None:
@@ -169,18 +175,29 @@ def read_source(
         return _source_of_paths(paths, edits)
     root = find_root(Path.cwd())
     if fleet is not None:
-        return stack_source(fleet.root, fleet, base=Path.cwd(), edits=edits)
+        return stack_source(fleet.root, fleet, base=Path.cwd(), edits=edits, given=given)
     name = stack if stack is not None else only_stack(root)
     return stack_source(root, name, base=Path.cwd(), edits=edits)
 
 
-def stack_source(root: Path, stack: str | FleetPlace, *, base: Path, edits: tuple[Edit, ...] = ()) -> Source:
+def stack_source(
+    root: Path,
+    stack: str | FleetPlace,
+    *,
+    base: Path,
+    edits: tuple[Edit, ...] = (),
+    given: Mapping[tuple[str, str], Any] = MappingProxyType({}),
+) -> Source:
     """Return the documents of a stack or Fleet of a project, as the `edits` make them, with its lock.
 
     Messages name files below `base` relative to it. Raises InvalidDocuments with every problem.
     """
-    files = files_of_stack(root, stack) if isinstance(stack, str) else stack.files(root)
-    documents, files = load_files(files, base=base, edits=edits)
+    if isinstance(stack, str):
+        documents, files = load_files(files_of_stack(root, stack), base=base, edits=edits)
+    else:
+        files = stack.files(root)
+        from_program = FromProgram(_made_with(files, base), files.fleet_options, given)
+        documents, files = load_files(files, base=base, edits=edits, from_program=from_program)
     file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack, options=documents.fleet)
@@ -194,6 +211,19 @@ def stack_source(root: Path, stack: str | FleetPlace, *, base: Path, edits: tupl
         *observation_problems(documents, seen, today=today),
     )
     return Source(documents, replace(lock, seen=seen), files, notices, today)
+
+
+def _made_with(files: StackFiles, base: Path) -> Callable[[str, str], str | None]:
+    """Return what says with what clusters were made. The lock is read where something is asked of it."""
+
+    @cache
+    def locked() -> Mapping[str, LockedCluster]:
+        file = shown_path(files.lock_file, base)
+        return parse(
+            read_lock(files, file), file=file, stack=files.stack, options=files.fleet_options
+        ).clusters
+
+    return lambda cluster, path: made_with(locked(), cluster, path)
 
 
 def _source_of_paths(paths: Sequence[Path], edits: tuple[Edit, ...]) -> Source:

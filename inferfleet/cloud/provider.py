@@ -248,6 +248,16 @@ def _locked_cluster(before: LockedCluster, cluster: CloudCluster) -> LockedClust
     )
 
 
+def made_with(locked: Mapping[str, LockedCluster], cluster: str, path: str) -> str | None:
+    """Return what a field of the block of a cloud was when the cluster was created; None for a cluster that
+    the lock does not know.
+    """
+    before = locked.get(cluster)
+    if before is None or before.source not in PROVIDERS:
+        return None
+    return PROVIDERS[before.source].made_with(before.settings, path)
+
+
 def pod_problems(
     documents: Documents,
     planned: Plan,

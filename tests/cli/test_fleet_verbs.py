@@ -1,5 +1,7 @@
 """`plan`, `validate` and `digest` of a Fleet's folder and lock, in somebody's Pulumi project."""
 
+from pathlib import Path
+
 import pytest
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, together
 from in_git import commit
@@ -16,6 +18,22 @@ pools:
 placements:
   ml/qwen east decode=l4: 1
 """
+CLOUDY = """\
+apiVersion: inferfleet.dev/v1alpha1
+kind: InferenceCluster
+metadata: {name: cloudy}
+spec:
+  cluster: {source: GKE, gke: {region: us-east5, network: {existing: {}}}}
+  nodePools: [{name: l4, className: gke-l4-1x-g2, nodeCount: 1, zones: [us-east5-a]}]
+"""
+NETWORK = {"name": "shared", "subnetwork": "nodes", "podsRange": "pods", "servicesRange": "services"}
+IN_PROJECT = ("--set", "InferenceCluster/cloudy.spec.cluster.gke.project=acme-ml")
+IN_NETWORK = tuple(
+    word
+    for name, value in NETWORK.items()
+    for word in ("--set", f"InferenceCluster/cloudy.spec.cluster.gke.network.existing.{name}={value}")
+)
+CLASSES = Path(__file__).parents[2] / "classes"
 OF_FLEET = ("--documents", "fleet/", "--stack", "prod")
 
 
@@ -88,6 +106,70 @@ def test_a_digest_compares_the_fleet_with_a_commit(program: Project) -> None:
     assert found["others"] == 0
     since = program.run("plan", *OF_FLEET, "--base", "main").out.partition("roll since ")[2]
     assert "1 pod of Deployment east/ml/qwen-decode-l4 restarts" in since
+
+
+@pytest.fixture
+def cloudy(program: Project) -> Project:
+    """Its program hands over the project and the network of the cluster as Outputs."""
+    program.write("classes/gke-l4.yaml", (CLASSES / "gke-l4.yaml").read_text())
+    program.write("fleet/all.yaml", CLOUDY)
+    return program
+
+
+def test_what_the_program_hands_over_and_no_lock_knows_is_asked_for_with_all_else_that_is_wrong(
+    cloudy: Project,
+) -> None:
+    cloudy.write(
+        "fleet/other.yaml", CLOUDY.replace("cloudy", "other").replace("{region", "{project: a-b-c-d, region")
+    )
+    cloudy.write("fleet/third.yaml", CLUSTER.replace("nodeCount: 1", "nodeCount: 1, minNodeCount: 1"))
+    ran = cloudy.run("validate", *OF_FLEET, "--fleet", "chat", "--json")
+    named = ".spec.cluster.gke"
+    network = ", ".join(f"network.existing.{name}" for name in NETWORK)
+    sets = " ".join(f"--set InferenceCluster/other{named}.network.existing.{name}=VALUE" for name in NETWORK)
+    command = "inferfleet plan --documents fleet --stack prod --fleet chat --write"
+    later = "the program of the Fleet hands that over, and the lock does not know it yet"
+    problems = {(problem["what"], problem["nextStep"]) for problem in ran.json["problems"]}
+    own = sets.replace("other", "cloudy")
+    assert problems == {
+        (
+            f"cluster cloudy has no project, {network}: {later}",
+            f"Say it once, and the lock knows it: `{command} "
+            f"--set InferenceCluster/cloudy{named}.project=VALUE {own}`",
+        ),
+        (
+            f"cluster other has no {network}: {later}",
+            f"Say it once, and the lock knows it: `{command} {sets}`",
+        ),
+        ("minNodeCount is for autoscaled pools, this one has nodeCount", "Remove minNodeCount"),
+    }
+
+
+def test_a_plan_writes_what_somebody_says_in_place_of_the_program(cloudy: Project) -> None:
+    ran = cloudy.run("plan", *OF_FLEET, "--fleet", "chat", "--write", *IN_PROJECT, *IN_NETWORK)
+    assert ran.code == 0
+    lock = (cloudy.root / "fleet/placement.lock").read_text()
+    assert "network: projects/acme-ml/global/networks/shared" in lock
+    # Now all commands know it.
+    assert cloudy.run("plan", *OF_FLEET, "--locked").code == 0
+    assert cloudy.run("validate", *OF_FLEET).code == 0
+    assert cloudy.run("plan", *OF_FLEET, "--write").code == 0
+    assert (cloudy.root / "fleet/placement.lock").read_text() == lock
+    commit(cloudy.root)
+    cloudy.edit("fleet/all.yaml", "nodeCount: 1", "nodeCount: 2")
+    (stack,) = cloudy.run("digest", *OF_FLEET, "--base", "main", "--json").json["stacks"]
+    assert (stack["state"], stack["problems"]) == ("changed", [])
+    # Another network than the cluster's is a change, and said by nobody it is none.
+    another = tuple(word.replace("shared", "another") for word in IN_NETWORK)
+    ran = cloudy.run("plan", *OF_FLEET, "--locked", *another)
+    assert "has immutable settings that would change, so it would have to be replaced" in ran.err
+
+
+def test_nobody_writes_a_lock_by_what_a_document_does_not_leave_to_the_program(cloudy: Project) -> None:
+    cloudy.edit("fleet/all.yaml", "{region", "{project: acme-ml, region")
+    ran = cloudy.run("plan", *OF_FLEET, "--write", *IN_PROJECT, *IN_NETWORK)
+    assert "the document of cluster cloudy does not leave project to the program of its Fleet" in ran.err
+    assert not (cloudy.root / "fleet/placement.lock").exists()
 
 
 def test_a_lock_of_another_fleet_is_no_package(program: Project) -> None:

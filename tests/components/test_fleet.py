@@ -29,7 +29,7 @@ apiVersion: inferfleet.dev/v1alpha1
 kind: InferenceCluster
 metadata: {name: cloudy}
 spec:
-  cluster: {source: GKE, gke: {region: us-east5}}
+  cluster: {source: GKE, gke: {region: us-east5, network: {existing: {}}}}
   nodePools: [{name: l4, className: gke-l4-1x-g2, nodeCount: 1, zones: [us-east5-a]}]
 """
 ANSWERS = {
@@ -346,6 +346,17 @@ def test_documents_may_be_a_list_with_a_lock_and_settings(clusters: Clusters) ->
             "kubeconfig of cluster 'east' is of type NoneType. Hand over its text, or an Output of it",
         ),
         ({"documents": "chat/", "networks": {"east": {"id": "a"}}}, "networks['east'] has no field 'id'"),
+        (
+            {"documents": "chat/", "kubeconfigs": {"east": KUBECONFIG}, "projects": {"east": "acme-ml"}},
+            "'project of cluster east in the program' leads to no field: the document has no "
+            "spec.cluster.gke. Remove cluster east from projects: only a cluster of source GKE has",
+        ),
+        (
+            {"documents": [yaml.safe_load(GKE.replace(", network: {existing: {}}", ""))], "lock": "x.lock"}
+            | {"projects": {"cloudy": "acme-ml"}, "networks": {"cloudy": {"name": "shared"}}},
+            "'network.name of cluster cloudy in the program' leads to no field: the document has no "
+            "spec.cluster.gke.network.existing. Write network: {existing: {}} below gke",
+        ),
         ({"documents": "chat/", "settings": {"objectiv": "cost"}}, "objectiv"),
     ],
 )

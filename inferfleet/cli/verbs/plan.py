@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,6 +40,7 @@ from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.edits import Edit, parse_edit
 from inferfleet.documents.loading.files import write_text
+from inferfleet.documents.loading.from_program import given_by
 from inferfleet.documents.loading.load import KINDS, NAMESPACED
 from inferfleet.documents.loading.project import find_root, read_lock
 from inferfleet.documents.problems import Problem, of_severity
@@ -135,8 +136,14 @@ def plan(
 
     With --without and --set the plan is that of a fleet that lost something, and of other documents; files
     stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
+
+    Of a Fleet --set also says projects and networks that its program hands over and its lock does not know
+    yet: with --write, --locked and --from-clusters these alone.
     """
     lost, edits = _losses(without or ()), _edits(set_ or ())
+    given: dict[tuple[str, str], Any] = {}
+    if folder is not None and (write or locked or from_clusters):
+        edits, given = _given(edits)
     with reporting(as_json=as_json) as report:
         _check_options(named_by_path=bool(paths), write=write, locked=locked, yielding=bool(yield_))
         _check_questions(
@@ -151,7 +158,7 @@ def plan(
             since_base=base is not None,
         )
         place = fleet_place(folder, stack, fleet, lock_file)
-        source = read_source(paths, stack, fleet=place, edits=edits)
+        source = read_source(paths, stack, fleet=place, edits=edits, given=given)
         if from_clusters:
             source = _from_clusters(source, report)
         source = _yielding(_as_if(source, lost), yield_ or ())
@@ -352,6 +359,14 @@ def _edits(options: Iterable[str]) -> tuple[Edit, ...]:
             raise typer.BadParameter(one_line(f"{edit.what}. {edit.next_step}"), param_hint="--set")
         edits.append(edit)
     return tuple(edits)
+
+
+def _given(edits: tuple[Edit, ...]) -> tuple[tuple[Edit, ...], dict[tuple[str, str], Any]]:
+    """Return the edits but for those of fields that the program of a Fleet hands over, and the values of
+    these, by which the lock may be written: they say what is.
+    """
+    given = {field: edit.value for edit in edits if (field := given_by(edit))}
+    return tuple(edit for edit in edits if not given_by(edit)), given
 
 
 def _as_if(source: Source, lost: tuple[Loss, ...]) -> Source:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.documents.loading.files import Source
-from inferfleet.documents.problems import Problem
-from inferfleet.documents.wording import listing, one_of, shown
+from inferfleet.documents.problems import Problem, part_of
+from inferfleet.documents.wording import listing, one_of, path_of, shown
 from inferfleet.documents.yaml import Unreadable, texts
 
 _EDIT = re.compile(
@@ -37,6 +37,8 @@ class Edit:
     """The value, or None to remove the field."""
     written: str
     """The edit as somebody wrote it."""
+    needs: tuple[tuple[tuple[str, ...], str], ...] = ()
+    """Parts of the document without which the edit leads nowhere, each with what to do then."""
 
 
 class NoSuchField(ValueError):  # noqa: N818 (it says what is not there)
@@ -72,6 +74,12 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> tuple[Source, list[Pro
     """Return the document with the edits of it, and why some of them lead nowhere."""
     data, problems = source.text.data, []
     for edit in edits:
+        lacking = [(part, step) for part, step in edit.needs if not isinstance(part_of(data, part), dict)]
+        if lacking:
+            part, step = lacking[0]
+            what = f"{shown(edit.written)!r} leads to no field: the document has no {path_of(part)}"
+            problems.append(Problem(what, step))
+            continue
         try:
             data = _with(data, edit.steps, edit.value)
         except NoSuchField as wrong:

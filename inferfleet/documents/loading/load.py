@@ -16,6 +16,7 @@ from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.edits import Edit, apply_edits, unknown_document_problems
 from inferfleet.documents.loading.files import Source, files_of, of_program, read
+from inferfleet.documents.loading.from_program import FromProgram, completed
 from inferfleet.documents.loading.project import CATALOGUE
 from inferfleet.documents.loading.recognition import kind_of, text_problems
 from inferfleet.documents.loading.validation import MOST_PROBLEMS, validated_but_for_links
@@ -122,6 +123,7 @@ def load(
     edits: tuple[Edit, ...] = (),
     policies: Path | None = None,
     written: Sequence[Mapping[str, Any]] = (),
+    from_program: FromProgram | None = None,
 ) -> Documents:
     """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
 
@@ -130,7 +132,8 @@ def load(
     A class with the name of one in the catalogue replaces it, with a notice. The folder `policies`, which
     there need not be, has those of all stacks and nothing else. Messages name files below `base`
     (the current directory) relative to it. Every file must be inside of the folder `root`; without it, inside
-    the project of its path. Documents are taken as the `edits` make them. Raises InvalidDocuments with every
+    the project of its path. Documents are taken as the `edits` make them, and completed where they leave
+    something to a program. Raises InvalidDocuments with every
     problem; links of plugin chains that cannot be read are told by `desired`, unless there is another.
     """
     base = (base or Path.cwd()).absolute()
@@ -154,7 +157,7 @@ def load(
         limits = _Limits(file in classes, file in shared_alone, file in shared)
         for source in sources:
             source = source.as_packaged() if limits.catalogued and packaged else source
-            problems += _add_with_problems(source, collection, edits, limits)
+            problems += _add_with_problems(source, collection, edits, limits, from_program)
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
@@ -163,7 +166,7 @@ def load(
         if budget.spent:
             break
     for source in of_program(written, root or base, budget):
-        problems += _add_with_problems(source, collection, edits, _Limits(False, False, False))
+        problems += _add_with_problems(source, collection, edits, _Limits(False, False, False), None)
     problems += islice(reference_problems(collection, catalogue), MOST_PROBLEMS)
     if collection.complete:
         problems += unknown_document_problems(edits, collection.by_name)
@@ -195,7 +198,11 @@ class _Limits(NamedTuple):
 
 
 def _add_with_problems(
-    source: Source, collection: Collection, edits: tuple[Edit, ...], limits: _Limits
+    source: Source,
+    collection: Collection,
+    edits: tuple[Edit, ...],
+    limits: _Limits,
+    from_program: FromProgram | None,
 ) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
     problems = list(islice(text_problems(source), MOST_PROBLEMS))
@@ -206,6 +213,10 @@ def _add_with_problems(
         edits_here = [edit for edit in edits if (edit.kind, edit.key) == (kind, key)]
         source, of_edits = apply_edits(source, edits_here)
         problems += of_edits
+    if kind == "InferenceCluster" and from_program and (key := _key(kind, source.text.data)):
+        source, of_program_fields, lacking = completed(source, key, from_program)
+        problems += of_program_fields
+        missing += lacking
     data = source.text.data
     if kind is None:
         collection.complete = False

@@ -11,6 +11,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.files import PROJECT_FILE, is_inside
+from inferfleet.documents.loading.from_program import FromProgram
 from inferfleet.documents.loading.load import load
 from inferfleet.documents.loading.project import StackFiles, files_of_stack
 from inferfleet.documents.loading.settings import (
@@ -52,11 +53,13 @@ def load_files(
     written: Sequence[Mapping[str, Any]] | None = None,
     base: Path | None = None,
     edits: tuple[Edit, ...] = (),
+    from_program: FromProgram | None = None,
 ) -> tuple[Documents, StackFiles]:
     """Return what `load_stack` does, of a stack or Fleet whose files are known.
 
     `settings` are those that a program gives its Fleet, in place of the configuration; `written` are the
-    documents that it gives in place of a folder.
+    documents that it gives in place of a folder. `from_program` stands in for what it hands over, where it
+    does not run.
     """
     base = (base or Path.cwd()).absolute()
     of_fleet = files.settings is not None
@@ -88,6 +91,7 @@ def load_files(
                 root=files.root,
                 edits=edits,
                 policies=files.policies,
+                from_program=from_program,
             )
         except InvalidDocuments as error:
             problems += error.problems
