@@ -45,14 +45,10 @@ def hands_over(deployment: ModelDeployment, role: str) -> bool:
     return is_disaggregated(deployment) and role in serving_roles(deployment)
 
 
-def profile_of(deployment: ModelDeployment, serving: Serving) -> str:
-    """Return the name of the profile of a deployment's picker and routing proxies on a cluster."""
-    return deployment.spec.profile or serving.profile
-
-
 def picker_of(deployment: ModelDeployment, serving: Serving) -> Profile:
     """Return the row of the table for a deployment's picker and routing proxies on a cluster."""
-    return picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
+    profile = deployment.spec.profile or serving.profile
+    return picker(profile, disaggregated=is_disaggregated(deployment))
 
 
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:

@@ -2,7 +2,7 @@
 in words.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
 
@@ -206,11 +206,8 @@ def _of_containers(spec: PodSpec, resource: str) -> Decimal:
         starting = max(starting, sidecars + amount)
         if container.get("restartPolicy") == "Always":
             sidecars += amount
-    return max(starting, _sum(spec["containers"], resource) + sidecars)
-
-
-def _sum(containers: Iterable[Mapping[str, Any]], resource: str) -> Decimal:
-    return sum((_request(container, resource) or _NONE for container in containers), _NONE)
+    running = sum((_request(container, resource) or _NONE for container in spec["containers"]), sidecars)
+    return max(starting, running)
 
 
 def _request(container: Mapping[str, Any], resource: str) -> Decimal | None:

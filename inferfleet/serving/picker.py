@@ -642,10 +642,7 @@ def _metrics_plugins(deployment: ModelDeployment, profile: Profile) -> list[dict
 
 
 class _Plain(yaml.SafeDumper):
-    """YAML without anchors: pickers read it strictly."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    """YAML as pickers read it."""
 
 
 # Texts that PyYAML takes for texts, and pickers (go.yaml.in/yaml/v2, resolve.go) for numbers and booleans.
@@ -664,7 +661,9 @@ def config_text(config: dict[str, Any]) -> str:
 # Most deployments have the same one, and writing YAML takes as long as all else that is made of them.
 @lru_cache(maxsize=256)
 def _dumped(config: str) -> str:
-    """Return the JSON text `config` as YAML, from a cache."""
+    """Return the JSON text `config` as YAML, from a cache. By way of JSON nothing in it has an anchor, which
+    pickers would refuse.
+    """
     return yaml.dump(json.loads(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
 
 

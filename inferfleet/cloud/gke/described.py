@@ -16,7 +16,7 @@ from inferfleet.cloud.gke.facts.machines import Fabric, Machine, chosen, machine
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Driver, Gke, GkeProvisioning
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.inference_cluster import CapacityModel, InferenceCluster, NodePool
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.tables.gke import LARGEST_MTU
 
 # Of clusters in documents and in the lock.
@@ -94,29 +94,9 @@ class DescribedPool:
         return f"{self.cluster}/{self.name}"
 
     @property
-    def recipe(self) -> GkeProvisioning:
-        return self.gke_class.recipe
-
-    @property
-    def machine(self) -> Machine:
-        return self.gke_class.machine
-
-    @property
-    def fabric(self) -> Fabric | None:
-        return self.gke_class.fabric
-
-    @property
     def claims_cards(self) -> bool:
         """Return whether pods claim the cards of its fabric, whose networks GKE makes itself."""
-        return self.fabric is not None and self.gke_class.auto_network
-
-    @property
-    def capacity_model(self) -> CapacityModel:
-        return self.document.capacity.model
-
-    @property
-    def flex_start(self) -> bool:
-        return flex_start(self.document)
+        return self.gke_class.fabric is not None and self.gke_class.auto_network
 
     @property
     def fixed_size(self) -> int | None:
@@ -133,13 +113,14 @@ class DescribedPool:
         labels: dict[str, tuple[str, ...]] = {key: (value,) for key, value in self.document.labels.items()}
         labels["kubernetes.io/os"] = ("linux",)
         labels["topology.kubernetes.io/region"] = (self.gke.region,)
-        if gpu := self.recipe.accelerator:
+        if gpu := self.gke_class.recipe.accelerator:
             labels["cloud.google.com/gke-accelerator"] = (gpu.type,)
         if self.zones:
             labels["topology.kubernetes.io/zone"] = self.zones
-        if self.machine.known:
-            labels["kubernetes.io/arch"] = (self.machine.architecture,)
-            labels["node.kubernetes.io/instance-type"] = (self.machine.type,)
+        machine = self.gke_class.machine
+        if machine.known:
+            labels["kubernetes.io/arch"] = (machine.architecture,)
+            labels["node.kubernetes.io/instance-type"] = (machine.type,)
         return labels
 
     def path(self, field: str = "") -> str:

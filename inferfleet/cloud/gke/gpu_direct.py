@@ -38,7 +38,7 @@ def objects(cluster: DescribedCluster) -> tuple[dict[str, Any], ...]:
     pools = [pool for pool in cluster.pools if pool.networks or pool.claims_cards]
     if not pools or cluster.gke.network.gpu_direct != "Stack":
         return ()
-    gpus = {pool.recipe.accelerator.type for pool in pools if pool.recipe.accelerator}
+    gpus = {pool.gke_class.recipe.accelerator.type for pool in pools if pool.gke_class.recipe.accelerator}
     extras = shared(extra for pool in pools for extra in pool.networks)
     return (
         *networks(extras, cloud_name=cluster.cloud_name, stack=cluster.stack),
@@ -201,7 +201,7 @@ def traffic_problems(cluster: DescribedCluster, users: Mapping[str, Collection[s
 
 
 def _unused(pool: DescribedPool) -> Problem:
-    kind = pool.recipe.networking.gpu_direct
+    kind = pool.gke_class.recipe.networking.gpu_direct
     count = len(pool.networks)
     has = f"{count} more network{'' if count == 1 else 's'}, and no pod that is placed there uses any"
     if pool.claims_cards:

@@ -200,9 +200,9 @@ def _nodes(pool: DescribedPool, used: Mapping[PoolKey, int]) -> int:
 
 
 def _node(pool: DescribedPool) -> _Node:
-    recipe = pool.recipe
+    recipe = pool.gke_class.recipe
     gpus, disk = recipe.accelerator, _disk_type(recipe.disk_type, recipe.machine_type)
-    node = _Node(recipe.machine_type, pool.capacity_model, recipe.disk_size_gb, disk)
+    node = _Node(recipe.machine_type, pool.document.capacity.model, recipe.disk_size_gb, disk)
     return replace(node, gpus=gpus.count, accelerator=gpus.type) if gpus else node
 
 

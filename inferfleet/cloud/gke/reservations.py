@@ -43,7 +43,7 @@ class ReservationUse:
     @property
     def ssds(self) -> int:
         """Return how many local SSDs a reserved machine must have to become a node of the pool."""
-        recipe_ssds, built_in = self.pool.recipe.local_ssd, self.pool.machine.ssds
+        recipe_ssds, built_in = self.pool.gke_class.recipe.local_ssd, self.pool.gke_class.machine.ssds
         return recipe_ssds.count if recipe_ssds else sum(built_in.counts) if built_in.attached else 0
 
 
@@ -100,7 +100,7 @@ def reservation_problems(
 
 def _mismatches(need: ReservationUse, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
     """Yield each field in which the reservation is not as the pool needs it; other machines differ in all."""
-    held, wanted = _properties(answer).get("machineType"), need.pool.machine
+    held, wanted = _properties(answer).get("machineType"), need.pool.gke_class.machine
     if held and held != wanted.type:
         kinds = f"its machines are {held}, those of pool {need.pool.key} are {wanted.type}"
         yield f"{need.title} in {zone} does not fit: {kinds}"
@@ -136,7 +136,7 @@ def _other_gpus(need: ReservationUse, answer: Mapping[str, Any], zone: str) -> I
         str(gpu.get("acceleratorType")).rpartition("/")[2]: int(gpu.get("acceleratorCount") or 0)
         for gpu in _properties(answer).get("guestAccelerators") or ()
     }
-    gpu = need.pool.recipe.accelerator
+    gpu = need.pool.gke_class.recipe.accelerator
     # Google may leave out what is part of the machine.
     if held and gpu and held != {gpu.type: gpu.count}:
         shown = ", ".join(f"{count} {kind}" for kind, count in held.items())

@@ -277,7 +277,9 @@ def _machines(documents: Documents, cluster: CloudCluster) -> Iterator[_Machines
     for name in cluster.pools:
         pool = described.pool(name)
         zones = pool.path("zones") if pool.document.zones else f"{_GKE}.zones"
-        yield _Machines(f"pool {name}", pool.machine.type, pool.zones, zones, pool.path("className"))
+        yield _Machines(
+            f"pool {name}", pool.gke_class.machine.type, pool.zones, zones, pool.path("className")
+        )
 
 
 def _problem(cluster: CloudCluster, what: str, step: str, path: str) -> Problem:

@@ -122,7 +122,7 @@ def allowed(
     by_name: dict[PoolKey, ReservationUse] = {}
     questions: dict[str, Callable[[], Answer | None]] = {}
     for pool, cluster in pools:
-        key, gpus = (pool.cluster, pool.name), pool.recipe.accelerator
+        key, gpus = (pool.cluster, pool.name), pool.gke_class.recipe.accelerator
         if reservation := cluster.pools[pool.name].reservation:
             need = ReservationUse(pool, *reservation)
             by_name[key] = need
@@ -130,7 +130,7 @@ def allowed(
                 _zone_key(need, zone): partial(compute.reservation, need.project, zone, need.name)
                 for zone in pool.zones
             }
-        elif gpus and (metric := gpu_metric(gpus.type, pool.capacity_model)):
+        elif gpus and (metric := gpu_metric(gpus.type, pool.document.capacity.model)):
             quota = QuotaUse(cluster.project, cluster.region, metric, 0, 0, (pool.key,), pool.path())
             by_quota[key] = quota
             questions[_quota_key(quota)] = partial(_quota_question, compute, quota)
@@ -138,7 +138,7 @@ def allowed(
     limits = _quotas(by_quota.values(), answers)
     most: dict[PoolKey, int] = {}
     for pool, _ in pools:
-        key, gpus = (pool.cluster, pool.name), pool.recipe.accelerator
+        key, gpus = (pool.cluster, pool.name), pool.gke_class.recipe.accelerator
         limit = limits.get(by_quota[key]) if key in by_quota else None
         if limit is not None and gpus:
             quota_left = limit.limit if limit.used is None else limit.limit - limit.used

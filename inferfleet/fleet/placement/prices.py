@@ -47,20 +47,24 @@ def class_of(name: str) -> str:
     return name.removesuffix(_SPOT)
 
 
-def ranks(documents: Documents) -> dict[str, _Rank]:
+def ranks(documents: Documents, currency: str) -> dict[str, _Rank]:
     """Return keys by which offers are ordered: the price per GPU, and those without one last, by the GPUs
     of a node and the memory of each; where nodes have none, the price per core, then cores and memory.
 
-    Prices in another currency than that of most classes in use are not compared.
+    Prices in another currency are not compared.
     """
-    return _ranks(documents, common_currency(documents))
+    return {
+        name: _rank(name, document, stated, currency)
+        for document in documents.classes.values()
+        for name, stated in _offers(document)
+    }
 
 
 def prices(documents: Documents) -> dict[str, int]:
     """Return the price per GPU of each offer in millionths. Those without one have the same, a thousand times
     the highest: what has a price is cheaper, and no move between the others saves anything.
     """
-    by_rank = ranks(documents)
+    by_rank = ranks(documents, common_currency(documents))
     priced = {name: int(rank[1] * 1_000_000) for name, rank in by_rank.items() if not rank[0]}
     return dict.fromkeys(by_rank, 1_000 * max(priced.values(), default=0) + 1) | priced
 
@@ -69,20 +73,20 @@ def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
     """Return the price per GPU and hour of each offer with one in the currency; where its nodes have no
     GPUs, per core.
     """
-    return {name: rank[1] for name, rank in _ranks(documents, currency).items() if not rank[0]}
+    return {name: rank[1] for name, rank in ranks(documents, currency).items() if not rank[0]}
 
 
 def missing_price_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a notice where some classes in use have no price that can be compared with those of others."""
-    used = _used(documents)
-    by_rank = ranks(documents)
+    used, currency = _used(documents), common_currency(documents)
+    by_rank = ranks(documents, currency)
     lacking = sorted(name for name in used if by_rank[name][0])
     if not documents.deployments or not lacking or len(lacking) == len(used):
         return
     rest = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
     sizes = {"GPUs" if accelerator(documents.classes[class_of(name)]) else "cores" for name in lacking}
     yield Problem(
-        f"no price in {common_currency(documents)} is known for nodes of {', '.join(lacking[:3])}{rest}: new "
+        f"no price in {currency} is known for nodes of {', '.join(lacking[:3])}{rest}: new "
         f"replicas come there after all nodes with a price, by their {' or '.join(sorted(sizes))} per node",
         "Write a class of your own with a price to change that",
         "spec.price",
@@ -122,14 +126,6 @@ def common_currency(documents: Documents) -> str:
 
 def _used(documents: Documents) -> set[str]:
     return {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
-
-
-def _ranks(documents: Documents, currency: str) -> dict[str, _Rank]:
-    return {
-        name: _rank(name, document, stated, currency)
-        for document in documents.classes.values()
-        for name, stated in _offers(document)
-    }
 
 
 def _offers(document: InferenceClass) -> Iterator[tuple[str, str | None]]:

@@ -21,7 +21,7 @@ from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodeP
 from inferfleet.documents.kinds.model_deployment import STEADY, ModelDeploymentSpec, Preference
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.prices import class_of, ranks
+from inferfleet.fleet.placement.prices import class_of, common_currency, ranks
 from inferfleet.fleet.placement.space import Space, Spaces
 from inferfleet.fleet.placement.suitability import REFUSED, Obstacle, Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of
@@ -128,7 +128,8 @@ class TermsByDeployment:
         self._spaces = spaces
         self._demands = demands
         self._targets = targets
-        self._order = sorted(spaces.of_offer, key=ranks(documents).__getitem__)
+        by_rank = ranks(documents, common_currency(documents))
+        self._order = sorted(spaces.of_offer, key=by_rank.__getitem__)
         self._known: dict[str, Terms] = {}
         self._open: dict[tuple[str, frozenset[PoolKey]], bool] = {}
         self._nodes: dict[tuple[str, frozenset[str], frozenset[PoolKey]], int] = {}

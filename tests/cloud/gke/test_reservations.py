@@ -46,7 +46,7 @@ def test_a_pool_that_does_not_stand_yet_asks_for_its_reservation() -> None:
     (need,) = reservation_uses(documents, (cloud,), {})
     pool = need.pool
     assert (pool.key, pool.zones, need.project, need.name) == ("east/mega", ("us-east5-a",), "acme-ml", "big")
-    assert (pool.machine.type, need.ssds, pool.document.size) == ("a3-megagpu-8g", 16, 2)
+    assert (pool.gke_class.machine.type, need.ssds, pool.document.size) == ("a3-megagpu-8g", 16, 2)
     assert reservation_uses(documents, (cloud,), {"east": [cloud.pools["mega"].name]}) == ()
 
 

@@ -169,12 +169,10 @@ def _leaves(
             if effect in (rule.effect, None):
                 yield at, sorted(value) if rule.unordered else value
             continue
-        items = [(at, value)] if isinstance(value, Mapping) else _placed(at, value)
+        items = [(at, value)]
+        if not isinstance(value, Mapping):
+            items = [(f"{at}[{index}]", item) for index, item in enumerate(value)]
         inside = [leaf for to, item in items for leaf in _leaves(rules, effect, item, f"{plain}.", f"{to}.")]
         yield from inside
         if items and not inside and (effect is None or effect == rule.effect == _CREATE_ONLY):
             yield at, True
-
-
-def _placed(path: str, items: list[Any]) -> list[tuple[str, Any]]:
-    return [(f"{path}[{index}]", item) for index, item in enumerate(items)]

@@ -65,7 +65,7 @@ def _class_problems(gke_class: DescribedClass) -> Iterator[Problem]:
 def _pool_problems(pool: DescribedPool, *, exists: bool) -> Iterator[Problem]:
     found = (problem for rule in pools.RULES for problem in rule(pool))
     subject = f"pool {pool.name} of cluster {pool.cluster}"
-    for problem in _problems(found, subject, pool.recipe.verified, exists=exists):
+    for problem in _problems(found, subject, pool.gke_class.recipe.verified, exists=exists):
         yield replace(problem, kind=_CLUSTER, key=pool.cluster)
 
 

@@ -102,9 +102,9 @@ def maintenance_problems(cluster: DescribedCluster) -> Iterator[Problem]:
 
 def _blueprint(pool: DescribedPool) -> Source | None:
     """Return the blueprint that keeps GKE from upgrading such nodes; that of A3 High has GPUDirect."""
-    if pool.machine.family == "A3 High" and pool.fabric is None:
+    if pool.gke_class.machine.family == "A3 High" and pool.gke_class.fabric is None:
         return None
-    return BLUEPRINTS.get(pool.machine.family)
+    return BLUEPRINTS.get(pool.gke_class.machine.family)
 
 
 def _system_pool_problems(cluster: DescribedCluster) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ zones fit, how is it upgraded, and does what it uses work in the cluster's versi
 
 from collections.abc import Iterator
 
-from inferfleet.cloud.gke.described import DescribedPool
+from inferfleet.cloud.gke.described import DescribedPool, flex_start
 from inferfleet.cloud.gke.facts import floors
 from inferfleet.cloud.gke.facts.floors import Floor, below
 from inferfleet.cloud.gke.facts.sources import (
@@ -39,7 +39,7 @@ _BLOCKS = ("A3 Ultra", "A4", "A4X", "A4X Max")
 
 
 def _capacity_model_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
-    machine, model = pool.machine, pool.capacity_model
+    machine, model = pool.gke_class.machine, pool.document.capacity.model
     path, certain = pool.path("capacity.model"), _models(pool, "yes")
     if machine.capacity[model] == "no":
         what = f"wants {machine.type} as {model}; Google offers it as {either(certain)} only"
@@ -54,11 +54,11 @@ def _capacity_model_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
 
 def _models(pool: DescribedPool, verdict: Verdict) -> tuple[str, ...]:
-    return tuple(model for model, offered in pool.machine.capacity.items() if offered == verdict)
+    return tuple(model for model, offered in pool.gke_class.machine.capacity.items() if offered == verdict)
 
 
 def _dynamic_model_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
-    size, model, path = pool.document, pool.capacity_model, pool.path("capacity.model")
+    size, model, path = pool.document, pool.document.capacity.model, pool.path("capacity.model")
     if model not in _DYNAMIC:
         return
     if size.node_count is not None:
@@ -74,7 +74,7 @@ def _dynamic_model_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
         what = f"has maxNodeCount 0, with which it is not autoscaled, as {model} pools have to be"
         yield RecipeProblem("creation", pool.path("maxNodeCount"), what, TOOLKIT, "Write at least 1")
     if model == "Queued":
-        if pool.recipe.compact_placement:
+        if pool.gke_class.recipe.compact_placement:
             what = f"is Queued, which takes no compact placement, but class {pool.gke_class.name} asks for it"
             next_step = "Use FlexStart, or a class without compactPlacement"
             yield RecipeProblem("rule", path, what, TOOLKIT, next_step)
@@ -90,7 +90,8 @@ def _dynamic_model_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
 
 def _reservation_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
-    machine, model, reservation = pool.machine, pool.capacity_model, pool.document.capacity.reservation
+    machine, capacity = pool.gke_class.machine, pool.document.capacity
+    model, reservation = capacity.model, capacity.reservation
     path = pool.path("capacity.reservation")
     if reservation and model != "Reservation":
         what = f"names reservation {reservation.name}, but only model Reservation takes one"
@@ -111,17 +112,18 @@ def _compact_placement_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     """Yield what nodes that stand close together may not be: https://github.com/GoogleCloudPlatform/
     cluster-toolkit/blob/10470803/modules/compute/gke-node-pool/main.tf, 2026-06-25, for flex-start.
     """
-    machine, name = pool.machine, pool.gke_class.name
-    if not pool.recipe.compact_placement:
+    machine, name = pool.gke_class.machine, pool.gke_class.name
+    model, reservation = pool.document.capacity.model, pool.document.capacity.reservation
+    if not pool.gke_class.recipe.compact_placement:
         return
-    if pool.capacity_model == "FlexStart" and machine.known and machine.family not in _COMPACT_FLEX:
+    if model == "FlexStart" and machine.known and machine.family not in _COMPACT_FLEX:
         what = (
             f"is FlexStart with compact placement (class {name}), which only A3 Ultra, A4 and H4D take, not "
             f"{machine.type}"
         )
         next_step = "Use a class without compactPlacement"
         yield RecipeProblem("fact", pool.path("capacity.model"), what, TOOLKIT, next_step)
-    if pool.capacity_model == "Reservation" and (reservation := pool.document.capacity.reservation):
+    if model == "Reservation" and reservation:
         what = (
             f"takes reservation {reservation.name} with compact placement (class {name}), which Google has "
             "refused: a reservation places its machines itself"
@@ -131,7 +133,7 @@ def _compact_placement_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
 
 def _node_count_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
-    machine, size = pool.machine, pool.document
+    machine, size = pool.gke_class.machine, pool.document
     if machine.max_nodes is not None and size.size > machine.max_nodes:
         field = "nodeCount" if size.node_count is not None else "maxNodeCount"
         what = f"has {field} {size.size}; one NVLink domain of {machine.type} is {machine.max_nodes} nodes"
@@ -175,13 +177,13 @@ def _reasons(pool: DescribedPool) -> Iterator[tuple[str, str]]:
     reservation = pool.document.capacity.reservation
     if pool.claims_cards:
         yield "networks that GKE makes for RDMA (acceleratorNetworkProfile: Auto) are of one zone", RDMA_ZONE
-    elif fabric := pool.fabric:
+    elif fabric := pool.gke_class.fabric:
         size = f"MTU {fabric.mtu}" if fabric.mtu else f"{fabric.interfaces} interfaces in them"
         needs = f"{fabric.networks} extra networks, {size}, one zone"
-        yield f"{pool.machine.type} with {fabric.kind} needs {needs}", TOOLKIT
-    if pool.recipe.compact_placement:
+        yield f"{pool.gke_class.machine.type} with {fabric.kind} needs {needs}", TOOLKIT
+    if pool.gke_class.recipe.compact_placement:
         yield f"nodes with compact placement (class {pool.gke_class.name}) are all in one zone", COMPACT
-    if reservation and pool.capacity_model == "Reservation":
+    if reservation and pool.document.capacity.model == "Reservation":
         yield f"reservation {reservation.name} is in one zone", RESERVATIONS
 
 
@@ -203,25 +205,26 @@ def _even_zones_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 def _unnamed_zone_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     if pool.zones or pool.document.node_count is not None or any(_reasons(pool)):
         return
-    gpu, region = pool.recipe.accelerator, pool.gke.region
+    gpu, region = pool.gke_class.recipe.accelerator, pool.gke.region
     what = f"names no zone; GKE picks some of {region}, where not all may have "
-    what += gpu.type if gpu else pool.machine.type
+    what += gpu.type if gpu else pool.gke_class.machine.type
     yield RecipeProblem("doubt", pool.path("zones"), what, GPU_ZONES, "Name zones that have it")
 
 
 def _upgrade_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     settings, path = pool.document.upgrade_settings, pool.path("upgradeSettings")
+    model = pool.document.capacity.model
     if settings is None:
         return
-    if pool.flex_start or pool.capacity_model == "Queued":
-        what = f"has upgradeSettings, but nodes of model {pool.capacity_model} are upgraded by GKE's own "
-        what += "strategy for them (short-lived)"
+    if flex_start(pool.document):
+        what = f"has upgradeSettings, but nodes of model {model} are upgraded by GKE's own strategy for them "
+        what += "(short-lived)"
         yield RecipeProblem("rule", path, what, str(UPGRADE_STRATEGIES), "Remove upgradeSettings")
         return
     if settings.strategy == "BLUE_GREEN":
         yield from _blue_green_problems(pool, path)
     extra_nodes = pool.document.size if settings.strategy == "BLUE_GREEN" else settings.surge
-    if pool.capacity_model == "Reservation" and extra_nodes:
+    if model == "Reservation" and extra_nodes:
         nodes = f"{extra_nodes} {'node' if extra_nodes == 1 else 'nodes'}"
         what = f"needs room for {nodes} more in its reservation while it is upgraded by {settings.strategy}"
         next_step = "Make room for them, or remove upgradeSettings: then one node at a time is missing"
@@ -230,7 +233,7 @@ def _upgrade_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
 def _blue_green_problems(pool: DescribedPool, path: str) -> Iterator[RecipeProblem]:
     settings = pool.document.upgrade_settings
-    if pool.recipe.compact_placement or pool.machine.max_nodes:
+    if pool.gke_class.recipe.compact_placement or pool.gke_class.machine.max_nodes:
         what = "is upgraded by BLUE_GREEN, which Google does not do to nodes that stand close together"
         yield RecipeProblem("rule", f"{path}.strategy", what, TOOLKIT, "Write strategy: SURGE")
     steps = settings.blue_green_settings if settings else None
@@ -253,18 +256,19 @@ def _version_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
 
 def _needs(pool: DescribedPool) -> Iterator[tuple[Floor, str]]:
-    machine, fabric = pool.machine, pool.fabric
+    machine, fabric = pool.gke_class.machine, pool.gke_class.fabric
+    model = pool.document.capacity.model
     if of_family := floors.FAMILIES.get(machine.family):
         yield of_family, machine.type
     if fabric and (of_fabric := floors.FABRICS.get((machine.family, fabric.kind))):
         yield of_fabric, f"GPUDirect {fabric.kind}"
     if pool.gke_class.auto_network:
         yield floors.NETWORK_PROFILE, "acceleratorNetworkProfile"
-    if of_model := floors.CAPACITY.get(pool.capacity_model):
-        yield of_model, pool.capacity_model
+    if of_model := floors.CAPACITY.get(model):
+        yield of_model, model
     if pool.gke_class.document.spec.allocation == "DRA":
         yield floors.DRA, "DRA"
-    if pool.recipe.secondary_boot_disks:
+    if pool.gke_class.recipe.secondary_boot_disks:
         yield floors.IMAGE_CACHE, "secondaryBootDisks"
     upgrades = pool.document.upgrade_settings
     if upgrades and upgrades.blue_green_settings and upgrades.blue_green_settings.autoscaled_rollout_policy:
@@ -276,7 +280,7 @@ def _broken_version_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
 
     A cluster stays on an older one by an exclusion of minor upgrades until the end of support.
     """
-    machine, min_version = pool.machine.type, pool.gke.min_version
+    machine, min_version = pool.gke_class.machine.type, pool.gke.min_version
     broken = floors.BROKEN.get(machine)
     if broken is None:
         return

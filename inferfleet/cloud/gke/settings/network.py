@@ -1,6 +1,7 @@
 """The networks of one GKE cluster: its own with subnetworks and NAT, and those between GPUs."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.gke import names as cloud_names
@@ -83,26 +84,28 @@ def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[s
     ]
 
 
+@dataclass(frozen=True)
 class _Maker:
     """Makes resources of one cluster: `part` names them in Pulumi and, after the cluster, in Google Cloud."""
 
-    def __init__(self, cluster: DescribedCluster) -> None:
-        self.cluster, self.cloud_name, self.gke = cluster.name, cluster.cloud_name, cluster.gke
-
-    def name(self, part: str) -> str:
-        return cloud_names.gke_part(self.cloud_name, part)
+    cluster: DescribedCluster
 
     def resource(self, token: str, part: str, inputs: dict[str, Any], *after: CloudResource) -> CloudResource:
-        regional = {} if token in (NETWORK, FIREWALL) else {"region": self.gke.region}
+        regional = {} if token in (NETWORK, FIREWALL) else {"region": self.cluster.gke.region}
         return CloudResource(
             token,
-            cloud_names.cloud_resource(self.cluster, part),
-            {"name": self.name(part), "project": self.gke.project, **regional, **inputs},
+            cloud_names.cloud_resource(self.cluster.name, part),
+            {
+                "name": cloud_names.gke_part(self.cluster.cloud_name, part),
+                "project": self.cluster.gke.project,
+                **regional,
+                **inputs,
+            },
             after=tuple(resource.key for resource in after),
         )
 
     def path(self, part: str) -> str:
-        return _network_path(self.gke.project, self.name(part))
+        return _network_path(self.cluster.gke.project, cloud_names.gke_part(self.cluster.cloud_name, part))
 
 
 def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
@@ -123,7 +126,7 @@ def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
     router = maker.resource(ROUTER, _NAT, within, main)
     yield router
     nat = {
-        "router": maker.name(_NAT),
+        "router": cloud_names.gke_part(maker.cluster.cloud_name, _NAT),
         "natIpAllocateOption": "AUTO_ONLY",
         "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
         # A node that loads a model opens more connections than the 64 ports it would have.
@@ -139,7 +142,7 @@ def _between_gpus(maker: _Maker, ranges: Ranges, extra: ExtraNetwork) -> Iterato
         shape["mtu"] = extra.mtu
     if extra.zone:
         profile = f"global/networkProfiles/{extra.zone}-vpc-roce"
-        shape["networkProfile"] = f"projects/{maker.gke.project}/{profile}"
+        shape["networkProfile"] = f"projects/{maker.cluster.gke.project}/{profile}"
     between = maker.resource(NETWORK, extra.part, shape)
     yield between
     within = {"network": maker.path(extra.part)}

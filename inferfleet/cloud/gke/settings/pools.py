@@ -3,7 +3,7 @@
 from typing import Any
 
 from inferfleet.cloud.gke import names as cloud_names
-from inferfleet.cloud.gke.described import DescribedCluster, DescribedPool
+from inferfleet.cloud.gke.described import DescribedCluster, DescribedPool, flex_start
 from inferfleet.cloud.gke.facts.create_only import LABELS, create_only, digest, recreating
 from inferfleet.cloud.gke.facts.machines import Machine, only_boot_disk
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL, RESOURCE_POLICY
@@ -51,7 +51,7 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
     side. A minimum limits how far the autoscaler scales down; it starts no node before the first pod asks
     for one, so creating a pool never waits for accelerators.
     """
-    policy = _rack_policy(cluster, pool) if pool.machine.family == _RACKS else None
+    policy = _rack_policy(cluster, pool) if pool.gke_class.machine.family == _RACKS else None
     cloud_name, inputs = with_name(
         pool.name,
         {
@@ -76,7 +76,7 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
     )
     resources = (policy, resource) if policy else (resource,)
     labels = {LABELS: dict(sorted(cluster.gke.labels.items()))} if cluster.gke.labels else {}
-    gpu, reservation = pool.recipe.accelerator, pool.document.capacity.reservation
+    gpu, reservation = pool.gke_class.recipe.accelerator, pool.document.capacity.reservation
     return CloudPool(
         cluster=cluster.name,
         pool=pool.name,
@@ -92,7 +92,7 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
         taints=pod_taints(pool.document),
         zones=pool.zones,
         fixed_size=pool.fixed_size,
-        fabric=pool.fabric.kind if pool.fabric else None,
+        fabric=pool.gke_class.fabric.kind if pool.gke_class.fabric else None,
         networks=tuple(network.part for network in pool.networks),
         claims_cards=pool.claims_cards,
         reservation=(reservation.project or cluster.gke.project, reservation.name) if reservation else None,
@@ -125,7 +125,7 @@ def _nodes(pool: DescribedPool) -> dict[str, Any]:
                 "totalMinNodeCount": pool.document.min_node_count or 0,
                 "totalMaxNodeCount": pool.document.max_node_count,
                 # ANY goes where there is capacity; BALANCED spreads what can be bought anywhere.
-                "locationPolicy": "BALANCED" if pool.capacity_model == "OnDemand" else "ANY",
+                "locationPolicy": "BALANCED" if pool.document.capacity.model == "OnDemand" else "ANY",
             },
             # The autoscaler changes the number, which is no drift.
             "ignoreNodeCountChanges": True,
@@ -134,10 +134,11 @@ def _nodes(pool: DescribedPool) -> dict[str, Any]:
 
 
 def _placement(pool: DescribedPool, policy: CloudResource | None) -> dict[str, Any]:
-    queued = {"queuedProvisioning": {"enabled": True}} if pool.capacity_model == "Queued" else {}
+    queued = {"queuedProvisioning": {"enabled": True}} if pool.document.capacity.model == "Queued" else {}
     if policy:
         return queued | {"placementPolicy": {"type": "COMPACT", "policyName": policy.inputs["name"]}}
-    return queued | ({"placementPolicy": {"type": "COMPACT"}} if pool.recipe.compact_placement else {})
+    compact = pool.gke_class.recipe.compact_placement
+    return queued | ({"placementPolicy": {"type": "COMPACT"}} if compact else {})
 
 
 def _network(cluster: DescribedCluster, pool: DescribedPool) -> dict[str, Any]:
@@ -157,7 +158,7 @@ def _upkeep(pool: DescribedPool) -> dict[str, Any]:
     Nodes of the Dynamic Workload Scheduler are not repaired, which would delete them, and GKE chooses how to
     upgrade them.
     """
-    dynamic = pool.capacity_model in ("FlexStart", "Queued")
+    dynamic = pool.document.capacity.model in ("FlexStart", "Queued")
     upkeep: dict[str, Any] = {"management": {"autoRepair": not dynamic, "autoUpgrade": True}}
     if dynamic:
         return upkeep
@@ -211,14 +212,15 @@ def ignored(pool: DescribedPool) -> tuple[str, ...]:
     (https://github.com/mozilla/terraform-modules/pull/464). Nowhere else, because what is ignored keeps its
     old value even in a replacement: SSDs that somebody takes out of a recipe would come back.
     """
-    if pool.recipe.local_ssd or (pool.machine.known and not pool.machine.ssds.attached):
+    machine = pool.gke_class.machine
+    if pool.gke_class.recipe.local_ssd or (machine.known and not machine.ssds.attached):
         return ()
     return ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 
 
 def node_config(cluster: DescribedCluster, pool: DescribedPool) -> dict[str, Any]:
     """Return the settings of a node without its pool label, which holds the digest of these settings."""
-    recipe, machine, document = pool.recipe, pool.machine, pool.document
+    recipe, machine, document = pool.gke_class.recipe, pool.gke_class.machine, pool.document
     gpu = recipe.accelerator
     return {
         "machineType": recipe.machine_type,
@@ -312,7 +314,7 @@ def _capacity(pool: DescribedPool) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     if capacity.model == "Spot":
         settings["spot"] = True
-    if pool.flex_start:
+    if flex_start(pool.document):
         settings["flexStart"] = True
     if capacity.host_maintenance:
         interval = _MAINTENANCE[capacity.host_maintenance]
@@ -356,7 +358,7 @@ def _labels(pool: DescribedPool) -> dict[str, str]:
     """
     of_dra = DRA_LABELS if pool.gke_class.document.spec.allocation == "DRA" else {}
     of_network = NETWORK_DRIVER_LABELS if pool.gke_class.auto_network else {}
-    queued = pool.capacity_model == "Queued" and pool.flex_start
+    queued = pool.document.capacity.model == "Queued"
     return pool.document.labels | of_dra | of_network | ({QUEUED.key: QUEUED.value} if queued else {})
 
 
