@@ -12,7 +12,7 @@ from inferfleet.cloud.provider import made_with
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import path_of
 from inferfleet.clusters.connections.google import GOOGLE, Addresses
-from inferfleet.clusters.connections.kubeconfig import Kubeconfigs, read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import Kubeconfigs, read_files, read_kubeconfigs
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.clusters.preflight.quotas import capacity_problems
@@ -293,19 +293,11 @@ def with_reachable_uids(
     connections = [cluster.connection for cluster in clusters]
     if not connections:
         return lock, ()
-    # Values of configuration keys may be encrypted: only Pulumi can read them.
-    by_path = [connection for connection in connections if connection.kubeconfig]
-    kubeconfigs = read_kubeconfigs(by_path, {}, repository)
+    kubeconfigs = read_files(connections, repository)
     uids, silent = identify(
         replace(desired, clusters=clusters), kubeconfigs.texts, container_api=container_api, seconds=seconds
     )
-    problems = {**kubeconfigs.problems, **silent}
-    reasons = {name: problem.what for name, problem in problems.items()}
-    for connection in connections:
-        if not (connection.kubeconfig or connection.cloud):
-            place = "in the configuration" if connection.config_key else "handed over by a program"
-            what = f"the kubeconfig of cluster {connection.cluster!r} is {place}"
-            reasons[connection.cluster] = f"{what}, which only Pulumi reads"
+    reasons = {name: problem.what for name, problem in {**kubeconfigs.problems, **silent}.items()}
     step = "`pulumi up` records it, or run this again where the cluster answers"
     steps = {name: problem.next_step for name, problem in kubeconfigs.problems.items()}
     paths = {connection.cluster: path_of(connection) for connection in connections}

@@ -33,7 +33,7 @@ from inferfleet.documents.loading.project import (
 from inferfleet.documents.loading.settings import in_ci
 from inferfleet.documents.loading.stack import load_files
 from inferfleet.documents.problems import InvalidDocuments, Problem
-from inferfleet.documents.wording import listing, one_line
+from inferfleet.documents.wording import listing, one_line, shown
 from inferfleet.fleet.lock.capacity import observation_problems
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, lock_problems, parse
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from inferfleet.clusters.connections.google import Addresses
 
+_EXISTING = ("spec", "cluster", "existing")
 # The environment variable with a key of the engines, for `chat`.
 API_KEY = "INFERFLEET_API_KEY"
 
@@ -78,6 +79,15 @@ FleetLock = Annotated[
     Path | None,
     typer.Option(
         "--lock", help="Lock of that Fleet. Default: placement.lock in its folder.", show_default=False
+    ),
+]
+ByFile = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kubeconfig",
+        help="Reach an existing cluster by the kubeconfig in this file: CLUSTER=FILE, whatever its document "
+        "says. Repeat it for more.",
+        show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -127,6 +137,28 @@ def fleet_place(
         name,
         lock.absolute().relative_to(root).as_posix() if lock else None,
     )
+
+
+def edits_by_file(options: Sequence[str] | None) -> tuple[Edit, ...]:
+    """Return the edits by which clusters are reached by files. Raises click's UsageError for other texts."""
+    edits = []
+    for option in options or ():
+        cluster, _, file = option.partition("=")
+        if not (cluster and file):
+            raise typer.BadParameter(f"{shown(option)!r} is not CLUSTER=FILE", param_hint="--kubeconfig")
+        path = str(Path(file).expanduser().absolute())
+        step = "Remove it: a cluster of source GKE is reached by what Google says"
+        edits.append(
+            Edit(
+                "InferenceCluster",
+                cluster,
+                (*_EXISTING, "kubeconfig"),
+                {"path": path},
+                f"--kubeconfig {option}",
+                ((_EXISTING, step),),
+            )
+        )
+    return tuple(edits)
 
 
 @dataclass(frozen=True)

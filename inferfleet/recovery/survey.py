@@ -226,16 +226,18 @@ def _presence(
         return {resource.urn: unread for resource in objects}
     needed = {resource.cluster for resource in objects}
     clusters = [cluster.connection for cluster in desired.clusters if cluster.connection.cluster in needed]
-    read = kubeconfigs_of(pulumi, clusters, trusted=trusted)
+    read = kubeconfigs_of(pulumi, StackFiles(pulumi.root, pulumi.stack), clusters, trusted=trusted)
     seconds = max(SECONDS, len(objects) * SECONDS_EACH)
     return presence(objects, desired, read.texts, read.problems, container_api=container_api, seconds=seconds)
 
 
-def kubeconfigs_of(pulumi: Pulumi, clusters: Iterable[Connection], *, trusted: bool) -> Kubeconfigs:
+def kubeconfigs_of(
+    pulumi: Pulumi, files: StackFiles, clusters: Iterable[Connection], *, trusted: bool
+) -> Kubeconfigs:
     """Return the kubeconfigs of existing clusters, also those in the configuration, which Pulumi reads."""
     connections = [connection for connection in clusters if not connection.cloud]
     keys = [connection.config_key for connection in connections if connection.config_key]
-    keys_in_files = keys_in_repository(StackFiles(pulumi.root, pulumi.stack), keys)
+    keys_in_files = keys_in_repository(files, keys)
     # `pulumi` is not asked for what would not be used.
     given = {key: pulumi.setting(key) for key in keys if trusted or key not in keys_in_files}
     repository = Repository(pulumi.root, trusted, keys_in_files)

@@ -70,7 +70,8 @@ def test_a_cluster_whose_kubeconfig_is_a_setting_is_not_asked_and_it_is_said(
     project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:eastKubeconfig: {secure: 'v1:x'}}\n")
     project.edit("stacks/prod/clusters.yaml", "spec:\n", f"spec:\n  state: {state}\n")
     ran = project.run("capacity", "--write", "--json")
-    what = "cluster 'east' is not asked: its kubeconfig is in the configuration, which only Pulumi reads"
+    key = "the configuration key 'eastKubeconfig', which only Pulumi reads"
+    what = f"cluster 'east' is not asked: its kubeconfig is {key}"
     assert (ran.code, [one["what"] == what for one in ran.json["warnings"] if "east" in one["what"]]) == (
         0,
         [True] * told,

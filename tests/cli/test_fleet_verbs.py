@@ -1,11 +1,21 @@
 """`plan`, `validate` and `digest` of a Fleet's folder and lock, in somebody's Pulumi project."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
-from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, together
+import yaml
+from fake_cluster import FakeCluster, kubeconfig, thing
+from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, SERVICE, together
 from in_git import commit
 from small_project import Project
+
+from inferfleet.cli.source import FleetPlace, stack_source
+from inferfleet.cli.verbs import doctor
+from inferfleet.clusters.connections.pulumi_command import Pulumi
+from inferfleet.clusters.preflight.check import Check
+from inferfleet.clusters.preflight.doctor import Subject
 
 EAST = CLUSTER.replace("existing: {kubeconfig: {path: east.kubeconfig}}", "existing: {}")
 LOCK = """\
@@ -37,6 +47,11 @@ CLASSES = Path(__file__).parents[2] / "classes"
 OF_FLEET = ("--documents", "fleet/", "--stack", "prod")
 
 
+class Reached(NamedTuple):
+    fake: FakeCluster
+    option: tuple[str, str]
+
+
 @pytest.fixture
 def program(project: Project) -> Project:
     """A project whose program has a Fleet besides a VPC."""
@@ -53,7 +68,7 @@ def program(project: Project) -> Project:
 def test_a_plan_writes_the_lock_of_the_fleet_beside_its_documents(program: Project) -> None:
     ran = program.run("plan", *OF_FLEET, "--fleet", "chat", "--write")
     assert (ran.code, (program.root / "fleet/placement.lock").read_text()) == (0, LOCK)
-    assert "no UID recorded: the kubeconfig of cluster 'east' is handed over by a program" in ran.err
+    assert "no UID recorded: cluster 'east' is not asked: its kubeconfig is handed over" in ran.err
 
 
 def test_the_fleet_of_a_lock_needs_no_name(program: Project) -> None:
@@ -186,13 +201,113 @@ def test_a_digest_of_a_folder_that_is_not_there_is_refused(program: Project) -> 
     assert (ran.code, "flet" in ran.err, "destroy" in ran.out) == (1, True, False)
 
 
+def test_what_should_exist_is_rendered_explained_and_drawn(program: Project) -> None:
+    program.write("fleet/placement.lock", LOCK)
+    assert "inferfleet.dev/stack: prod.chat" in program.run("render", *OF_FLEET).out
+    assert "ml/qwen" in program.run("explain", "qwen", *OF_FLEET).out
+    program.run("report", *OF_FLEET, "--output", "report.html")
+    assert "prod.chat" in (program.root / "report.html").read_text()
+
+
+@pytest.fixture
+def reached(
+    program: Project, cluster: Callable[..., FakeCluster], tmp_path_factory: pytest.TempPathFactory
+) -> Reached:
+    """The cluster of the Fleet with all that an update makes, and a kubeconfig of somebody's own for it."""
+    place = FleetPlace(program.root, "prod", "fleet", "chat")
+    program.write("fleet/service.yaml", SERVICE)
+    (made,) = stack_source(program.root, place, base=program.root).desired().clusters
+    file = tmp_path_factory.mktemp("own") / "east"
+    fake = cluster(
+        objects=[
+            each.manifest for each in made.objects if each.manifest["kind"] in ("Deployment", "HTTPRoute")
+        ]
+    )
+    file.write_text(yaml.safe_dump(kubeconfig(fake.address)))
+    return Reached(fake, ("--kubeconfig", f"east={file}"))
+
+
+def test_a_question_is_asked_on_a_cluster_that_somebody_reaches(program: Project, reached: Reached) -> None:
+    labels = {"inferfleet.dev/deployment": "qwen", "inferfleet.dev/serves": "true"}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    reached.fake.objects.append(thing("Pod", "qwen-a", "ml", labels=labels, status=ready))
+    at = "/api/v1/namespaces/ml/pods/qwen-a:8000/proxy/v1"
+    reached.fake.behind[f"{at}/models"] = (200, {"data": [{"id": "qwen3"}]})
+    completion = {"model": "qwen3", "choices": [{"message": {"content": "Hello."}}]}
+    reached.fake.behind[f"{at}/chat/completions"] = (200, completion)
+    ran = program.run("chat", *OF_FLEET, "--fleet", "chat", *reached.option)
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "Hello.")
+
+
+def test_a_status_asks_the_clusters_that_somebody_reaches(program: Project, reached: Reached) -> None:
+    (east,) = program.run("status", *OF_FLEET, "--fleet", "chat", "--json").json["clusters"]
+    handed = "cluster 'east' is not asked: its kubeconfig is handed over by a program"
+    assert (east["phase"], east["silent"], reached.fake.asked) == ("Unknown", handed, [])
+    (east,) = program.run("status", *OF_FLEET, "--fleet", "chat", *reached.option, "--json").json["clusters"]
+    assert (east["silent"], reached.fake.asked != []) == ("", True)
+
+
+def test_doctor_looks_at_the_pulumi_stack_and_at_clusters_that_somebody_reaches(
+    program: Project, reached: Reached, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[tuple[str, list[str], list[str]]] = []
+
+    def look(subject: Subject, pulumi: Pulumi, *_: Any, **__: Any) -> tuple[Check, ...]:
+        kubeconfigs = subject.kubeconfigs
+        looked.append(
+            (
+                pulumi.stack,
+                [*kubeconfigs.texts],
+                [problem.next_step for problem in kubeconfigs.problems.values()],
+            )
+        )
+        return ()
+
+    monkeypatch.setattr(doctor, "look", look)
+    program.run("doctor", *OF_FLEET, "--fleet", "chat")
+    program.run("doctor", *OF_FLEET, "--fleet", "chat", *reached.option)
+    step = "Name a file that reaches it: --kubeconfig east=FILE"
+    assert looked == [("prod", [], [step]), ("prod", ["east"], [])]
+
+
+def test_a_lost_lock_is_written_by_what_runs(program: Project, reached: Reached) -> None:
+    ran = program.run("plan", *OF_FLEET, "--fleet", "chat", "--from-clusters", "--write", *reached.option)
+    lock = (program.root / "fleet/placement.lock").read_text()
+    assert (ran.code, lock) == (
+        0,
+        f"{LOCK.replace('Existing}', 'Existing, uid: uid-1}')}services:\n  ml/chat: [east]\n",
+    )
+
+
+def test_without_a_kubeconfig_nobody_knows_what_runs(program: Project) -> None:
+    ran = program.run("plan", *OF_FLEET, "--fleet", "chat", "--from-clusters")
+    assert (ran.code, "commands take a file: --kubeconfig east=FILE" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("east", "'east' is not CLUSTER=FILE"),
+        ("est=x", "there is no InferenceCluster 'est' for '--kubeconfig est=x'. Did you mean east?"),
+        ("cloudy=x", "a cluster of source GKE is reached by what Google says"),
+    ],
+)
+def test_a_kubeconfig_is_for_an_existing_cluster_of_the_fleet(
+    program: Project, option: str, said: str
+) -> None:
+    if option.startswith("cloudy"):
+        program.write("classes/gke-l4.yaml", (CLASSES / "gke-l4.yaml").read_text())
+        program.write("fleet/cloudy.yaml", CLOUDY.replace("network: {existing: {}}", "project: acme-ml"))
+    ran = program.run("status", *OF_FLEET, "--kubeconfig", option)
+    assert said in " ".join(ran.err.replace("│", " ").split())
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--documents", "fleet/"), "name the Pulumi stack whose program has the Fleet"),
         (("--stack", "prod", "--fleet", "chat"), "name the folder of the Fleet too"),
         ((*OF_FLEET, "fleet/all.yaml"), "name a Fleet or paths, not both"),
-        ((*OF_FLEET, "--from-clusters"), "only the program of a Fleet knows its kubeconfigs and settings"),
         ((*OF_FLEET, "--lock", "/tmp/x.lock"), "it is outside of the project"),
     ],
 )

@@ -173,7 +173,8 @@ def test_clusters_that_cannot_be_asked_are_part_of_the_status(
     file = project.root / "stacks/prod/east.kubeconfig"
     assert given == {
         "east": f"cluster 'east': kubeconfig {file} cannot be read (No such file or directory)",
-        "west": "its kubeconfig is the configuration key 'west', which only Pulumi reads",
+        "west": "cluster 'west' is not asked: its kubeconfig is the configuration key 'west', which only "
+        "Pulumi reads",
     }
 
 

@@ -8,11 +8,21 @@ import typer
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.tables import print_table
-from inferfleet.cli.source import AsJson, StackName, google, read_source, shown_path
-from inferfleet.desired.values import Connection
+from inferfleet.cli.source import (
+    AsJson,
+    ByFile,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    StackName,
+    edits_by_file,
+    fleet_place,
+    google,
+    read_source,
+    shown_path,
+)
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import read_capacity
-from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.lock.capacity import Amounts, Observation, text
 from inferfleet.fleet.placement.space import amount, shortage_problems
 from inferfleet.fleet.shapes import PoolKey
@@ -34,14 +44,23 @@ _COLUMNS = (
 Write = Annotated[bool, typer.Option("--write", help="Write capacity.lock, beside placement.lock.")]
 
 
-def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = False) -> None:
+def capacity(
+    stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    kubeconfig: ByFile = None,
+    write: Write = False,
+    as_json: AsJson = False,
+) -> None:
     """Ask clusters, and Google about quotas and reservations, what there is for each pool.
 
     With --write it is noted with today's date, for plans to read: new replicas are placed by the smaller of
     what documents declare and what was seen. Lines of clusters that do not answer stay.
     """
     with reporting(as_json=as_json) as report:
-        source = read_source(None, stack)
+        place = fleet_place(folder, stack, fleet, lock_file)
+        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
         files, documents = source.files, source.documents
         report.documents = documents
         report.problems += source.notices
@@ -49,23 +68,13 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
             return
         # They import clients for clusters and Google Cloud.
         from inferfleet.clusters.connections.git import Repository
-        from inferfleet.clusters.connections.gke import path_of
-        from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+        from inferfleet.clusters.connections.kubeconfig import read_files
         from inferfleet.clusters.preflight.nodes import capacity_of_pools
-        from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 
         desired = source.desired()
         connections = [cluster.connection for cluster in desired.clusters]
-        # Values of configuration keys may be encrypted: only Pulumi can read them.
-        by_key = [connection for connection in connections if connection.config_key]
-        report.problems += [
-            _not_asked(connection, path_of(connection))
-            for connection in by_key
-            if connection.state not in GIVEN_UP
-        ]
-        connections = [connection for connection in connections if connection not in by_key]
         repository = Repository(files.root, documents.settings.trust_repository_kubeconfigs)
-        kubeconfigs = read_kubeconfigs(connections, {}, repository)
+        kubeconfigs = read_files(connections, repository)
         today = date.today()
         seen, problems = capacity_of_pools(
             desired, documents, kubeconfigs.texts, google=google(), today=today, seconds=_SECONDS
@@ -91,17 +100,6 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
             print_table(f"pools of stack {files.stack}, seen now", _COLUMNS, map(_row, sorted(seen.items())))
             if write:
                 print_line(f"{file} {'written' if changed else 'is as it should be'}")
-
-
-def _not_asked(connection: Connection, path: str) -> Problem:
-    return cluster_problem(
-        connection.cluster,
-        f"cluster {connection.cluster!r} is not asked: its kubeconfig is in the configuration, which only "
-        "Pulumi reads",
-        "Lines of its pools stay as they are; name a file that works here by kubeconfig.path to ask it",
-        path,
-        severity="warning",
-    )
 
 
 def _row(item: tuple[PoolKey, Observation]) -> tuple[object, ...]:

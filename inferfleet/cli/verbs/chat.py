@@ -9,13 +9,25 @@ import typer
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
-from inferfleet.cli.source import AsJson, StackName, api_key, container_api, read_source
+from inferfleet.cli.source import (
+    AsJson,
+    ByFile,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    StackName,
+    api_key,
+    container_api,
+    edits_by_file,
+    fleet_place,
+    read_source,
+)
 from inferfleet.clusters.chat import TEXT, NotAnsweredError, Question, Reply, Target, Via, ask, target
 from inferfleet.clusters.connections.api import Api
 from inferfleet.clusters.connections.ask import ask as ask_clusters
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.gke import NotThere
-from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import read_files
 from inferfleet.clusters.preflight.ownership import cluster_identity_problems, identity
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
@@ -53,6 +65,10 @@ def chat(
     name: Name = None,
     text: Text = TEXT,
     stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    kubeconfig: ByFile = None,
     cluster: Cluster = None,
     via: By = None,
     model: Model = None,
@@ -66,7 +82,8 @@ def chat(
     `proxy`. A key in the environment variable INFERFLEET_API_KEY is sent with `--via gateway` alone.
     """
     with reporting(as_json=as_json) as report:
-        source = read_source(None, stack)
+        place = fleet_place(folder, stack, fleet, lock_file)
+        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
         report.documents = source.documents
         desired = source.desired()
         asked = target(source.documents, desired.plan, name, cluster)
@@ -99,10 +116,7 @@ def _answer(
     if connection.state in GIVEN_UP:
         what = f"{asked}: the document of the cluster says `state: {connection.state}`, so it is not asked"
         return Problem(what, "Name another cluster, or remove `state`")
-    if connection.config_key:
-        what = f"{asked}: only Pulumi reads its kubeconfig, the configuration key {connection.config_key!r}"
-        return Problem(what, "Name a file by kubeconfig.path")
-    kubeconfigs = read_kubeconfigs([connection] if connection.kubeconfig else [], {}, repository)
+    kubeconfigs = read_files([connection], repository)
     for problem in kubeconfigs.problems.values():
         return problem
 

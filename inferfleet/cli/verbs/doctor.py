@@ -9,9 +9,20 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.report import as_values as problem_values
 from inferfleet.cli.show.tables import print_table
-from inferfleet.cli.source import AsJson, StackName, google, read_source
+from inferfleet.cli.source import (
+    AsJson,
+    ByFile,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    StackName,
+    edits_by_file,
+    fleet_place,
+    google,
+    read_source,
+)
 from inferfleet.clusters.connections.git import Repository
-from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import read_files
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight.check import Check, problems
 from inferfleet.clusters.preflight.doctor import Subject, look
@@ -36,7 +47,15 @@ Leftovers = Annotated[
 ]
 
 
-def doctor(stack: StackName = None, leftovers: Leftovers = False, as_json: AsJson = False) -> None:
+def doctor(
+    stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    kubeconfig: ByFile = None,
+    leftovers: Leftovers = False,
+    as_json: AsJson = False,
+) -> None:
     """Look whether an update has what it needs, and change nothing: programs, the state, APIs, permissions
     and room in Google Cloud, and on clusters kinds, controllers, nodes and rights.
 
@@ -44,7 +63,8 @@ def doctor(stack: StackName = None, leftovers: Leftovers = False, as_json: AsJso
     stack that are there, and ends with 0 only where it could look at all of them.
     """
     with reporting(as_json=as_json) as report:
-        source = read_source(None, stack)
+        place = fleet_place(folder, stack, fleet, lock_file)
+        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()
@@ -58,13 +78,12 @@ def doctor(stack: StackName = None, leftovers: Leftovers = False, as_json: AsJso
                 report.code = ExitCode.NOT_READY
             return
         root = source.files.root if source.files else Path.cwd()
-        # Values of configuration keys may be encrypted: only Pulumi can read them.
-        by_path = [cluster.connection for cluster in desired.clusters if cluster.connection.kubeconfig]
         trusted = source.documents.settings.trust_repository_kubeconfigs
-        kubeconfigs = read_kubeconfigs(by_path, {}, Repository(root, trusted))
+        connections = [cluster.connection for cluster in desired.clusters]
+        kubeconfigs = read_files(connections, Repository(root, trusted))
         report.problems += kubeconfigs.warnings
         subject = Subject(desired, source.documents, source.lock, kubeconfigs)
-        pulumi = Pulumi(root, source.documents.settings.stack)
+        pulumi = Pulumi(root, source.files.pulumi_stack if source.files else source.documents.settings.stack)
         _report(report, look(subject, pulumi, google(), seconds=SECONDS), as_json=as_json)
 
 

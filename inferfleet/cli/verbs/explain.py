@@ -18,7 +18,16 @@ from inferfleet.cli.show.plan import (
     unplaced_values,
 )
 from inferfleet.cli.show.tables import print_table
-from inferfleet.cli.source import AsJson, Paths, StackName, read_source
+from inferfleet.cli.source import (
+    AsJson,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    Paths,
+    StackName,
+    fleet_place,
+    read_source,
+)
 from inferfleet.cloud.provider import provider_of
 from inferfleet.cloud.values import CloudCluster, Setting
 from inferfleet.desired.values import Desired, ReadyHook
@@ -54,13 +63,21 @@ Thing = Annotated[
 ASKED = dict(zip(Pod._fields[1:], RESOURCES, strict=True))
 
 
-def explain(thing: Thing, paths: Paths = None, stack: StackName = None, as_json: AsJson = False) -> None:
+def explain(
+    thing: Thing,
+    paths: Paths = None,
+    stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    as_json: AsJson = False,
+) -> None:
     """Explain a deployment: its shape, why it is placed there and not elsewhere, what plugins changed.
 
     Or a node pool: its settings in Google Cloud, the field behind each, and what another value would do.
     """
     with reporting(as_json=as_json) as report:
-        source = read_source(paths, stack)
+        source = read_source(paths, stack, fleet=fleet_place(folder, stack, fleet, lock_file))
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()

@@ -23,6 +23,7 @@ from inferfleet.cli.show.plan import (
 )
 from inferfleet.cli.source import (
     AsJson,
+    ByFile,
     FleetFolder,
     FleetLock,
     FleetName,
@@ -31,6 +32,7 @@ from inferfleet.cli.source import (
     Source,
     StackName,
     container_api,
+    edits_by_file,
     fleet_place,
     google,
     read_source,
@@ -42,7 +44,7 @@ from inferfleet.documents.loading.edits import Edit, parse_edit
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.from_program import given_by
 from inferfleet.documents.loading.load import KINDS, NAMESPACED
-from inferfleet.documents.loading.project import find_root, read_lock
+from inferfleet.documents.loading.project import files_of_stack, find_root, read_lock
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.documents.wording import listing, one_line, one_of, shown
 from inferfleet.fleet.advice.exposure import exposures, one_picker
@@ -118,6 +120,7 @@ def plan(
     write: Write = False,
     locked: Locked = False,
     from_clusters: FromClusters = False,
+    kubeconfig: ByFile = None,
     yield_: Yield = None,
     without: Without = None,
     set_: Set = None,
@@ -148,7 +151,6 @@ def plan(
         _check_options(named_by_path=bool(paths), write=write, locked=locked, yielding=bool(yield_))
         _check_questions(
             named_by_path=bool(paths),
-            of_fleet=folder is not None,
             write=write,
             locked=locked,
             yielding=bool(yield_),
@@ -158,7 +160,8 @@ def plan(
             since_base=base is not None,
         )
         place = fleet_place(folder, stack, fleet, lock_file)
-        source = read_source(paths, stack, fleet=place, edits=edits, given=given)
+        edits_of_files = (*edits, *edits_by_file(kubeconfig))
+        source = read_source(paths, stack, fleet=place, edits=edits_of_files, given=given)
         if from_clusters:
             source = _from_clusters(source, report)
         source = _yielding(_as_if(source, lost), yield_ or ())
@@ -228,12 +231,13 @@ def _from_clusters(source: Source, report: Report) -> Source:
     from inferfleet.recovery.survey import SECONDS, kubeconfigs_of
 
     report.documents = documents = source.documents
-    root, stack = find_root(Path.cwd()), documents.settings.stack
+    stack = documents.settings.stack
     # By a lock of nothing, because only connections count.
     desired = replace(source, lock=Lock(stack=stack)).desired()
     connections = [cluster.connection for cluster in desired.clusters]
     trusted = documents.settings.trust_repository_kubeconfigs
-    kubeconfigs = kubeconfigs_of(Pulumi(root, stack), connections, trusted=trusted)
+    files = source.files or files_of_stack(find_root(Path.cwd()), stack)
+    kubeconfigs = kubeconfigs_of(Pulumi(files.root, files.pulumi_stack), files, connections, trusted=trusted)
     lock = lock_from_clusters(documents, desired, kubeconfigs, google=google(), seconds=SECONDS)
     lock = replace(lock, seen=source.lock.seen)
     by_lock = replace(source, lock=lock).desired()
@@ -293,7 +297,6 @@ def _check_options(*, named_by_path: bool, write: bool, locked: bool, yielding: 
 def _check_questions(
     *,
     named_by_path: bool,
-    of_fleet: bool,
     write: bool,
     locked: bool,
     yielding: bool,
@@ -317,10 +320,6 @@ def _check_questions(
     if from_clusters and (named_by_path or locked or edited or since_base):
         what = "what runs takes the place of placement.lock, of a stack and its documents as they are"
         raise typer.BadParameter(what, param_hint="--from-clusters")
-    if from_clusters and of_fleet:
-        what = "only the program of a Fleet knows its kubeconfigs and settings"
-        step = "Restore its lock from version control, or write it by hand"
-        raise typer.BadParameter(f"{what}. {step}", param_hint="--from-clusters")
 
 
 def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -> None:

@@ -11,7 +11,15 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_json, print_line, print_yaml, visible
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import Format, manifest_text, write_folder
-from inferfleet.cli.source import Paths, StackName, read_source
+from inferfleet.cli.source import (
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    Paths,
+    StackName,
+    fleet_place,
+    read_source,
+)
 from inferfleet.cloud.values import CloudResource
 from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.desired.values import Desired, KubeObject
@@ -25,7 +33,13 @@ _HELD = "# paused, or on a lost cluster: updates do not write this, and what is 
 
 
 def render(
-    paths: Paths = None, stack: StackName = None, output: Folder = None, as_format: AsFormat = "yaml"
+    paths: Paths = None,
+    stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    output: Folder = None,
+    as_format: AsFormat = "yaml",
 ) -> None:
     """Print every Kubernetes object that should exist, per cluster, or write them into a folder.
 
@@ -34,7 +48,7 @@ def render(
     Replicas without a place are told as `plan` tells them, and all others are rendered.
     """
     with reporting() as report:
-        source = read_source(paths, stack)
+        source = read_source(paths, stack, fleet=fleet_place(folder, stack, fleet, lock_file))
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()

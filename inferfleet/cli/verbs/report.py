@@ -10,12 +10,21 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.sides import compared
-from inferfleet.cli.source import AsJson, StackName, only_stack, stack_source
+from inferfleet.cli.source import (
+    AsJson,
+    ByFile,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    StackName,
+    edits_by_file,
+    fleet_place,
+    read_source,
+)
 from inferfleet.cli.verbs.report_page import page
 from inferfleet.clusters.status.values import Status
 from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.project import find_root
 from inferfleet.review.commit import Revision
 from inferfleet.review.digest.update import Side
 from inferfleet.review.digest.values import StackDigest
@@ -34,7 +43,15 @@ Live = Annotated[bool, typer.Option("--live", help="Ask the clusters, and show p
 
 
 def report(
-    output: File, stack: StackName = None, base: Base = None, live: Live = False, as_json: AsJson = False
+    output: File,
+    stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    kubeconfig: ByFile = None,
+    base: Base = None,
+    live: Live = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write one picture of the fleet as an HTML file: clusters and pools with their GPUs and who fills them,
     models with where and why, services with weights, cost, replicas without a place, and problems.
@@ -43,15 +60,15 @@ def report(
     and locks give an equal file.
     """
     with reporting(as_json=as_json) as outcome:
-        root = find_root(Path.cwd())
-        name = stack if stack is not None else only_stack(root)
-        source = stack_source(root, name, base=Path.cwd())
+        place = fleet_place(folder, stack, fleet, lock_file)
+        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
+        root = source.files.root if source.files else Path.cwd()
         outcome.documents = source.documents
         head = Side(source.documents, source.lock, source.desired(), source.notices, day=source.today)
         before: Revision | None = None
         differences: StackDigest | None = None
         if base is not None:
-            head, before, differences = compared(root, name, base)
+            head, before, differences = compared(root, place or source.documents.settings.stack, base)
             outcome.problems += before.notices
         problems = source.documents.located(
             (

@@ -17,9 +17,20 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.tables import print_table, table
-from inferfleet.cli.source import AsJson, StackName, google, read_source
+from inferfleet.cli.source import (
+    AsJson,
+    ByFile,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    StackName,
+    edits_by_file,
+    fleet_place,
+    google,
+    read_source,
+)
 from inferfleet.clusters.connections.git import Repository
-from inferfleet.clusters.connections.kubeconfig import read_kubeconfigs
+from inferfleet.clusters.connections.kubeconfig import read_files
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.status.read import LiveCluster, read, read_cloud
 from inferfleet.clusters.status.status import status as status_of
@@ -37,7 +48,7 @@ from inferfleet.clusters.status.values import (
     Status,
 )
 from inferfleet.desired.values import Desired
-from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import one_line
 
 # Seconds: a cluster that does not answer must not delay the answers of the others for long.
@@ -56,7 +67,15 @@ Row = Sequence[object]
 Titled = tuple[str, Sequence[str], list[Row]]  # title, columns, rows
 
 
-def status(stack: StackName = None, watch: Watch = False, as_json: AsJson = False) -> None:
+def status(
+    stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    kubeconfig: ByFile = None,
+    watch: Watch = False,
+    as_json: AsJson = False,
+) -> None:
     """Show what serves and what does not, and why: the phase of deployments, pods, pickers, pools, routes and
     gateways, read from the clusters, and what somebody changed by hand.
     """
@@ -64,7 +83,8 @@ def status(stack: StackName = None, watch: Watch = False, as_json: AsJson = Fals
         if watch and as_json:
             why = "--watch is for people; for machines call --json repeatedly"
             raise typer.BadParameter(why, param_hint="--watch")
-        source = read_source(None, stack)
+        place = fleet_place(folder, stack, fleet, lock_file)
+        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
         report.documents = source.documents
         desired = source.desired()
         trusted = source.documents.settings.trust_repository_kubeconfigs
@@ -80,15 +100,8 @@ def status(stack: StackName = None, watch: Watch = False, as_json: AsJson = Fals
 def look(desired: Desired, repository: Repository) -> Status:
     """Return the status of the stack now. Clusters that do not answer are part of it."""
     connections = [cluster.connection for cluster in desired.clusters]
-    # Values of configuration keys may be encrypted: only Pulumi can read them.
-    by_path = [connection for connection in connections if connection.kubeconfig]
-    kubeconfigs = read_kubeconfigs(by_path, {}, repository)
+    kubeconfigs = read_files(connections, repository)
     seen: dict[str, LiveCluster | Problem] = dict(kubeconfigs.problems)
-    for connection in connections:
-        if key := connection.config_key:
-            what = f"its kubeconfig is the configuration key {key!r}, which only Pulumi reads"
-            step = "Name a file, to see its status"
-            seen[connection.cluster] = cluster_problem(connection.cluster, what, step)
     until = time.monotonic() + SECONDS
     cloud = Questions({"cloud": partial(read_cloud, desired, google=google(), seconds=SECONDS)})
     seen |= read(desired, kubeconfigs.texts, container_api=google().container, seconds=SECONDS)

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -179,6 +179,32 @@ def read_kubeconfigs(
     return Kubeconfigs(texts, problems, tuple(warnings))
 
 
+def read_files(connections: Iterable[Connection], repository: Repository) -> Kubeconfigs:
+    """Return the kubeconfigs of existing clusters that are files, and problems for all others: only Pulumi
+    reads what may be encrypted, and only its program has what that hands over.
+    """
+    every = [connection for connection in connections if not connection.cloud]
+    found = read_kubeconfigs([each for each in every if each.kubeconfig], {}, repository)
+    others = {
+        each.cluster: _not_asked(each) for each in every if not (each.kubeconfig or each.state in GIVEN_UP)
+    }
+    return replace(found, problems={**found.problems, **others})
+
+
+def _not_asked(connection: Connection) -> Problem:
+    name, key = connection.cluster, connection.config_key
+    place = (
+        f"is the configuration key {key!r}, which only Pulumi reads" if key else "is handed over by a program"
+    )
+    return cluster_problem(
+        name,
+        f"cluster {name!r} is not asked: its kubeconfig {place}",
+        f"Name a file that reaches it: --kubeconfig {name}=FILE",
+        KUBECONFIG,
+        severity="warning",
+    )
+
+
 def problem(connection: Connection, error: KubeconfigError, source: str = "") -> Problem:
     """Return the problem of a cluster whose kubeconfig cannot be used. `source` names the kubeconfig."""
     source = source or _source(connection)
@@ -204,7 +230,7 @@ def _read(
         text, folder = handed[connection.cluster], None
     elif connection.kubeconfig is None:
         key = connection.config_key or ""
-        text, folder = _setting(key, given, repository), None
+        text, folder = _setting(connection.cluster, key, given, repository), None
     else:
         path = connection.kubeconfig.absolute()
         _trusted(path, repository)
@@ -217,10 +243,10 @@ def _read(
     return _independent(text, chosen, folder, repository), chosen
 
 
-def _setting(key: str, given: Mapping[str, str], repository: Repository) -> str:
+def _setting(cluster: str, key: str, given: Mapping[str, str], repository: Repository) -> str:
     """Return the text of a configuration key. Raises KubeconfigError where it is not set or not trusted."""
     if not key:
-        step = "Add it to kubeconfigs of the Fleet; commands without Pulumi need kubeconfig in its document"
+        step = f"Add it to kubeconfigs of the Fleet; commands take a file: --kubeconfig {shown(cluster)}=FILE"
         what = "is not in its document, and no program hands it over"
         raise KubeconfigError(what, next_step=step, whole=True)
     if key in repository.keys and not repository.trusted:

@@ -164,9 +164,6 @@ def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[C
         if name in subject.kubeconfigs.problems:
             yield Check(of, "its kubeconfig", "unseen", subject.kubeconfigs.problems[name])
             continue
-        if connection.config_key and name not in texts:
-            yield Check(of, _CONTENT, "unseen", _without_kubeconfig(connection))
-            continue
         answer = allowed.get(name)
         if isinstance(answer, Problem):
             yield Check(of, _CONTENT, "unseen", answer)
@@ -190,17 +187,6 @@ def _absent(connection: Connection, why: str) -> Problem:
         "Run this again once `pulumi up` has made it",
         path_of(connection),
         severity="notice",
-    )
-
-
-def _without_kubeconfig(connection: Connection) -> Problem:
-    return cluster_problem(
-        connection.cluster,
-        f"cluster {connection.cluster!r} is not asked: its kubeconfig is the configuration key "
-        f"{connection.config_key!r}, which only Pulumi reads",
-        "Name a file by kubeconfig.path, or read the preview: it asks this cluster",
-        path_of(connection),
-        severity="warning",
     )
 
 

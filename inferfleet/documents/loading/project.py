@@ -48,11 +48,18 @@ class StackFiles:
         return self.settings or self.root / "stacks" / f"{_PREFIX}{self.stack}{_SUFFIX}"
 
     @property
+    def pulumi_stack(self) -> str:
+        """Return the name of the stack for Pulumi."""
+        if self.settings is None:
+            return self.stack
+        return self.settings.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+
+    @property
     def fleet_options(self) -> str:
         """Return the options by which commands find the files of a Fleet; "" for a stack."""
         if self.settings is None:
             return ""
-        stack = self.settings.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+        stack = self.pulumi_stack
         fleet = self.stack.removeprefix(f"{stack}.")
         lock = f" --lock {self._shown(self.lock)}" if self.lock else ""
         return f"--documents {self._shown(self.documents)} --stack {stack} --fleet {fleet}{lock}"
