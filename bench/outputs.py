@@ -31,7 +31,7 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.desired import desired
 documents, _ = load_stack(Path.cwd(), sys.argv[1])
 for cluster in desired(documents, Lock()).clusters:
-    print(cluster.connection.identifier, cluster.gateway_class, cluster.gateway_ref, cluster.secrets_needed)
+    print(cluster.connection.identifier, cluster.gateway_class, cluster.gateway_ref, cluster.objects_needed)
     for component in cluster.connection.cloud.components if cluster.connection.cloud else ():
         print(" ", component.kind, component.name)
         for resource in component.resources:

@@ -144,7 +144,7 @@ OUTSIDE = {
         "warnings",
     },
     # Time limits of what they ask, many objects of an API server at once, and a gateway at its own address.
-    "inferfleet.clusters.preflight": {"queue", "time"},
+    "inferfleet.clusters.preflight": {"time"},
     "inferfleet.components": {"asyncio", "os", "pulumi", "pulumi_gcp", "pulumi_kubernetes", "weakref"},
     "inferfleet.clusters.status": {"time"},
     "inferfleet.clusters.chat": {"ssl", "time", "urllib3"},

@@ -28,6 +28,7 @@ from inferfleet.desired.endpoints import (
     routes_follow,
     what_serves,
 )
+from inferfleet.desired.needs import object_needs
 from inferfleet.desired.paused import held_cloud
 from inferfleet.desired.pods import Chains, Pods, chains, spot_pods
 from inferfleet.desired.problems import (
@@ -38,11 +39,12 @@ from inferfleet.desired.problems import (
     scheduler_problems,
 )
 from inferfleet.desired.replicas import Replicas, replicas
-from inferfleet.desired.secrets import Reference, references, secret_needs, secret_problems, stack_secrets
+from inferfleet.desired.secrets import Read, secret_problems, stack_secrets
 from inferfleet.desired.serving_stack import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster, ExpectedNodes, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.pods.references import Reference, references
 from inferfleet.documents.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.documents.work import spend
 from inferfleet.fleet.decisions import Plan, ServiceRoute
@@ -58,7 +60,7 @@ from inferfleet.tables.pickers import picker as picker_row
 # Units of work that a deployment takes with all that is checked of it, and its pods on a cluster.
 _CHECKED, _GENERATED = 1_000, 300
 PodsBySpot = Mapping[Spot, tuple[Pods, ...]]
-# The Secrets that the pods of a spot read.
+# What the pods of a spot name.
 Reads = Mapping[Spot, list[Reference]]
 # By deployment and cluster.
 Pickers = Mapping[tuple[str, str], Picker]
@@ -79,11 +81,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     pods, problems_of_pods = _pods(documents, planned, lock, clouds, all_chains, demands)
     pickers = _pickers(documents, planned, pods)
     reads = {
-        spot: [
-            reference
-            for of_position in of_spot
-            for reference in references(spot.namespace, of_position.outcome.template)
-        ]
+        spot: [reference for of_position in of_spot for reference in references(of_position.outcome.template)]
         for spot, of_spot in pods.items()
     }
     problems = [
@@ -192,10 +190,9 @@ def _clusters(
 ) -> tuple[DesiredCluster, ...]:
     """Return every cluster with all that should exist there."""
     read_on = _by_cluster(
-        (spot.cluster, (spot.deployment, reference))
-        for spot, references in reads.items()
-        for reference in references
+        (spot.cluster, (spot.deployment, reference)) for spot, named in reads.items() for reference in named
     )
+    pods_on = _by_cluster((spot.cluster, each) for spot, of_spot in pods.items() for each in of_spot)
     routes_on = _by_cluster((route.cluster, route) for route in planned.services)
     placements_on = _by_cluster((placement.spot.cluster, placement) for placement in planned.placements)
     sites = {name: Site(name, clouds.clusters.get(name)) for name in sorted(documents.clusters)}
@@ -215,6 +212,7 @@ def _clusters(
             placed=placed_on[name],
             endpoints=endpoints[name],
             read=read_on[name],
+            pods=pods_on[name],
             pools=expected_nodes(documents, name, placements_on[name]),
         )
         for name, site in sites.items()
@@ -227,9 +225,9 @@ def _serving_stacks(
     documents: Documents,
     planned: Plan,
     sites: Mapping[str, Site],
-    read_on: Mapping[str, list[tuple[str, Reference]]],
+    read_on: Mapping[str, list[Read]],
 ) -> dict[str, ServingStack]:
-    """Return what the deployments of a cluster share, by cluster. `read_on` has the Secrets its pods read."""
+    """Return what the deployments of a cluster share, by cluster. `read_on` has what its pods name."""
     keys_on = _by_cluster(
         chain(
             ((endpoint.cluster, endpoint.deployment) for endpoint in planned.endpoints),
@@ -240,7 +238,7 @@ def _serving_stacks(
         name: serving_stack(
             site,
             namespaces={key.partition("/")[0] for key in keys_on[name]},
-            secrets=stack_secrets(documents, (reference for _, reference in read_on[name])),
+            secrets=stack_secrets(documents, read_on[name]),
             serving=documents.clusters[name].spec.serving,
             stack=documents.settings.stack,
             pod_security=documents.settings.pod_security,
@@ -258,12 +256,13 @@ def _cluster(
     shared: ServingStack,
     placed: list[Replicas],
     endpoints: list[ModelEndpoint],
-    read: list[tuple[str, Reference]],
+    read: list[Read],
+    pods: list[Pods],
     pools: tuple[ExpectedNodes, ...],
 ) -> DesiredCluster:
     """Return one cluster with all that should exist there.
 
-    `locks` are the loaded one and the next. `read` has the Secrets that pods read, with their deployments.
+    `locks` are the loaded one and the next. `read` has what the pods of deployments name.
     """
     name, (loaded, next_lock) = site.cluster, locks
     gateway = documents.clusters[name].spec.serving.gateway
@@ -284,8 +283,15 @@ def _cluster(
         gateway_class=gateway.class_name,
         gateway_provider=gateway.provider,
         gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
-        secrets_needed=secret_needs(
-            documents, [(key, reference) for key, reference in read if not documents.holds(key, name)]
+        objects_needed=object_needs(
+            documents,
+            [(key, reference) for key, reference in read if not documents.holds(key, name)],
+            pods,
+            {
+                (made.kind, made.namespace or "", made.kubernetes_name)
+                for component in components
+                for made in component.objects
+            },
         ),
         gateway=shared.gateway if registered else None,
         workloads={each.spot: each.keys for each in placed},
@@ -361,7 +367,9 @@ def _replicas(
             placement,
             pods[spot],
             site=sites[spot.cluster],
-            needs=shared[spot.cluster].needs(spot.namespace, {reference.name for reference in reads[spot]}),
+            needs=shared[spot.cluster].needs(
+                spot.namespace, {named.name for named in reads[spot] if named.kind == "Secret"}
+            ),
             before=(*endpoint.outlived, *(previous.get(spot.deployment, ()) if rolls else ())),
             edition=endpoint.edition,
         )

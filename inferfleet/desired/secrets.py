@@ -1,15 +1,13 @@
-"""Secrets that pods read: those with values in the stack are created, others must exist on the cluster."""
+"""Secrets whose values the stack has: they are created where pods read them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from inferfleet.desired.values import SecretNeed
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
+from inferfleet.documents.pods.references import Reference, references
 from inferfleet.documents.pods.texts import SUBDOMAIN
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, path_of, shown
@@ -21,64 +19,32 @@ _NAME = re.compile(SUBDOMAIN.pattern)
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
-@dataclass(frozen=True, order=True)
-class Reference:
-    """One place in a pod template that reads a Secret; `key` is None where all of it is read.
-
-    Name and key are "" where they are not written.
-    """
-
-    namespace: str
-    name: str
-    key: str | None
-    optional: bool
+# A deployment, and an object that its pods name.
+Read = tuple[str, Reference]
 
 
-def references(namespace: str, template: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield every Secret that the pod reads: pull secrets, environment and volumes."""
-    spec = template["spec"]
-    for pull in spec.get("imagePullSecrets", []):
-        yield Reference(namespace, pull.get("name", ""), ".dockerconfigjson", False)
-    for container in (*spec.get("initContainers", []), *spec["containers"]):
-        for variable in container.get("env", []):
-            if ref := variable.get("valueFrom", {}).get("secretKeyRef"):
-                yield Reference(namespace, ref.get("name", ""), ref.get("key", ""), _optional(ref))
-        for source in container.get("envFrom", []):
-            if ref := source.get("secretRef"):
-                yield Reference(namespace, ref.get("name", ""), None, _optional(ref))
-    for volume in spec.get("volumes", []):
-        if source := volume.get("secret"):
-            yield from _of_volume(namespace, source.get("secretName", ""), source)
-        for projection in volume.get("projected", {}).get("sources", []):
-            if source := projection.get("secret"):
-                yield from _of_volume(namespace, source.get("name", ""), source)
-
-
-def _of_volume(namespace: str, name: str, source: Mapping[str, Any]) -> Iterator[Reference]:
-    keys = [item.get("key", "") for item in source.get("items", [])]
-    yield from (Reference(namespace, name, key, _optional(source)) for key in keys or [None])
-
-
-def _optional(source: Mapping[str, Any]) -> bool:
-    return bool(source.get("optional", False))
-
-
-def stack_secrets(documents: Documents, reads: Iterable[Reference]) -> dict[tuple[str, str], tuple[str, ...]]:
+def stack_secrets(documents: Documents, reads: Iterable[Read]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the Secrets to create, by namespace and name, with the keys that the stack has of each."""
     secrets = documents.settings.secrets
-    wanted = sorted({(ref.namespace, ref.name) for ref in reads})
+    wanted = sorted({(namespace_of(key), ref.name) for key, ref in reads if ref.kind == "Secret"})
     return {pair: secrets["/".join(pair)] for pair in wanted if "/".join(pair) in secrets}
+
+
+def namespace_of(deployment: str) -> str:
+    """Return the namespace of a deployment by its key, `namespace/name`."""
+    return deployment.partition("/")[0]
 
 
 def secret_problems(documents: Documents, reads: Mapping[Spot, Iterable[Reference]]) -> Iterator[Problem]:
     """Yield what is wrong with the stack's Secrets and with the pods of each spot that read them."""
     by_deployment: dict[str, list[Reference]] = {}
-    for spot, references in reads.items():
-        yield from missing_key_problems(documents, spot.deployment, references)
-        by_deployment.setdefault(spot.deployment, []).extend(references)
+    for spot, named in reads.items():
+        secrets = [reference for reference in named if reference.kind == "Secret"]
+        yield from missing_key_problems(documents, spot.deployment, secrets)
+        by_deployment.setdefault(spot.deployment, []).extend(secrets)
     yield from _unread_secret_problems(documents, by_deployment)
     yield from _unusable_secret_problems(
-        documents, [each for references in by_deployment.values() for each in references]
+        documents, [(key, each) for key, secrets in by_deployment.items() for each in secrets]
     )
 
 
@@ -87,15 +53,16 @@ def missing_key_problems(
 ) -> Iterator[Problem]:
     """Yield keys that a pod reads and the stack's Secret does not have."""
     problem = partial(Problem, kind="ModelDeployment", key=deployment)
-    for ref in sorted(set(reads), key=str):
-        keys = documents.settings.secrets.get(f"{ref.namespace}/{ref.name}")
+    namespace = namespace_of(deployment)
+    for ref in sorted(set(reads), key=lambda each: (each.name, each.key or "")):
+        keys = documents.settings.secrets.get(f"{namespace}/{ref.name}")
         if keys is not None and ref.key is not None and ref.key not in keys and not ref.optional:
             yield problem(
                 path=f"{_reader(documents.deployments[deployment], ref)}.spec",
                 what=f"{deployment} reads key {shown(ref.key)!r} of secret {ref.name}, and the stack holds "
-                f"only {listing(sorted(keys)) or 'no key'} for {ref.namespace}/{ref.name}",
+                f"only {listing(sorted(keys)) or 'no key'} for {namespace}/{ref.name}",
                 next_step="Run: pulumi config set --secret --path "
-                f'\'inferfleet:secrets["{ref.namespace}/{ref.name}"]["{shown(ref.key)}"]\'',
+                f'\'inferfleet:secrets["{namespace}/{ref.name}"]["{shown(ref.key)}"]\'',
             )
 
 
@@ -104,12 +71,12 @@ def _reader(deployment: ModelDeployment, ref: Reference) -> str:
     for role in roles_of(deployment):
         for position in POSITIONS:
             template = workers_of(deployment, role).of(position)
-            if template and ref in references(ref.namespace, {"spec": template.spec}):
+            if template and ref in references({"spec": template.spec}):
                 return template_path(deployment, role, position)
     return template_path(deployment)
 
 
-def _unusable_secret_problems(documents: Documents, reads: Iterable[Reference]) -> Iterator[Problem]:
+def _unusable_secret_problems(documents: Documents, reads: Iterable[Read]) -> Iterator[Problem]:
     """Yield Secrets of the stack that a pod reads and Kubernetes would not take, by their names and keys."""
     problem = partial(Problem, kind="Settings", key=documents.settings.stack)
     for (namespace, name), keys in sorted(stack_secrets(documents, reads).items()):
@@ -137,8 +104,8 @@ def _unread_secret_problems(
     `reads` are by deployment. The pods of a deployment that is placed nowhere are not known, so nothing is
     said of the Secrets in its namespace.
     """
-    names = {f"{ref.namespace}/{ref.name}" for refs in reads.values() for ref in refs}
-    unknown = {key.partition("/")[0] for key in documents.deployments if key not in reads}
+    names = {f"{namespace_of(key)}/{ref.name}" for key, refs in reads.items() for ref in refs}
+    unknown = {namespace_of(key) for key in documents.deployments if key not in reads}
     for name in sorted(documents.settings.secrets):
         if name not in names and name.partition("/")[0] not in unknown:
             yield Problem(
@@ -149,30 +116,3 @@ def _unread_secret_problems(
                 key=documents.settings.stack,
                 severity="warning",
             )
-
-
-def secret_needs(documents: Documents, reads: Iterable[tuple[str, Reference]]) -> tuple[SecretNeed, ...]:
-    """Return the Secrets that must exist on the cluster, because the stack has no values for them.
-
-    `reads` have the deployment that reads.
-    """
-    wanted: dict[tuple[str, str], dict[str, Reference]] = {}
-    keys: dict[tuple[str, str], set[str]] = {}
-    for deployment, ref in reads:
-        if not ref.optional and f"{ref.namespace}/{ref.name}" not in documents.settings.secrets:
-            secret = (ref.namespace, ref.name)
-            keys.setdefault(secret, set()).update([ref.key] if ref.key else [])
-            wanted.setdefault(secret, {}).setdefault(deployment, ref)
-    needs = []
-    for (namespace, name), readers in sorted(wanted.items()):
-        first = min(readers)
-        needs.append(
-            SecretNeed(
-                namespace,
-                name,
-                keys=tuple(sorted(keys[namespace, name])),
-                deployments=tuple(sorted(readers)),
-                path=_reader(documents.deployments[first], readers[first]),
-            )
-        )
-    return tuple(needs)

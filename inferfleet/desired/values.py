@@ -213,17 +213,24 @@ class Connection:
 
 
 @dataclass(frozen=True)
-class SecretNeed:
-    """A Secret that pods read and the stack does not hold."""
+class ObjectNeed:
+    """An object that pods name and the stack does not make. `kind`, `key` and `path` are the field of the
+    document that names it first.
+    """
 
+    object_kind: str
     namespace: str
+    """The namespace; "" for kinds that belong to the whole cluster."""
     name: str
     keys: tuple[str, ...]
-    """The keys that are read; none where it is read as a whole."""
+    """The keys of a Secret or ConfigMap that are read; none where it is read as a whole."""
     deployments: tuple[str, ...]
-    """Whose pods read it."""
+    """Whose pods name it."""
+    kind: str
+    key: str
     path: str
-    """The template of the first of these deployments."""
+    may_follow: bool = False
+    """Whether a custom resource that the stack writes beside the pods may have its controller make it."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +287,7 @@ class DesiredCluster:
     gateway_provider: str = "none"
     gateway_ref: tuple[str, str] | None = None
     """Namespace and name of a Gateway that the stack does not create."""
-    secrets_needed: tuple[SecretNeed, ...] = ()
+    objects_needed: tuple[ObjectNeed, ...] = ()
     gateway: KubeObject | None = None
     """The Gateway that the stack creates, one of the objects of the components."""
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)

@@ -7,10 +7,11 @@ template by its name or a model by its address, nobody sees here.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
+from inferfleet.documents.pods.references import references
 from inferfleet.documents.pods.template import without_nulls
 from inferfleet.documents.pods.texts import SUBDOMAIN
 from inferfleet.documents.pods.types import is_of_clusters, object_mistakes
@@ -46,6 +47,8 @@ _RUN_PODS = {
 _AMOUNTS = ("requests", "limits", "default", "defaultRequest")
 _BEFORE = "Give it without when, so that it is created before: pods start only once it is there"
 _KEY = "Name a key that it has, or write optional: true"
+# Pods take the contents of these when they are created.
+_READ = ("ConfigMap", "SecretProviderClass", "ServiceAccount")
 
 
 def checked_companion(given: Companion, *, plugin: str, request: Request) -> Companion:
@@ -292,18 +295,19 @@ def companion_mistakes(template: PodTemplate, companions: tuple[Companion, ...])
     if late := _read_too_late(template, companions):
         what = f"pods read the companion {late.title}, which is created after their workload"
         return [Mistake(what, _BEFORE)]
-    return [Mistake(what, _KEY) for what in _absent_keys(template, companions)]
+    return [Mistake(what, _KEY) for what in dict.fromkeys(_absent_keys(template, companions))]
 
 
 def _read_too_late(template: PodTemplate, companions: tuple[Companion, ...]) -> Companion | None:
     """Return a companion that pods cannot start without and that is created after their workload, if any."""
-    references = frozenset((*_read(template), *_claimed(template))) if companions else ()
+    # A claim too: pods wait for it, whatever is in it.
+    named = _named(template, (*_READ, "PersistentVolumeClaim")) if companions else ()
     return next(
         (
             companion
             for companion in companions
             if companion.when == "after"
-            and (companion.manifest["kind"], companion.manifest["metadata"]["name"]) in references
+            and (companion.manifest["kind"], companion.manifest["metadata"]["name"]) in named
         ),
         None,
     )
@@ -322,10 +326,12 @@ def _absent_keys(template: PodTemplate, companions: tuple[Companion, ...]) -> It
         for companion in companions
         if companion.manifest["kind"] == "ConfigMap"
     }
-    for who, name, key in dict.fromkeys(_keys(template)) if keys else ():
-        if name in keys and key not in keys[name]:
-            has = ", ".join(map(shown, keys[name])) or "no key"
-            yield f"{who} needs key {shown(key)!r} of ConfigMap {name}, which has {has}"
+    for one in references(template) if keys else ():
+        if one.kind == "ConfigMap" and one.key is not None and not one.optional and one.name in keys:
+            has = keys[one.name]
+            if one.key not in has:
+                listed = ", ".join(map(shown, has)) or "no key"
+                yield f"{one.reader} needs key {shown(one.key)!r} of ConfigMap {one.name}, which has {listed}"
 
 
 def with_fingerprints(template: PodTemplate, companions: tuple[Companion, ...]) -> PodTemplate:
@@ -334,11 +340,11 @@ def with_fingerprints(template: PodTemplate, companions: tuple[Companion, ...]) 
     Other contents of one, such as the data of a ConfigMap, are then another template, and its pods roll. What
     pods do not read before they start, such as a Service or the size of a volume, restarts none.
     """
-    references = frozenset(_read(template)) if companions else ()
+    named = _named(template, _READ) if companions else ()
     read = sorted(
         f"{companion.manifest['kind']}/{companion.manifest['metadata']['name']}@{_fingerprint(companion)}"
         for companion in companions
-        if (companion.manifest["kind"], companion.manifest["metadata"]["name"]) in references
+        if (companion.manifest["kind"], companion.manifest["metadata"]["name"]) in named
     )
     if not read:
         return template
@@ -356,41 +362,6 @@ def _fingerprint(companion: Companion) -> str:
     return names.digest(kept)
 
 
-def _claimed(template: PodTemplate) -> Iterator[tuple[str, str]]:
-    """Yield the volumes that pods wait for, whatever is in them."""
-    for volume in template["spec"].get("volumes", []):
-        yield "PersistentVolumeClaim", volume.get("persistentVolumeClaim", {}).get("claimName", "")
-
-
-def _read(template: PodTemplate) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of the objects whose contents the pods take when they are created."""
-    spec = template["spec"]
-    if account := spec.get("serviceAccountName"):
-        yield "ServiceAccount", account
-    for volume in spec.get("volumes", []):
-        for source in (volume, *volume.get("projected", {}).get("sources", [])):
-            yield "ConfigMap", source.get("configMap", {}).get("name", "")
-        attributes = volume.get("csi", {}).get("volumeAttributes", {})
-        yield "SecretProviderClass", attributes.get("secretProviderClass", "")
-    for container in (*spec.get("initContainers", []), *spec["containers"]):
-        for source in container.get("envFrom", []):
-            yield "ConfigMap", source.get("configMapRef", {}).get("name", "")
-        for variable in container.get("env", []):
-            reference = variable.get("valueFrom", {}).get("configMapKeyRef", {})
-            yield "ConfigMap", reference.get("name", "")
-
-
-def _keys(template: PodTemplate) -> Iterator[tuple[str, str, str]]:
-    """Yield the keys of ConfigMaps without which pods do not start: who needs it, ConfigMap, key."""
-    spec = template["spec"]
-    for volume in spec.get("volumes", []):
-        for source in (volume, *volume.get("projected", {}).get("sources", [])):
-            config_map = source.get("configMap", {})
-            for item in () if config_map.get("optional") else config_map.get("items", []):
-                yield f"volume {volume['name']}", config_map.get("name", ""), item["key"]
-    for container in (*spec.get("initContainers", []), *spec["containers"]):
-        for variable in container.get("env", []):
-            reference = variable.get("valueFrom", {}).get("configMapKeyRef", {})
-            if reference and not reference.get("optional"):
-                who = f"variable {variable['name']} of container {container['name']}"
-                yield who, reference.get("name", ""), reference["key"]
+def _named(template: PodTemplate, kinds: Collection[str]) -> frozenset[tuple[str, str]]:
+    """Return kind and name of the objects of these kinds that the pods name."""
+    return frozenset((one.kind, one.name) for one in references(template) if one.kind in kinds)

@@ -48,7 +48,7 @@ def test_an_abandoned_cluster_keeps_its_connection_and_nothing_else() -> None:
     )
     assert components(found, "west") == []
     assert found.clusters[1].connection.state == "abandoned"
-    assert found.clusters[1].secrets_needed == ()
+    assert found.clusters[1].objects_needed == ()
     assert _spots(dict(found.plan.lock.placements)) == {"a east": 2}
 
 

@@ -137,3 +137,20 @@ def test_without_the_registry_the_plugin_is_a_problem_of_its_chain() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         desired(documents, NOTHING)
     assert [problem.path for problem in raised.value.problems] == ["spec.plugins[0].name"]
+
+
+def test_what_a_plugin_adds_beside_its_pods_is_not_looked_for() -> None:
+    assert _desired("settings").clusters[0].objects_needed == ()
+    needed = _desired("priority").clusters[0].objects_needed
+    assert [(one.object_kind, one.name, one.may_follow) for one in needed] == [
+        ("PriorityClass", "large", False)
+    ]
+
+
+def test_a_custom_resource_beside_pods_may_have_made_what_they_name() -> None:
+    links = [{"name": name, "config": {"size": "large"}} for name in ("many", "priority")]
+    found = desired(stack(cluster("east"), deployment("a", plugins=links)), NOTHING, registry=REGISTRY)
+    needed = found.clusters[0].objects_needed
+    assert [(one.object_kind, one.name, one.may_follow) for one in needed] == [
+        ("PriorityClass", "large", True)
+    ]

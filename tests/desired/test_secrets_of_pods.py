@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from small_stack import cluster, deployment, find, lock, made, stack
 
-from inferfleet.desired.secrets import Reference, missing_key_problems
-from inferfleet.desired.values import Desired, SecretNeed
+from inferfleet.desired.secrets import missing_key_problems
+from inferfleet.desired.values import Desired
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.pods.references import Reference
 from inferfleet.documents.problems import InvalidDocuments, Problem
 
 HF = {"secretKeyRef": {"name": "hf", "key": "token"}}
@@ -25,8 +26,17 @@ def _sidecar(kind: str, **fields: Any) -> dict[str, Any]:
     return {kind: [{"name": "fetch", "image": "fetch:1", **fields}]}
 
 
-def _need(*keys: str, readers: tuple[str, ...] = ("ml/a",)) -> SecretNeed:
-    return SecretNeed("ml", "hf", keys, readers, "spec.workers.template")
+# A Secret that must be on the cluster: kind, namespace, name, keys and readers.
+_Need = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
+
+
+def _need(*keys: str, readers: tuple[str, ...] = ("ml/a",)) -> _Need:
+    return "Secret", "ml", "hf", keys, readers
+
+
+def _needed(found: Desired) -> list[_Need]:
+    needs = [one for one in found.clusters[0].objects_needed if one.object_kind == "Secret"]
+    return [(one.object_kind, one.namespace, one.name, one.keys, one.deployments) for one in needs]
 
 
 def _secrets(found: Desired) -> dict[str, list[str]]:
@@ -69,7 +79,7 @@ def test_a_secret_that_the_stack_does_not_hold_must_be_on_the_cluster(
     engine: dict[str, Any], pod: dict[str, Any], keys: tuple[str, ...]
 ) -> None:
     found = made(cluster("east"), deployment("a", engine=engine, pod=pod))
-    assert found.clusters[0].secrets_needed == (_need(*keys),)
+    assert _needed(found) == [_need(*keys)]
     assert _secrets(found) == {"east": []}
 
 
@@ -79,7 +89,7 @@ def test_a_secret_that_the_stack_holds_is_created_before_its_workload(
 ) -> None:
     held = {"ml/hf": sorted(keys) or ["token"]}
     found = made(cluster("east"), deployment("a", engine=engine, pod=pod), secrets=held)
-    assert found.clusters[0].secrets_needed == ()
+    assert _needed(found) == []
     secret = find(found, "Secret", "east/ml/hf")
     assert secret.key in find(found, "Deployment", "east/ml/a-decode-l4").after
 
@@ -138,7 +148,7 @@ def test_a_secret_of_the_same_name_in_another_namespace_is_another_secret() -> N
         secrets={"other/hf": ["token"]},
     )
     assert _secrets(found) == {"east": ["east/other/hf"]}
-    assert found.clusters[0].secrets_needed == (_need("token"),)
+    assert _needed(found) == [_need("token")]
 
 
 def test_a_key_that_the_stack_does_not_hold_is_a_problem_with_the_command_that_sets_it() -> None:
@@ -169,9 +179,9 @@ def test_an_optional_secret_need_not_be_there_and_need_not_have_the_key(
     engine: dict[str, Any], pod: dict[str, Any]
 ) -> None:
     documents = [cluster("east"), deployment("a", engine=engine, pod=pod)]
-    assert made(*documents).clusters[0].secrets_needed == ()
+    assert _needed(made(*documents)) == []
     held = made(*documents, secrets={"ml/hf": ["user"]})
-    assert (_secrets(held), held.clusters[0].secrets_needed) == ({"east": ["east/ml/hf"]}, ())
+    assert (_secrets(held), _needed(held)) == ({"east": ["east/ml/hf"]}, [])
 
 
 def test_what_several_pods_read_of_one_secret_is_asked_for_together() -> None:
@@ -180,13 +190,13 @@ def test_what_several_pods_read_of_one_secret_is_asked_for_together() -> None:
         deployment("a", engine=_env(name="hf", key="token")),
         deployment("b", engine=_env(name="hf", key="mail")),
     )
-    assert found.clusters[0].secrets_needed == (_need("mail", "token", readers=("ml/a", "ml/b")),)
+    assert _needed(found) == [_need("mail", "token", readers=("ml/a", "ml/b"))]
 
 
 def test_a_secret_that_only_a_plugin_asks_for_counts_too() -> None:
     tweak = {"name": "demo-pod-tweaks", "config": {"env": [{"name": "TOKEN", "valueFrom": HF}]}}
     documents = [cluster("east"), deployment("a", plugins=[tweak])]
-    assert made(*documents).clusters[0].secrets_needed == (_need("token"),)
+    assert _needed(made(*documents)) == [_need("token")]
     assert _secrets(made(*documents, secrets={"ml/hf": ["token"]})) == {"east": ["east/ml/hf"]}
 
 
@@ -250,5 +260,5 @@ def test_a_missing_key_is_told_at_the_template_that_reads_it() -> None:
         reader = deployment("a", roles=roles).model_dump(by_alias=True, exclude_unset=True)
         reader["spec"]["workers"] = {"topology": topology, **workers}
         documents = stack(ModelDeployment.model_validate(reader), secrets={"ml/hf": ["a"]})
-        read = [Reference("ml", "hf", "b", optional=False)]
+        read = [Reference("Secret", "hf", "b")]
         assert [problem.path for problem in missing_key_problems(documents, "ml/a", read)] == [path]

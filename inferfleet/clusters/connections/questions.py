@@ -6,12 +6,16 @@ A name lookup or a credential command can hang where no timeout reaches; such a 
 import queue
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+Thing = TypeVar("Thing")
+# Requests at once: an API server works on 600 of all clients by default (--max-requests-inflight and its
+# mutating counterpart), and one of a small cluster shares two cores with what runs there.
+PARALLEL = 8
 
 
 class Questions(Generic[K, T]):
@@ -44,6 +48,27 @@ class Questions(Generic[K, T]):
             self._answers.put((key, partial(_raise, error)))
         else:
             self._answers.put((key, lambda: answer))
+
+
+def in_parallel(question: Callable[[Thing], T], things: Sequence[Thing], *, late: T, until: float) -> list[T]:
+    """Return the answer for each thing, a few asked at once, and `late` for those that had none by `until`, a
+    moment of the monotonic clock.
+    """
+    answers = [late] * len(things)
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for number in range(len(things)):
+        waiting.put(number)
+
+    def ask() -> None:
+        while True:
+            try:
+                number = waiting.get_nowait()
+            except queue.Empty:
+                return
+            answers[number] = question(things[number])
+
+    Questions(dict.fromkeys(range(min(PARALLEL, len(things))), ask)).answers(until=until)
+    return list(answers)
 
 
 def _raise(error: BaseException) -> NoReturn:

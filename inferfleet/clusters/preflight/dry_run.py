@@ -9,16 +9,15 @@ namespace; what else is said there counts for nothing.
 """
 
 import json
-import queue
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from inferfleet.clusters.connections.api import Api, ApiKind, ApiResource, NoAnswerError, RefusedError
 from inferfleet.clusters.connections.gke import path_of
-from inferfleet.clusters.connections.questions import Questions
+from inferfleet.clusters.connections.questions import in_parallel
 from inferfleet.clusters.preflight.ownership import ExistingObject, is_ours
 from inferfleet.clusters.preflight.prerequisites import install
 from inferfleet.desired.values import DesiredCluster, KubeObject, titled
@@ -62,9 +61,6 @@ _TEMPLATES: tuple[tuple[FieldPath, Position], ...] = (
     (("spec", "leaderWorkerTemplate", "workerTemplate"), "Follower"),
 )
 _FIELD_BY_KIND = {"HTTPRoute": "spec.route", "InferencePool": "spec.engine"}
-# Requests at once: an API server works on 600 of all clients by default (--max-requests-inflight and its
-# mutating counterpart), and one of a small cluster shares two cores with what runs there.
-PARALLEL = 8
 _LATE = "it was not asked in time"
 
 
@@ -443,22 +439,9 @@ Answer = RefusedError | NoAnswerError | None
 
 def dry_runs(api: Api, objects: Sequence[DryRun]) -> list[Answer]:
     """Return why each object would not be written, None where it would."""
-    answers: list[Answer] = [NoAnswerError(_LATE)] * len(objects)
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for number in range(len(objects)):
-        waiting.put(number)
-
-    def ask() -> None:
-        while True:
-            try:
-                number = waiting.get_nowait()
-            except queue.Empty:
-                return
-            answers[number] = _dry_run(api, objects[number])
-
+    late: Answer = NoAnswerError(_LATE)
     # One second more than the requests have.
-    Questions(dict.fromkeys(range(min(PARALLEL, len(objects))), ask)).answers(until=api.deadline + 1)
-    return list(answers)
+    return in_parallel(partial(_dry_run, api), objects, late=late, until=api.deadline + 1)
 
 
 def _dry_run(api: Api, object_to_try: DryRun) -> Answer:

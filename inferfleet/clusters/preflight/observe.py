@@ -12,6 +12,7 @@ from inferfleet.clusters.connections.google import GOOGLE
 from inferfleet.clusters.preflight import ownership, prerequisites
 from inferfleet.clusters.preflight.dry_run import refused_write_problems
 from inferfleet.clusters.preflight.nodes import node_problems
+from inferfleet.clusters.preflight.references import future_object_problems, missing_object_problems
 from inferfleet.clusters.preflight.workloads import (
     companion_change_problems,
     leaving,
@@ -120,6 +121,7 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
             problems=(
                 *notices,
                 *prerequisites.future_scheduler_problems(cluster),
+                *future_object_problems(cluster),
                 *prerequisites.omitted_monitor_problems(cluster, unknown),
             ),
             absent=() if answer.made else (name,),
@@ -158,7 +160,7 @@ def _check(
         prerequisites.device_class_problems(api, cluster, resources),
         prerequisites.unlabelled_node_problems(api, cluster),
         node_problems(api, cluster),
-        prerequisites.secret_problems(api, cluster),
+        missing_object_problems(api, cluster),
         prerequisites.ignored_objective_problems(api, cluster),
         prerequisites.worker_set_problems(api, cluster, resources),
         prerequisites.scheduler_problems(api, cluster),

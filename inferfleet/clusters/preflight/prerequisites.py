@@ -1,5 +1,5 @@
 """What a cluster gets from others, and must have before an update writes there: kinds with controllers, the
-GatewayClass, Secrets, drivers, schedulers with their queues, and what reads metrics.
+GatewayClass, drivers, schedulers with their queues, and what reads metrics.
 
 Where a scheduler or queue is missing, pods are created and wait without a word. Kueue does worse where it is
 missing itself: nothing holds the pods back, and they run beside its quotas.
@@ -22,7 +22,7 @@ from inferfleet.clusters.connections.api import (
     served_kinds,
     served_versions,
 )
-from inferfleet.desired.values import DesiredCluster, SecretNeed
+from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.scheduling import ON_CLUSTER
@@ -264,34 +264,6 @@ def _gateway_resource(resources: Mapping[ApiKind, ApiResource], kind: str) -> Ap
         if name == kind and version.partition("/")[0] == _GATEWAY_GROUP:
             return resource
     return None
-
-
-def secret_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
-    """Check that the Secrets that pods read exist with their keys. Values are dropped when they arrive."""
-    for need in cluster.secrets_needed:
-        path = f"/api/v1/namespaces/{need.namespace}/secrets/{need.name}"
-        try:
-            keys = (api.get(path, metadata_only=not need.keys).get("data") or {}).keys()
-        except RefusedError as refused:
-            if refused.status != 404:
-                raise
-            yield _secret(cluster, need, "does not exist")
-            continue
-        missing = [key for key in need.keys if key not in keys]
-        if missing:
-            yield _secret(cluster, need, f"has no key {', '.join(missing)}")
-
-
-def _secret(cluster: DesiredCluster, need: SecretNeed, what: str) -> Problem:
-    readers = listing(need.deployments, most=3)
-    return Problem(
-        f"Secret {need.namespace}/{need.name}, which pods of {readers} on cluster "
-        f"{cluster.connection.cluster!r} read, {what}",
-        "Create it there, or let the stack hold it (setting `secrets`)",
-        need.path,
-        kind="ModelDeployment",
-        key=need.deployments[0],
-    )
 
 
 def device_class_names(cluster: DesiredCluster) -> tuple[str, ...]:

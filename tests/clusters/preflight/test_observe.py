@@ -6,7 +6,7 @@ from fake_cluster import FakeCluster, thing
 from own_cluster import east_problem
 
 from inferfleet.clusters.preflight.observe import Observation, observe
-from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, SecretNeed
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, ObjectNeed
 from inferfleet.fleet.decisions import Leaving, Plan
 from inferfleet.serving.gateway import Address
 
@@ -24,6 +24,12 @@ def east(
     components = (Component("ServingStack", "east", tuple(KubeObject("n", wanted) for wanted in objects)),)
     connection = Connection("east", "existing/east", state, config_key="east", uid=uid)
     return DesiredCluster(connection, components, **more)
+
+
+def need(kind: str, name: str, *keys: str, namespace: str = "ml", **more: Any) -> ObjectNeed:
+    readers = more.pop("readers", ("ml/a",))
+    document = {"kind": "ModelDeployment", "key": readers[0], "path": "spec", **more}
+    return ObjectNeed(kind, namespace, name, keys, readers, **document)
 
 
 def look(fake: FakeCluster, desired: DesiredCluster) -> Observation:
@@ -47,7 +53,7 @@ def test_a_cluster_where_everything_is_as_it_should_be_only_tells_its_uid(cluste
             thing("HTTPRoute", "coder-svc", "ml"),
             uid="uid-1",
             gateway_class="istio",
-            secrets_needed=(SecretNeed("ml", "hf", ("token",), ("ml/a",), "spec"),),
+            objects_needed=(need("Secret", "hf", "token"),),
         ),
     )
     assert seen == Observation(uids={"east": "uid-1"})
@@ -187,21 +193,6 @@ def test_what_is_there_costs_one_request_per_kind_and_page(cluster: Start) -> No
         "/api/v1/configmaps?limit=500&continue=500",
     ]
     assert len(fake.asked) == 7
-
-
-def test_secrets_must_be_there_with_their_keys_and_their_values_are_not_repeated(cluster: Start) -> None:
-    fake = cluster(objects=[thing("Secret", "hf", "ml", data={"token": "aHVudGVyMg=="})])
-    needs = (
-        SecretNeed("ml", "hf", ("token", "user"), ("ml/a", "ml/b"), "spec"),
-        SecretNeed("ml", "pull", (), ("ml/a",), "spec"),
-        SecretNeed("ml", "hf", (), ("ml/a",), "spec"),
-    )
-    seen = look(fake, east(secrets_needed=needs))
-    assert [(problem.what, problem.key, problem.path) for problem in seen.problems] == [
-        ("Secret ml/hf, which pods of ml/a, ml/b on cluster 'east' read, has no key user", "ml/a", "spec"),
-        ("Secret ml/pull, which pods of ml/a on cluster 'east' read, does not exist", "ml/a", "spec"),
-    ]
-    assert "aHVudGVyMg" not in repr(seen)
 
 
 def test_what_is_being_deleted_is_a_warning(cluster: Start) -> None:

@@ -1,0 +1,97 @@
+"""What pods name and the stack does not make, so that it has to be on their cluster."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from inferfleet.desired.pods import Pods
+from inferfleet.desired.secrets import Read, namespace_of
+from inferfleet.desired.values import ObjectNeed
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.pods.diff import field_path
+from inferfleet.documents.pods.references import OF_CLUSTERS, Reference, references
+from inferfleet.documents.wording import path_of
+
+# Kubernetes makes these in each namespace (pkg/controller/serviceaccount/serviceaccounts_controller.go and
+# pkg/controller/certificates/rootcacertpublisher).
+_IN_EVERY_NAMESPACE = (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt"))
+# The names of classes that every API server makes begin so.
+_SYSTEM_CLASSES = "system-"
+# Whether this kind is there only its driver knows.
+_OF_DRIVERS = "SecretProviderClass"
+# Kind, namespace and name.
+Name = tuple[str, str, str]
+
+
+def object_needs(
+    documents: Documents, reads: Iterable[Read], pods: Iterable[Pods], made: Collection[Name]
+) -> tuple[ObjectNeed, ...]:
+    """Return what the `reads` of deployments name and is not among what the stack has `made` there.
+
+    `pods` are those of the cluster: by them each need has the line of a document.
+    """
+    wanted: dict[Name, dict[str, Reference]] = {}
+    keys: dict[Name, set[str]] = {}
+    for deployment, reference in reads:
+        name = (
+            reference.kind,
+            "" if reference.kind in OF_CLUSTERS else namespace_of(deployment),
+            reference.name,
+        )
+        if name not in made and _is_needed(documents, name, optional=reference.optional):
+            keys.setdefault(name, set()).update([reference.key] if reference.key else [])
+            wanted.setdefault(name, {}).setdefault(deployment, reference)
+    if not wanted:
+        return ()
+    pods_of: dict[str, list[Pods]] = {}
+    for each in pods:
+        pods_of.setdefault(each.spot.deployment, []).append(each)
+    needs = []
+    for name, readers in sorted(wanted.items()):
+        first = min(readers)
+        kind, key, path = _place(pods_of[first], readers[first])
+        needs.append(
+            ObjectNeed(
+                *name,
+                keys=tuple(sorted(keys[name])),
+                deployments=tuple(sorted(readers)),
+                may_follow=any(_brings_custom(each) for reader in readers for each in pods_of[reader]),
+                kind=kind,
+                key=key,
+                path=path,
+            )
+        )
+    return tuple(needs)
+
+
+def _is_needed(documents: Documents, name: Name, *, optional: bool) -> bool:
+    kind, namespace, text = name
+    if optional or not text or kind == _OF_DRIVERS or (kind, text) in _IN_EVERY_NAMESPACE:
+        return False
+    if kind == "Secret":
+        return f"{namespace}/{text}" not in documents.settings.secrets
+    return not (kind == "PriorityClass" and text.startswith(_SYSTEM_CLASSES))
+
+
+def _place(every: Iterable[Pods], reference: Reference) -> tuple[str, str, str]:
+    """Return kind and key of the document that names the object, and the path in it: of a deployment, or of
+    the plugin that changed the place last.
+    """
+    found = ((pods, each) for pods in every for each in references(pods.outcome.template))
+    pods, named = next((pods, each) for pods, each in found if each == reference)
+    written = _written(pods.placed.written.manifest, reference)
+    link = None if written else pods.link_at(field_path(pods.outcome.template, named.path))
+    if link:
+        return link.kind, link.key, link.path
+    path = f"{pods.placed.path}.{path_of(written.path)}" if written else pods.placed.path
+    return "ModelDeployment", pods.spot.deployment, path
+
+
+def _written(template: Mapping[str, object], reference: Reference) -> Reference | None:
+    return next((each for each in references(template) if each == reference), None)
+
+
+def _brings_custom(pods: Pods) -> bool:
+    """Return whether a plugin adds an object beside the pods whose controller may make others, such as an
+    ExternalSecret.
+    """
+    groups = (one.manifest["apiVersion"].rpartition("/")[0] for one in pods.outcome.companions)
+    return any("." in group and not group.endswith(".k8s.io") for group in groups)
