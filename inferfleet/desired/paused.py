@@ -4,6 +4,9 @@ Documents, classes, plugins and inferfleet itself may say something else meanwhi
 what stands is not worked out, but asked of the state. The engine ignores all that differs of objects that are
 there. One that the state does not have is not made, and one that documents no longer have is registered by
 its type and name alone. What is on a cluster that does not answer (`lost`) is kept like this too.
+
+A service follows its own document, and leads to what stands of deployments that are paused: its routes keep
+their pools, on clusters too where the lock has none of their replicas.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -23,6 +26,7 @@ from inferfleet.desired.values import (
 )
 from inferfleet.documents.kinds.inference_cluster import HELD
 from inferfleet.fleet import names
+from inferfleet.fleet.decisions import Plan
 from inferfleet.serving.picker import POOL
 from inferfleet.serving.routes import KIND as ROUTE
 
@@ -31,6 +35,8 @@ _MODELS = ("ModelEndpoint", "ModelReplicas")
 _NAMESPACE, _SECRET = "kubernetes:core/v1:Namespace", "kubernetes:core/v1:Secret"
 _STASH = "pulumi:index:Stash"
 _Ordered = TypeVar("_Ordered", KubeObject, CloudResource)
+# A backend of a rule of a route.
+_Backend = dict[str, Any]
 
 
 def held_cloud(cloud: CloudCluster, *, locked: bool) -> CloudCluster:
@@ -39,7 +45,7 @@ def held_cloud(cloud: CloudCluster, *, locked: bool) -> CloudCluster:
     One that is not `locked` is new, as far as documents and lock say: it is not made, but it may stand.
     """
     components = (
-        replace(part, resources=tuple(replace(made, ignore=_EVERYTHING) for made in part.resources))
+        replace(part, resources=tuple(replace(resource, ignore=_EVERYTHING) for resource in part.resources))
         for part in cloud.components
     )
     if locked:
@@ -60,12 +66,12 @@ def kept(desired: Desired, standing: Standing) -> Desired:
 
     Whether that serves is not asked at the end of an update: where it does not, no update did it.
     """
-    clusters = [_kept(cluster, standing, desired.plan.paused) for cluster in desired.clusters]
-    known = {made.key for cluster in clusters for made in cluster.objects}
+    clusters = [_kept(cluster, standing, desired.plan) for cluster in desired.clusters]
+    registered = {item.key for cluster in clusters for item in cluster.objects}
     for cluster in clusters:
         cloud = cluster.connection.cloud
-        known |= {made.key for part in cloud.components for made in part.resources} if cloud else set()
-    return replace(desired, clusters=tuple(_after(cluster, known) for cluster in clusters))
+        registered |= {resource.key for resource in cloud.resources} if cloud else set()
+    return replace(desired, clusters=tuple(_after(cluster, registered) for cluster in clusters))
 
 
 def as_it_was(desired: Desired, before: Desired) -> Desired:
@@ -93,75 +99,75 @@ def as_it_was(desired: Desired, before: Desired) -> Desired:
     return replace(desired, clusters=tuple(clusters))
 
 
-def _kept(cluster: DesiredCluster, standing: Standing, paused: tuple[str, ...]) -> DesiredCluster:
+def _kept(cluster: DesiredCluster, standing: Standing, plan: Plan) -> DesiredCluster:
     """Return the cluster with what stands there, which is nothing where it was never made."""
     name, state, cloud = cluster.connection.cluster, cluster.connection.state, cluster.connection.cloud
-    whole = state in HELD
-    if state == "abandoned" or not (whole or paused):
+    is_held = state in HELD
+    if state == "abandoned" or not (is_held or plan.paused):
         return cluster
-    here = {
+    on_cluster = {
         place: outputs
         for place, outputs in standing.items()
         if place.name == name or place.name.startswith(f"{name}/")
     }
     if cloud and state == "paused":
-        cloud = _cloud_that_stands(cloud, here)
-    components = tuple(_that_stand(cluster.components, here, name, None if whole else paused))
-    if not whole:
-        renamed = dict(_renamed_pools(cluster, here, paused))
-        pools = set(_pools(components, here))
-        components = tuple(_leading_to(component, renamed, pools) for component in components)
-    made = {item.key for component in components for item in component.objects}
+        cloud = _standing_cloud(cloud, on_cluster)
+    paused = None if is_held else plan.paused
+    components = tuple(_standing_components(cluster.components, on_cluster, name, paused))
+    if not is_held:
+        components = tuple(_ServiceRoutes(cluster, on_cluster, plan).led(components))
+    registered = {item.key for component in components for item in component.objects}
     return replace(
         cluster,
         connection=replace(cluster.connection, cloud=cloud),
         components=components,
-        gateway=cluster.gateway if cluster.gateway and cluster.gateway.key in made else None,
+        gateway=cluster.gateway if cluster.gateway and cluster.gateway.key in registered else None,
         workloads=cluster.changing.workloads,
         served=cluster.changing.served,
     )
 
 
-def _that_stand(
-    components: tuple[Component, ...], here: Standing, cluster: str, paused: tuple[str, ...] | None
+def _standing_components(
+    components: tuple[Component, ...], on_cluster: Standing, cluster: str, paused: tuple[str, ...] | None
 ) -> Iterator[Component]:
     """Yield the components with those objects and hooks of held ones that stand, and all else that stands.
 
     Of `paused` deployments only, where other things on the cluster change (None: of all).
     """
-    stay: dict[Resource, Component] = {}
-    held_places = {
-        place: outputs for place, outputs in here.items() if _is_held(place, here, cluster, paused)
+    by_place: dict[Resource, Component] = {}
+    unknown = {
+        place: outputs
+        for place, outputs in on_cluster.items()
+        if _is_held(place, on_cluster, cluster, paused)
     }
     for component in components:
-        place = component.place
-        if component.held and place not in here:
+        if component.held and component.place not in on_cluster:
             continue
         if component.held:
-            items = tuple(item for item in component.objects if component.place_of(item) in here)
+            items = tuple(item for item in component.objects if component.place_of(item) in on_cluster)
             hooks = tuple(
                 hook
                 for hook in component.hooks
-                if hook.workload in items and Resource(component.kind, _STASH, hook.name) in here
+                if hook.workload in items and Resource(component.kind, _STASH, hook.name) in on_cluster
             )
             component = replace(component, objects=items, hooks=hooks)
         objects = map(component.place_of, component.objects)
-        hooks_at = [Resource(component.kind, _STASH, hook.name) for hook in component.hooks]
-        for known in (place, *objects, *hooks_at):
-            held_places.pop(known, None)
-        stay[place] = component
-    for place in [place for place in held_places if not place.parent and place.token.startswith(COMPONENTS)]:
+        stashes = [Resource(component.kind, _STASH, hook.name) for hook in component.hooks]
+        for place in (component.place, *objects, *stashes):
+            unknown.pop(place, None)
+        by_place[component.place] = component
+    for place in [place for place in unknown if not place.parent and place.token.startswith(COMPONENTS)]:
         kind = place.token.removeprefix(COMPONENTS)
         if kind in KINDS:
-            stay[place] = Component(kind, place.name, (), held=True)
-        del held_places[place]
-    for place in held_places:
-        if home := _home(place.parent, place, stay):
-            stay[home] = replace(stay[home], standing=(*stay[home].standing, place))
-    yield from stay.values()
+            by_place[place] = Component(kind, place.name, (), held=True)
+        del unknown[place]
+    for place in unknown:
+        if home := _home(place.parent, place, by_place):
+            by_place[home] = replace(by_place[home], standing=(*by_place[home].standing, place))
+    yield from by_place.values()
 
 
-def _is_held(place: Resource, here: Standing, cluster: str, paused: tuple[str, ...] | None) -> bool:
+def _is_held(place: Resource, on_cluster: Standing, cluster: str, paused: Collection[str] | None) -> bool:
     """Return whether something that stands is of a paused deployment.
 
     Namespaces, and Secrets in them, are of all deployments there.
@@ -174,17 +180,18 @@ def _is_held(place: Resource, here: Standing, cluster: str, paused: tuple[str, .
             other.name == workload
             and other.parent == place.parent
             and other.token != _STASH
-            and _is_held(other, here, cluster, paused)
-            for other in here
+            and _is_held(other, on_cluster, cluster, paused)
+            for other in on_cluster
         )
     if not place.parent:
-        ends = [names.endpoint_component(cluster, key) for key in paused]
+        endpoints = [names.endpoint_component(cluster, key) for key in paused]
+        if place.token == f"{COMPONENTS}ModelEndpoint":
+            return place.name in {*endpoints, *map(names.route_component, endpoints)}
         # Names of replicas begin with that of their deployment; which pools follow shows in the state alone.
-        replicas = place.token == f"{COMPONENTS}ModelReplicas"
-        return place.name in {*ends, *map(names.route_component, ends)} or (
-            replicas and any(place.name.startswith(f"{end}-") for end in ends)
+        return place.token == f"{COMPONENTS}ModelReplicas" and place.name.startswith(
+            tuple(f"{endpoint}-" for endpoint in endpoints)
         )
-    metadata = here[place].get("metadata") or {}
+    metadata = on_cluster[place].get("metadata") or {}
     namespace, labels = metadata.get("namespace"), metadata.get("labels") or {}
     if place.parent == "ServingStack":
         if place.token == _NAMESPACE:
@@ -201,113 +208,161 @@ def _home(kind: str, place: Resource, components: Iterable[Resource]) -> Resourc
 
     Which one it is shows in the state alone.
     """
-    of_kind = [at for at in components if at.token == f"{COMPONENTS}{kind}"]
-    return max(of_kind, key=lambda at: len(at.name) * place.name.startswith(at.name), default=None)
+    of_kind = [component for component in components if component.token == f"{COMPONENTS}{kind}"]
+    return max(
+        of_kind,
+        key=lambda component: len(component.name) * place.name.startswith(component.name),
+        default=None,
+    )
 
 
-def _cloud_that_stands(cloud: CloudCluster, here: Standing) -> CloudCluster:
+def _standing_cloud(cloud: CloudCluster, on_cluster: Standing) -> CloudCluster:
     """Return a GKE cluster with the parts and resources that stand, and those that no document has."""
     every_part = (*cloud.components, *cloud.unlocked)
     parts = {Resource("", f"{COMPONENTS}{part.kind}", part.name): part for part in every_part}
-    stay = {place: part for place, part in parts.items() if place in here}
-    for place in here:
+    by_place = {place: part for place, part in parts.items() if place in on_cluster}
+    for place in on_cluster:
         kind = place.token.removeprefix(COMPONENTS)
-        if not place.parent and kind not in KINDS and place not in stay:
-            stay[place] = CloudComponent(kind, place.name, ())
-    every = {Resource(part.kind, made.token, made.name) for part in stay.values() for made in part.resources}
-    for at, part in stay.items():
-        resources = (made for made in part.resources if Resource(part.kind, made.token, made.name) in here)
-        stay[at] = replace(part, resources=tuple(resources))
-    for place in here:
-        if place not in every and (home := _home(place.parent, place, stay)):
-            stay[home] = replace(stay[home], standing=(*stay[home].standing, (place.token, place.name)))
-    return replace(cloud, components=tuple(stay.values()), unlocked=())
-
-
-def _renamed_pools(
-    cluster: DesiredCluster, here: Standing, paused: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield InferencePools of paused deployments that would have another name now, with the one they have."""
-    objects = {item.key: item for item in cluster.objects}
-    for key in paused:
-        pools = (
-            [objects[at] for at in cluster.served[key].members if objects[at].kind == POOL]
-            if (key in cluster.served)
-            else []
+        if not place.parent and kind not in KINDS and place not in by_place:
+            by_place[place] = CloudComponent(kind, place.name, ())
+    documented = {
+        Resource(part.kind, resource.token, resource.name)
+        for part in by_place.values()
+        for resource in part.resources
+    }
+    for place, part in by_place.items():
+        resources = (
+            resource
+            for resource in part.resources
+            if Resource(part.kind, resource.token, resource.name) in on_cluster
         )
-        stand = [
-            str(here[place]["metadata"]["name"])
-            for place in here
-            if place.parent == "ModelEndpoint"
-            and place.token.endswith(f":{POOL}")
-            and _is_held(place, here, cluster.connection.cluster, (key,))
-        ]
-        for pool in pools:
-            if stand and pool.kubernetes_name not in stand:
-                yield (key.partition("/")[0], pool.kubernetes_name), stand[0]
+        by_place[place] = replace(part, resources=tuple(resources))
+    for place in on_cluster:
+        if place not in documented and (home := _home(place.parent, place, by_place)):
+            standing = (*by_place[home].standing, (place.token, place.name))
+            by_place[home] = replace(by_place[home], standing=standing)
+    return replace(cloud, components=tuple(by_place.values()), unlocked=())
 
 
-def _pools(components: Iterable[Component], here: Standing) -> Iterator[tuple[str, str]]:
-    """Yield namespace and name of each InferencePool that stands or is made."""
-    for component in components:
-        for item in component.objects:
-            if item.kind == POOL:
-                yield item.namespace or "", item.kubernetes_name
-        for place in component.standing:
-            if place.token.endswith(f":{POOL}"):
-                metadata = here[place]["metadata"]
-                yield str(metadata["namespace"]), str(metadata["name"])
+class _ServiceRoutes:
+    """The routes of services on a cluster, and the pools there of deployments that are paused."""
+
+    def __init__(self, cluster: DesiredCluster, on_cluster: Standing, plan: Plan) -> None:
+        self._cluster = cluster.connection.cluster
+        self._selected = plan.selected_while_paused
+        # Names of the pools that stand, by paused deployment.
+        self._pools: dict[str, list[str]] = {key: [] for key in plan.paused}
+        # By services the routes that stand, with their manifests.
+        self._standing: dict[str, tuple[Resource, dict[str, Any]]] = {}
+        for place, outputs in on_cluster.items():
+            if place.parent == "ModelEndpoint" and place.token.endswith(f":{POOL}"):
+                for key in plan.paused:
+                    if _is_held(place, on_cluster, self._cluster, (key,)):
+                        self._pools[key].append(str(outputs["metadata"]["name"]))
+            elif place.parent == "ModelService" and place.token.endswith(f":{ROUTE}"):
+                manifest = _manifest(outputs)
+                service = (manifest["metadata"].get("labels") or {}).get(names.SERVICE, "")
+                self._standing[f"{manifest['metadata']['namespace']}/{service}"] = place, manifest
+        # Paused deployments by namespace and name of the pool that the plan has of them.
+        self._planned: dict[tuple[str, str], str] = {}
+        objects = {item.key: item for item in cluster.objects}
+        for key in cluster.served.keys() & {*plan.paused}:
+            for item in (objects[member] for member in cluster.served[key].members):
+                if item.kind == POOL:
+                    self._planned[key.partition("/")[0], item.kubernetes_name] = key
+
+    def led(self, components: Iterable[Component]) -> Iterator[Component]:
+        """Yield the components, with routes of services that lead to what stands of paused deployments.
+
+        A route that leads nowhere is none. One that the plan does not have, because the lock has all replicas
+        that it leads to elsewhere or not at all, stays for the pools of paused deployments alone.
+        """
+        planned = set()
+        for component in components:
+            if component.kind != "ModelService":
+                yield component
+                continue
+            service = component.name.removeprefix(f"{self._cluster}/")
+            planned.add(service)
+            routes = [self._led(route, service) for route in component.objects]
+            if any(map(_backends, routes)):
+                yield replace(component, objects=tuple(routes))
+        for service, (place, manifest) in self._standing.items():
+            route = self._led(KubeObject(place.name, _with_backends(manifest, [])), service)
+            if service not in planned and _backends(route):
+                name = names.service_component(self._cluster, service)
+                yield Component("ModelService", name, (route,), held=route.manifest == manifest)
+
+    def _led(self, route: KubeObject, service: str) -> KubeObject:
+        """Return a route with the backends of paused deployments as they stand."""
+        stay = self._staying(service)
+        backends: list[_Backend] = []
+        for backend in _backends(route):
+            deployment = self._planned.get((route.namespace or "", backend["name"]))
+            if deployment is None:
+                backends.append(backend)
+            elif standing := stay.pop(deployment, None):
+                backends.append({**backend, "name": standing["name"]})
+            elif pools := self._pools[deployment]:
+                name = backend["name"] if backend["name"] in pools else pools[0]
+                backends.append({**backend, "name": name})
+        backends += stay.values()
+        return replace(route, manifest=_with_backends(route.manifest, backends))
+
+    def _staying(self, service: str) -> dict[str, _Backend]:
+        """Return the backends of a route as it stands, by paused deployment that its service selects, and of
+        which the pool stands.
+        """
+        if service not in self._standing:
+            return {}
+        place, manifest = self._standing[service]
+        return {
+            deployment: backend
+            for backend in _backends(KubeObject(place.name, manifest))
+            for deployment, pools in self._pools.items()
+            if backend["name"] in pools and (service, deployment, self._cluster) in self._selected
+        }
 
 
-def _leading_to(
-    component: Component, renamed: Mapping[tuple[str, str], str], pools: Collection[tuple[str, str]]
-) -> Component:
-    """Return the component with routes of services that lead to `pools` alone, by their names there."""
-    if component.kind != "ModelService":
-        return component
-    return replace(
-        component,
-        objects=tuple(
-            _redirected(item, renamed, pools) if item.kind == ROUTE else item for item in component.objects
-        ),
-    )
+def _manifest(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an update writes of an object, as far as its outputs have it: no status, nothing of whoever
+    wrote it last.
+    """
+    metadata = {
+        field: outputs["metadata"][field]
+        for field in ("name", "namespace", "labels", "annotations")
+        if field in outputs["metadata"]
+    }
+    return {
+        "apiVersion": outputs["apiVersion"],
+        "kind": outputs["kind"],
+        "metadata": metadata,
+        "spec": outputs["spec"],
+    }
 
 
-def _redirected(
-    item: KubeObject, renamed: Mapping[tuple[str, str], str], pools: Collection[tuple[str, str]]
-) -> KubeObject:
-    namespace = item.namespace or ""
-
-    def named(value: Any) -> Any:
-        if isinstance(value, list):
-            changed = [named(each) for each in value]
-            return [each for each in changed if not leads_nowhere(each)]
-        if not isinstance(value, dict):
-            return value
-        changes = {key: named(each) for key, each in value.items()}
-        if value.get("kind") == POOL:
-            name = value.get("name")
-            changes["name"] = renamed.get((namespace, str(name)), name)
-        return changes
-
-    def leads_nowhere(value: Any) -> bool:
-        is_pool = isinstance(value, dict) and value.get("kind") == POOL
-        return is_pool and (value.get("namespace", namespace), value["name"]) not in pools
-
-    return replace(item, manifest=named(item.manifest))
+def _backends(route: KubeObject) -> list[_Backend]:
+    """Return the backends of a route, which all of its rules share; of one that stands maybe none."""
+    rules = route.manifest["spec"].get("rules") or [{}]
+    return rules[0].get("backendRefs") or []
 
 
-def _after(cluster: DesiredCluster, known: set[str]) -> DesiredCluster:
+def _with_backends(manifest: dict[str, Any], backends: list[_Backend]) -> dict[str, Any]:
+    rules = [{**rule, "backendRefs": backends} for rule in manifest["spec"].get("rules") or []]
+    return {**manifest, "spec": {**manifest["spec"], "rules": rules}}
+
+
+def _after(cluster: DesiredCluster, registered: set[str]) -> DesiredCluster:
     """Return the cluster with objects that come after what is registered, and nothing else."""
 
-    def registered(items: Iterable[_Ordered]) -> tuple[_Ordered, ...]:
-        return tuple(replace(item, after=tuple(key for key in item.after if key in known)) for item in items)
+    def ordered(items: Iterable[_Ordered]) -> tuple[_Ordered, ...]:
+        return tuple(
+            replace(item, after=tuple(key for key in item.after if key in registered)) for item in items
+        )
 
-    components = (
-        replace(component, objects=registered(component.objects)) for component in cluster.components
-    )
+    components = (replace(component, objects=ordered(component.objects)) for component in cluster.components)
     cloud = cluster.connection.cloud
     if cloud:
-        parts = (replace(part, resources=registered(part.resources)) for part in cloud.components)
+        parts = (replace(part, resources=ordered(part.resources)) for part in cloud.components)
         cloud = replace(cloud, components=tuple(parts))
     return replace(cluster, components=tuple(components), connection=replace(cluster.connection, cloud=cloud))

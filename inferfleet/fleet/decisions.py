@@ -268,3 +268,7 @@ class Plan:
     """What the plan counted with."""
     paused: tuple[str, ...] = ()
     """Deployments of which nothing changes."""
+    selected_while_paused: frozenset[tuple[str, str, str]] = frozenset()
+    """Services, each with a paused deployment and a cluster on which it selects that: wherever the lock has
+    its replicas, which may stand elsewhere.
+    """

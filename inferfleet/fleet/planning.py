@@ -79,7 +79,14 @@ from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
-from inferfleet.fleet.traffic import EndpointIndex, endpoints, path_problems, route_problems, routes
+from inferfleet.fleet.traffic import (
+    EndpointIndex,
+    endpoints,
+    path_problems,
+    route_problems,
+    routes,
+    selected_anywhere,
+)
 
 # Units of work that a plan takes for each deployment and cluster, besides the pools that it tries.
 _STEPS = 20
@@ -125,6 +132,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     services = routes(documents, index, lock)
     new = _next_lock(documents, lock, {**replicas, **retained.orphaned}, services)
     changed = changes(lock, new)
+    paused = tuple(sorted(key for key, document in documents.deployments.items() if document.spec.paused))
     reasoning = Reasoning(documents, ledger, task.suitability, candidates)
     problems = [
         *soundness.problems,
@@ -161,7 +169,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         problems=in_reading_order(problems),
         lock=new,
         demands=demands,
-        paused=tuple(sorted(key for key, document in documents.deployments.items() if document.spec.paused)),
+        paused=paused,
+        selected_while_paused=selected_anywhere(documents, paused),
     )
 
 

@@ -150,6 +150,24 @@ def routes(documents: Documents, selected: EndpointIndex, lock: Lock) -> tuple[S
     return tuple(all_routes)
 
 
+def selected_anywhere(documents: Documents, deployments: tuple[str, ...]) -> frozenset[tuple[str, str, str]]:
+    """Return the services that would select one of these deployments on a cluster if it had replicas there,
+    each with deployment and cluster.
+    """
+    possible = tuple(
+        Endpoint(deployment, cluster, 1, _labels(documents, deployment, cluster))
+        for deployment in deployments
+        for cluster in documents.clusters
+    )
+    selected = EndpointIndex(documents, possible)
+    return frozenset(
+        (key, endpoint.deployment, endpoint.cluster)
+        for key, service in documents.services.items()
+        for entry in service.spec.endpoints
+        for endpoint in selected.of(service.metadata.namespace, entry.selector)
+    )
+
+
 def _by_cluster(
     service: ModelService, selected: EndpointIndex
 ) -> dict[str, list[tuple[int, list[Endpoint]]]]:

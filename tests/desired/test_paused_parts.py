@@ -13,6 +13,7 @@ from inferfleet.desired import desired
 from inferfleet.desired.paused import as_it_was, holds_any, kept
 from inferfleet.desired.values import COMPONENTS, Component, Desired, DesiredCluster, Resource
 from inferfleet.documents import InvalidDocuments
+from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.plugins.contract import Ready
 
@@ -53,6 +54,19 @@ def registered(found: Desired) -> set[Resource]:
 
 def told(found: Desired) -> list[tuple[str, str, str]]:
     return [(problem.severity, problem.what, problem.next_step) for problem in found.warnings]
+
+
+def routes(found: Desired) -> dict[str, list[tuple[str, int]]]:
+    """Where the route of service s leads on each cluster that has it: pools and weights."""
+    return {
+        one.connection.cluster: [
+            (backend["name"], backend["weight"])
+            for backend in item.manifest["spec"]["rules"][0]["backendRefs"]
+        ]
+        for one in found.clusters
+        for item in one.objects
+        if (item.kind, item.kubernetes_name) == ("HTTPRoute", "s-svc")
+    }
 
 
 EDITS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -317,13 +331,89 @@ def test_a_service_does_not_lead_to_a_paused_deployment_that_was_never_made() ->
     stands = standing(made(cluster("east"), deployment("b"), service("s"), lock=only_b))
     both = lock({"a east/l4": 1, "b east/l4": 1})
     found = made(cluster("east"), deployment("a", paused=True), deployment("b"), service("s"), lock=both)
-    route = find(kept(found, stands), "HTTPRoute", "east/ml/s-svc")
-    [rule] = route.manifest["spec"]["rules"]
-    assert [backend["name"] for backend in rule["backendRefs"]] == ["b"]
+    assert routes(kept(found, stands)) == {"east": [("b", 1)]}
     first = deployment("a", paused=True), deployment("b")
     again = kept(made(cluster("east"), *first, service("s"), lock=both), {**stands, **standing(found)})
-    [rule] = find(again, "HTTPRoute", "east/ml/s-svc").manifest["spec"]["rules"]
-    assert [backend["name"] for backend in rule["backendRefs"]] == ["a", "b"]
+    assert routes(again) == {"east": [("a", 1), ("b", 1)]}
+
+
+def test_a_service_of_which_no_pool_was_made_gets_no_route() -> None:
+    found = made(cluster("east"), deployment("a", paused=True), service("s"), lock=lock({"a east/l4": 1}))
+    assert ("ModelService", "east/ml/s") in components(found, "east")
+    assert components(kept(found, {}), "east") == [("ServingStack", "east")]
+
+
+A, B = (deployment(name, labels={"model": name}) for name in ("a", "b"))
+PAUSED_A = deployment("a", labels={"model": "a"}, paused=True)
+EAST_AND_WEST = (cluster("east"), cluster("west"))
+ALL, OF_A, OF_EAST = service("s"), service("s", model="a"), service("s", **{names.CLUSTER: "east"})
+BOTH_ON_EAST = lock({"a east/l4": 1, "b east/l4": 1})
+# The service, where the lock has a and b, and where its routes lead: a stands on east all the time.
+MOVED: dict[str, tuple[Document, dict[str, int], dict[str, list[tuple[str, int]]]]] = {
+    "alone": (OF_A, {"a west/l4": 1, "b east/l4": 1}, {"east": [("a", 1)]}),
+    "beside another": (ALL, {"a west/l4": 1, "b east/l4": 1}, {"east": [("b", 1), ("a", 1)]}),
+    "with another": (ALL, {"a west/l4": 1, "b west/l4": 1}, {"east": [("a", 1)], "west": [("b", 1)]}),
+    "out of the lock": (OF_A, {"b east/l4": 1}, {"east": [("a", 1)]}),
+    "from the cluster that is selected": (OF_EAST, {"a west/l4": 1, "b west/l4": 1}, {"east": [("a", 1)]}),
+    "and not selected by now": (
+        service("s", model="b"), {"a west/l4": 1, "b east/l4": 1}, {"east": [("b", 1)]},
+    ),
+    "and a service that is gone": (service("t", model="b"), {"a west/l4": 1, "b east/l4": 1}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("moved", MOVED)
+def test_a_service_leads_to_a_paused_deployment_where_it_stands(moved: str) -> None:
+    selects, places, expected = MOVED[moved]
+    before = selects if moved.startswith("from") else ALL
+    stands = standing(made(*EAST_AND_WEST, A, B, before, lock=BOTH_ON_EAST))
+    found = kept(made(*EAST_AND_WEST, PAUSED_A, B, selects, lock=lock(places)), stands)
+    assert routes(found) == expected
+
+
+def test_a_route_that_stays_as_it_stands_is_held_and_one_that_loses_a_pool_is_written() -> None:
+    def route(places: dict[str, int]) -> Component:
+        found = kept(made(*EAST_AND_WEST, PAUSED_A, B, ALL, lock=lock(places)), stands)
+        [component] = [part for part in found.clusters[0].components if part.kind == "ModelService"]
+        return component
+
+    alone = made(*EAST_AND_WEST, A, OF_A, lock=lock({"a east/l4": 1}))
+    stands = standing(alone)
+    [before] = [part for part in alone.clusters[0].components if part.kind == "ModelService"]
+    stays = replace(before.objects[0], after=(), timeout=None)
+    assert route({"a west/l4": 1, "b west/l4": 1}) == replace(before, objects=(stays,), held=True)
+    stands = standing(made(*EAST_AND_WEST, A, B, ALL, lock=BOTH_ON_EAST))
+    assert route({"a west/l4": 1, "b west/l4": 1}) == replace(before, objects=(stays,))
+
+
+def test_what_servers_write_into_a_route_is_not_sent_back() -> None:
+    before = made(*EAST_AND_WEST, A, ALL, lock=lock({"a east/l4": 1}))
+    written = standing(before)
+    live = {
+        place: {
+            **outputs,
+            "metadata": {**outputs["metadata"], "uid": "1", "managedFields": [{}]},
+            "status": {"parents": []},
+        }
+        if place.parent
+        else outputs
+        for place, outputs in written.items()
+    }
+    moved = made(*EAST_AND_WEST, PAUSED_A, ALL, lock=lock({"a west/l4": 1}))
+    assert kept(moved, live) == kept(moved, written)
+
+
+def test_a_service_leads_to_the_set_of_pods_that_it_led_to_while_the_new_one_is_half_made() -> None:
+    old, new = (
+        made(cluster("east"), deployment("a", 2, endpointPicker=picker), service("s"), lock=STANDS)
+        for picker in ({"replicas": 2}, {"replicas": 2, "flags": {"v": 5}})
+    )
+    [(led, _)], [(planned, _)] = routes(old)["east"], routes(new)["east"]
+    assert led != planned
+    half = {**standing(new), **standing(old)}
+    paused = deployment("a", 2, endpointPicker={"replicas": 2, "flags": {"v": 5}}, paused=True)
+    found = kept(made(cluster("east"), paused, service("s"), lock=STANDS), half)
+    assert routes(found) == {"east": [(led, 1)]}
 
 
 @pytest.mark.parametrize("state", ["active", "paused"])
