@@ -140,16 +140,16 @@ class Kubeconfigs:
 
 def read_kubeconfigs(
     connections: Iterable[Connection],
-    given: Mapping[str, str],
+    texts_by_key: Mapping[str, str],
     repository: Repository,
     *,
     handed: Mapping[str, str] = MappingProxyType({}),
 ) -> Kubeconfigs:
     """Return the kubeconfigs of existing clusters.
 
-    `given` holds texts by configuration key, and `handed` by cluster those that a program hands over, which
-    come first. Of a repository that is not trusted nothing is read. Lost and
-    abandoned clusters may lack their kubeconfig, and those that the stack creates have none.
+    `texts_by_key` are those of the configuration, and `handed` by cluster those that a program hands over,
+    which come first. Of a repository that is not trusted nothing is read. Lost and abandoned clusters may
+    lack their kubeconfig, and those that the stack creates have none.
     """
     texts: dict[str, str] = {}
     problems: dict[str, Problem] = {}
@@ -159,7 +159,7 @@ def read_kubeconfigs(
             continue
         source = "kubeconfig of the program" if connection.cluster in handed else _source(connection)
         try:
-            text, chosen = _read(connection, given, repository, handed)
+            text, parts = _read(connection, texts_by_key, repository, handed)
         except KubeconfigError as error:
             if connection.state not in GIVEN_UP:
                 problems[connection.cluster] = problem(connection, error, source)
@@ -174,7 +174,7 @@ def read_kubeconfigs(
                     KUBECONFIG,
                     severity="warning",
                 )
-                for what, step in chosen.warnings()
+                for what, step in parts.warnings()
             )
     return Kubeconfigs(texts, problems, tuple(warnings))
 
@@ -224,13 +224,16 @@ def _source(connection: Connection) -> str:
 
 
 def _read(
-    connection: Connection, given: Mapping[str, str], repository: Repository, handed: Mapping[str, str]
+    connection: Connection,
+    texts_by_key: Mapping[str, str],
+    repository: Repository,
+    handed: Mapping[str, str],
 ) -> tuple[str, Access]:
     if connection.cluster in handed:
         text, folder = handed[connection.cluster], None
     elif connection.kubeconfig is None:
         key = connection.config_key or ""
-        text, folder = _setting(connection.cluster, key, given, repository), None
+        text, folder = _setting(connection.cluster, key, texts_by_key, repository), None
     else:
         path = connection.kubeconfig.absolute()
         _trusted(path, repository)
@@ -239,11 +242,11 @@ def _read(
             text = _file(path).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise KubeconfigError("is not a text file", next_step=FORM, whole=True) from None
-    chosen = access(text, connection.context)
-    return _independent(text, chosen, folder, repository), chosen
+    parts = access(text, connection.context)
+    return _independent(text, parts, folder, repository), parts
 
 
-def _setting(cluster: str, key: str, given: Mapping[str, str], repository: Repository) -> str:
+def _setting(cluster: str, key: str, texts_by_key: Mapping[str, str], repository: Repository) -> str:
     """Return the text of a configuration key. Raises KubeconfigError where it is not set or not trusted."""
     if not key:
         step = f"Add it to kubeconfigs of the Fleet; commands take a file: --kubeconfig {shown(cluster)}=FILE"
@@ -253,34 +256,32 @@ def _setting(cluster: str, key: str, given: Mapping[str, str], repository: Repos
         what = "is written in a file of the repository, where a pull request can change it, so it is not used"
         step = f"Encrypt it (pulumi config set --secret inferfleet:{shown(key)} < FILE), {_TRUST}"
         raise KubeconfigError(what, next_step=step, whole=True)
-    if not given.get(key):
+    if not texts_by_key.get(key):
         step = f"Set it: pulumi config set --secret inferfleet:{shown(key)} < FILE"
         raise KubeconfigError("is not set in the stack", next_step=step, whole=True)
-    return given[key]
+    return texts_by_key[key]
 
 
-def _trusted(path: Path, repository: Repository, called: str = "") -> None:
+def _trusted(path: Path, repository: Repository, words: str = "") -> None:
     """Raise KubeconfigError for a file in a repository that is not trusted, before it is opened."""
     if repository.trusted or not os.path.exists(path) or not repository.holds(path):
         return
-    what = f"{called} is in the repository, where a pull request can change it, so it is not used".lstrip()
+    what = f"{words} is in the repository, where a pull request can change it, so it is not used".lstrip()
     step = f"Keep it outside of the repository, {_TRUST}"
-    raise KubeconfigError(what, next_step=step, whole=not called)
+    raise KubeconfigError(what, next_step=step, whole=not words)
 
 
-def _independent(text: str, chosen: Access, folder: Path | None, repository: Repository) -> str:
+def _independent(text: str, parts: Access, folder: Path | None, repository: Repository) -> str:
     """Return the text as it was written where it names no file that is read here or relative to its folder,
     and else a kubeconfig of the chosen context alone that does not.
     """
-    cluster, user = dict(chosen.cluster), dict(chosen.user)
+    cluster, user = dict(parts.cluster), dict(parts.user)
     for values, names in ((cluster, _CLUSTER_FILES), (user, _USER_FILES)):
         for name in names:
-            written = values.pop(name, None)
+            file = values.pop(name, None)
             # As for kubectl, what is written into the kubeconfig comes before the file.
-            if written and not values.get(f"{name}-data"):
-                content = _file(
-                    _place(name, written, folder, repository), f"its {name} {shown(written, 200)}"
-                )
+            if file and not values.get(f"{name}-data"):
+                content = _file(_place(name, file, folder, repository), f"its {name} {shown(file, 200)}")
                 values[f"{name}-data"] = base64.b64encode(content).decode()
     if user.get("tokenFile"):
         user["tokenFile"] = str(_place("tokenFile", user["tokenFile"], folder, repository))
@@ -288,32 +289,32 @@ def _independent(text: str, chosen: Access, folder: Path | None, repository: Rep
     if command and os.sep in command["command"]:
         place = _place("exec command", command["command"], folder, repository)
         user["exec"] = {**command, "command": str(place)}
-    if (cluster, user) == (chosen.cluster, chosen.user):
+    if (cluster, user) == (parts.cluster, parts.user):
         return text
     # By way of JSON, because the numbers of files are of a type of our own.
-    plain = json.loads(json.dumps(_alone(chosen, cluster, user)))
+    plain = json.loads(json.dumps(_alone(parts, cluster, user)))
     return yaml.safe_dump(plain, sort_keys=False)
 
 
-def _place(name: str, written: str, folder: Path | None, repository: Repository) -> Path:
-    if folder is None and not os.path.isabs(written):
-        what = f"its {name} {shown(written, 200)} is relative, and its text is in no folder"
+def _place(name: str, file: str, folder: Path | None, repository: Repository) -> Path:
+    if folder is None and not os.path.isabs(file):
+        what = f"its {name} {shown(file, 200)} is relative, and its text is in no folder"
         raise KubeconfigError(what, next_step="Write what is in the file in its place, or an absolute path")
-    place = (folder or Path()) / written
-    _trusted(place, repository, f"its {name} {shown(written, 200)}")
+    place = (folder or Path()) / file
+    _trusted(place, repository, f"its {name} {shown(file, 200)}")
     return place
 
 
-def _alone(chosen: Access, cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
+def _alone(parts: Access, cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": chosen.names["cluster"], "cluster": cluster}],
-        "contexts": [{"name": chosen.context, "context": dict(chosen.names)}],
-        "current-context": chosen.context,
+        "clusters": [{"name": parts.names["cluster"], "cluster": cluster}],
+        "contexts": [{"name": parts.context, "context": dict(parts.names)}],
+        "current-context": parts.context,
     }
-    if chosen.names.get("user"):
-        config["users"] = [{"name": chosen.names["user"], "user": user}]
+    if parts.names.get("user"):
+        config["users"] = [{"name": parts.names["user"], "user": user}]
     return config
 
 
@@ -322,10 +323,10 @@ def read_token(path: str) -> SecretStr:
     return SecretStr(_file(Path(path), "its tokenFile").decode("utf-8", "replace").strip())
 
 
-def _file(path: Path, called: str = "") -> bytes:
+def _file(path: Path, words: str = "") -> bytes:
     """Return the content of a regular file of the machine, which is opened once. Raises KubeconfigError.
 
-    Messages call it `called`; without that it is the kubeconfig itself.
+    Messages call it by these `words`; without any it is the kubeconfig itself.
     """
     try:
         real = Path(os.path.realpath(path))
@@ -334,7 +335,7 @@ def _file(path: Path, called: str = "") -> bytes:
         why = unreadable.why
     except ValueError:  # such as for a NUL in its name
         why = "has a name that no file can have"
-    raise KubeconfigError(f"{called} {why}".lstrip(), whole=not called)
+    raise KubeconfigError(f"{words} {why}".lstrip(), whole=not words)
 
 
 def access(text: str, context: str | None) -> Access:
@@ -342,22 +343,22 @@ def access(text: str, context: str | None) -> Access:
 
     Raises KubeconfigError also where credentials would be sent without TLS.
     """
-    written = _written(text)
+    kubeconfig = _only_document(text)
     path = CONTEXT if context else KUBECONFIG
-    name = context or written.data.get("current-context")
+    name = context or kubeconfig.data.get("current-context")
     if not name:
         raise KubeconfigError(
             "it has no current-context, and the document names no context",
             CONTEXT,
-            next_step=_form_of(written),
+            next_step=_form_of(kubeconfig),
         )
-    of_context, names = _named(written, "contexts", "context", name, path)
-    of_cluster, cluster = _named(written, "clusters", "cluster", names.get("cluster"), KUBECONFIG)
+    of_context, names = _named(kubeconfig, "contexts", "context", name, path)
+    of_cluster, cluster = _named(kubeconfig, "clusters", "cluster", names.get("cluster"), KUBECONFIG)
     of_user: str = "users[-1]"
     user: dict[str, Any] = {}
     if names.get("user"):
-        of_user, user = _named(written, "users", "user", names["user"], KUBECONFIG)
-    for mistake in written.mistakes:
+        of_user, user = _named(kubeconfig, "users", "user", names["user"], KUBECONFIG)
+    for mistake in kubeconfig.mistakes:
         entry = _ENTRY.match(mistake.path)
         if entry is None or entry[0] in (of_context, of_cluster, of_user):
             raise KubeconfigError(
@@ -365,41 +366,43 @@ def access(text: str, context: str | None) -> Access:
             )
     for place, values in ((f"{of_cluster}.cluster", cluster), (f"{of_user}.user", user)):
         for what, key in _mistyped(values):
-            raise KubeconfigError(what, line=written.lines.get(f"{place}.{key}") or written.lines.get(place))
-    server = _server(cluster, names["cluster"], written.lines.get(f"{of_cluster}.cluster.server"))
-    chosen = Access(server, str(name), names, cluster, user)
-    if server.startswith("http:") and chosen.credentials:
+            raise KubeconfigError(
+                what, line=kubeconfig.lines.get(f"{place}.{key}") or kubeconfig.lines.get(place)
+            )
+    server = _server(cluster, names["cluster"], kubeconfig.lines.get(f"{of_cluster}.cluster.server"))
+    parts = Access(server, str(name), names, cluster, user)
+    if server.startswith("http:") and parts.credentials:
         raise KubeconfigError(
-            f"its server {server} is asked without TLS, and credentials ({', '.join(chosen.credentials)}) "
+            f"its server {server} is asked without TLS, and credentials ({', '.join(parts.credentials)}) "
             "are never sent so",
-            line=written.lines.get(f"{of_cluster}.cluster.server"),
+            line=kubeconfig.lines.get(f"{of_cluster}.cluster.server"),
             next_step="Write an https:// address, or a user without credentials as for `kubectl proxy`",
         )
-    return chosen
+    return parts
 
 
-def _written(text: str) -> Text:
+def _only_document(text: str) -> Text:
     """Return the one document of the text, which is a map. Raises KubeconfigError."""
     try:
-        found = list(texts(text))
+        yaml_documents = list(texts(text))
     except Unreadable as error:
         # The parser's own words would quote the file.
         raise KubeconfigError("it is not valid YAML", line=error.line, next_step=FORM) from None
-    if not found:
+    if not yaml_documents:
         raise KubeconfigError("it is empty", next_step=FORM)
-    if len(found) > 1:
+    if len(yaml_documents) > 1:
         raise KubeconfigError("it holds several YAML documents", next_step="Keep the one with clusters")
-    written = found[0]
-    if not isinstance(written.data, dict):
+    kubeconfig = yaml_documents[0]
+    if not isinstance(kubeconfig.data, dict):
         what = "it is not a kubeconfig (a mapping with clusters, contexts and users)"
         raise KubeconfigError(what, next_step=FORM)
-    other = _other(written.data)
-    if other:
-        raise KubeconfigError(f"it is {other}, not a kubeconfig", next_step=FORM)
-    return written
+    other_kind = _other_kind(kubeconfig.data)
+    if other_kind:
+        raise KubeconfigError(f"it is {other_kind}, not a kubeconfig", next_step=FORM)
+    return kubeconfig
 
 
-def _other(data: Mapping[str, Any]) -> str:
+def _other_kind(data: Mapping[str, Any]) -> str:
     """Return what else than a kubeconfig this is, "" where that is unknown."""
     if "clusters" in data or "contexts" in data:
         return ""
@@ -417,31 +420,31 @@ def _other(data: Mapping[str, Any]) -> str:
     return ""
 
 
-def _form_of(written: Text) -> str:
-    return "" if written.data.get("contexts") else FORM
+def _form_of(kubeconfig: Text) -> str:
+    return "" if kubeconfig.data.get("contexts") else FORM
 
 
-def _named(written: Text, section: str, part: str, name: Any, path: str) -> tuple[str, dict[str, Any]]:
+def _named(kubeconfig: Text, section: str, part: str, name: Any, path: str) -> tuple[str, dict[str, Any]]:
     """Return the place and the part of the entry with this name."""
-    entries = written.data.get(section)
-    known: dict[str, tuple[str, dict[str, Any]]] = {}
+    entries = kubeconfig.data.get(section)
+    parts_by_name: dict[str, tuple[str, dict[str, Any]]] = {}
     for number, entry in enumerate(entries if isinstance(entries, list) else ()):
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             continue
-        if entry["name"] in known and entry["name"] == name:
-            line = written.lines.get(f"{section}[{number}]")
+        if entry["name"] in parts_by_name and entry["name"] == name:
+            line = kubeconfig.lines.get(f"{section}[{number}]")
             raise KubeconfigError(f"it has two {section} of the name {shown(name)!r}", line=line)
         if isinstance(entry.get(part), dict):
-            known[entry["name"]] = f"{section}[{number}]", entry[part]
-    if not isinstance(name, str) or name not in known:
-        names = [shown(each) for each in sorted(known)]
+            parts_by_name[entry["name"]] = f"{section}[{number}]", entry[part]
+    if not isinstance(name, str) or name not in parts_by_name:
+        names = [shown(each) for each in sorted(parts_by_name)]
         more = ", ..." if len(names) > _MANY_NAMES else ""
         choices = ", ".join(names[:_MANY_NAMES]) + more or "none"
-        called = repr(shown(name)) if isinstance(name, str) else "of that name"
+        named = repr(shown(name)) if isinstance(name, str) else "of that name"
         raise KubeconfigError(
-            f"it has no {part} {called} (it has: {choices})", path, next_step=_form_of(written)
+            f"it has no {part} {named} (it has: {choices})", path, next_step=_form_of(kubeconfig)
         )
-    return known[name]
+    return parts_by_name[name]
 
 
 def _mistyped(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

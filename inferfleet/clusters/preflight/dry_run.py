@@ -45,7 +45,7 @@ _NO_DRY_RUN = "does not support dry run"
 _IMMUTABLE = "field is immutable"
 # The API server's own words for a field that a schema does not have, whoever may write where.
 _SCHEMA = "typed patch object"
-_HELD = "(not shown)"
+_HIDDEN = "(not shown)"
 STAND_IN = "default"
 # Each object has a field manager of its own that begins so (fieldManagerName in pulumi-kubernetes v4.25.0,
 # provider/pkg/provider/provider.go), which a new one gets with its first update.
@@ -185,14 +185,14 @@ def _replies(write: Write, code: int, status: Mapping[str, Any], words: str) -> 
         (str(cause["field"]), _shown(str(cause["message"]), write)) for cause in causes if _has_field(cause)
     ]
     if by_field and len(by_field) == len(causes) and code != 409:
-        for field, said in by_field:
-            if not said.endswith(_IMMUTABLE):
-                yield _Reply(write, field, said, "Correct it")
+        for field, message in by_field:
+            if not message.endswith(_IMMUTABLE):
+                yield _Reply(write, field, message, "Correct it")
             elif not write.elsewhere:
                 yield _Reply(
                     write,
                     field,
-                    said,
+                    message,
                     "Where the preview says `replace`, it is deleted and made anew; where it does not, the "
                     "update fails, and the field must stay",
                     "warning",
@@ -201,8 +201,8 @@ def _replies(write: Write, code: int, status: Mapping[str, Any], words: str) -> 
         step = "Correct it"
         if "." in write.object.api_version.partition("/")[0]:
             step = f"{install(write.object.api_version)}, if its CRDs are too old, or correct it"
-        for path, said in tuple(_of_schema(words)) or (("", words),):
-            yield _Reply(write, path, said, step, of_schema=True)
+        for path, message in tuple(_schema_messages(words)) or (("", words),):
+            yield _Reply(write, path, message, step, of_schema=True)
     elif not write.elsewhere:
         step = "Change what it names, or have whoever keeps this rule on the cluster change it"
         if code == 409:
@@ -217,30 +217,30 @@ def _has_field(cause: Mapping[str, Any]) -> bool:
     return bool(cause.get("field") and cause.get("message"))
 
 
-def _of_schema(words: str) -> Iterator[tuple[str, str]]:
+def _schema_messages(words: str) -> Iterator[tuple[str, str]]:
     """Yield fields and what is said of them: `failed to create typed patch object (ml/web; apps/v1,
     Kind=Deployment): .spec.x: field not declared in schema`, of several each on a line after `errors:`.
     """
-    _, _, said = words.partition("): ")
-    for line in said.removeprefix("errors:").splitlines():
-        path, _, rest = line.strip().partition(": ")
-        if rest:
-            yield path.removeprefix("."), rest
+    _, _, messages = words.partition("): ")
+    for line in messages.removeprefix("errors:").splitlines():
+        path, _, message = line.strip().partition(": ")
+        if message:
+            yield path.removeprefix("."), message
 
 
 def _problems(
     cluster: str, replies: Iterable[_Reply], deployments: Mapping[str, ModelDeployment]
 ) -> Iterator[Problem]:
     """Yield one problem for all objects of a kind to which the same is said, at the line of the first."""
-    alike: dict[tuple[str, ...], list[_Reply]] = {}
+    equal_replies: dict[tuple[str, ...], list[_Reply]] = {}
     for reply in replies:
         obj = reply.write.object
         words = reply.words.replace(f'"{obj.kubernetes_name}"', "")
-        alike.setdefault((obj.kind, reply.field, words, reply.next_step), []).append(reply)
-    for first, *like_it in alike.values():
+        equal_replies.setdefault((obj.kind, reply.field, words, reply.next_step), []).append(reply)
+    for first, *others in equal_replies.values():
         kind, key, path = document_field(first.write.object, cluster, first.field, deployments)
         of_field = f"{first.field} of " if first.field else ""
-        and_others = f" (and {listing((each.write.name for each in like_it), _NAMED)})" if like_it else ""
+        and_others = f" (and {listing((reply.write.name for reply in others), _NAMED)})" if others else ""
         yield Problem(
             f"the API server of cluster {cluster!r} refuses {of_field}{first.write.name}{and_others}: "
             f"{_in_short(first.words)}",
@@ -278,19 +278,19 @@ def _unasked_problems(
             path,
             severity="warning",
         )
-    for words, ones in by_webhook.items():
+    for words, unasked in by_webhook.items():
         yield cluster_problem(
             name,
-            f"cluster {name!r} was not asked about {_objects(ones)}: {words}",
+            f"cluster {name!r} was not asked about {_objects(unasked)}: {words}",
             "Updates go through it as always; a webhook that declares sideEffects: None is asked before",
             path,
             severity="notice",
         )
 
 
-def _objects(those: list[Write]) -> str:
-    number = f"{len(those)} object{'' if len(those) == 1 else 's'} that an update writes"
-    return f"{number} ({listing((write.name for write in those), _NAMED)})"
+def _objects(unasked: list[Write]) -> str:
+    number = f"{len(unasked)} object{'' if len(unasked) == 1 else 's'} that an update writes"
+    return f"{number} ({listing((write.name for write in unasked), _NAMED)})"
 
 
 def _in_short(words: str) -> str:
@@ -302,7 +302,7 @@ def _in_short(words: str) -> str:
 def _shown(words: str, write: Write) -> str:
     """Return words without secrets that an object has in plain text: servers quote values."""
     for secret in sorted(_secrets(write.object.manifest), key=len, reverse=True):
-        words = words.replace(secret, _HELD)
+        words = words.replace(secret, _HIDDEN)
     return words
 
 
@@ -328,20 +328,20 @@ def writes(
         (existing_object.kind, existing_object.namespace, existing_object.name): existing_object
         for existing_object in existing
     }
-    spaces = {obj.kubernetes_name for obj in cluster.objects if obj.kind == "Namespace"}
-    absent = {name for name in spaces if ("Namespace", "", name) not in live}
+    namespaces = {obj.kubernetes_name for obj in cluster.objects if obj.kind == "Namespace"}
+    absent_namespaces = {name for name in namespaces if ("Namespace", "", name) not in live}
     for obj in cluster.objects:
         resource = resources.get((obj.api_version, obj.kind))
         if resource is None or obj.kind == "Secret":
             continue
         before = live.get((obj.kind, obj.namespace or "", obj.kubernetes_name))
         if before is None or (is_ours(before, stack) and _changes(obj, before.item)):
-            yield _write(obj, before, resource, elsewhere=obj.namespace in absent)
+            yield _write(obj, before, resource, elsewhere=obj.namespace in absent_namespaces)
 
 
-def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
+def _changes(obj: KubeObject, live: Mapping[str, Any]) -> bool:
     # Items of a list may have no kind of their own.
-    manifest = {key: value for key, value in _kept(made, live).items() if key not in ("apiVersion", "kind")}
+    manifest = {key: value for key, value in _kept(obj, live).items() if key not in ("apiVersion", "kind")}
     ours = [entry.get("fieldsV1") or {} for entry in _managed(live, _PULUMI)]
     fields_of_others = [entry.get("fieldsV1") or {} for entry in _managed(live, "", subresources=True)]
     fields_of_others = [fields for fields in fields_of_others if fields not in ours]
@@ -353,10 +353,10 @@ def _changes(made: KubeObject, live: Mapping[str, Any]) -> bool:
 
 
 def _write(
-    made: KubeObject, before: ExistingObject | None, resource: ApiResource, *, elsewhere: bool
+    obj: KubeObject, before: ExistingObject | None, resource: ApiResource, *, elsewhere: bool
 ) -> Write:
     live = before.item if before else {}
-    manifest = _kept(made, live)
+    manifest = _kept(obj, live)
     if elsewhere:
         manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": STAND_IN}}
     ours = next(_managed(live, _PULUMI), None)
@@ -366,15 +366,15 @@ def _write(
         ours is not None
         and (bool({REPLICAS, PATCH_FORCE} & annotations.keys()) or any(_managed(live, *_TAKEN_OVER)))
     )
-    path = resource.path(STAND_IN if elsewhere else made.namespace, made.kubernetes_name)
+    path = resource.path(STAND_IN if elsewhere else obj.namespace, obj.kubernetes_name)
     manager = str(ours["manager"]) if ours else _PULUMI
-    return Write(made, resource, DryRun(path, manifest, manager, force), before is None, elsewhere)
+    return Write(obj, resource, DryRun(path, manifest, manager, force), before is None, elsewhere)
 
 
-def _kept(made: KubeObject, live: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(obj: KubeObject, live: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest with fields as they are on the cluster where they are somebody else's."""
-    manifest = made.manifest
-    for path in made.ignore:
+    manifest = obj.manifest
+    for path in obj.ignore:
         manifest = _with(manifest, path.split("."), live)
     return manifest
 
@@ -425,8 +425,8 @@ def _lacks(value: Any, fields: Mapping[str, Any]) -> bool:
         elif form == "k":
             keys = json.loads(name)
             # Keys that a manifest leaves out have their default, such as the protocol of a port.
-            alike = (each for each in value or () if all(each.get(k, v) == v for k, v in keys.items()))
-            entry = next(alike, None)
+            entries = (entry for entry in value or () if all(entry.get(k, v) == v for k, v in keys.items()))
+            entry = next(entries, None)
             if entry is None or _lacks(entry, inner):
                 return True
         elif form == "v" and json.loads(name) not in (value or ()):
@@ -458,38 +458,38 @@ def _dry_run(api: Api, object_to_try: DryRun) -> Answer:
 
 
 def document_field(
-    made: KubeObject, cluster: str, field: str, deployments: Mapping[str, ModelDeployment]
+    obj: KubeObject, cluster: str, field: str, deployments: Mapping[str, ModelDeployment]
 ) -> tuple[str, str, str]:
     """Return kind and key of the document that an object comes from, and the path in it for a field of the
     object. `deployments` are those that were read, by `namespace/name`.
     """
-    labels = made.manifest["metadata"].get("labels") or {}
+    labels = obj.manifest["metadata"].get("labels") or {}
     if DEPLOYMENT in labels:
-        key = f"{made.namespace}/{labels[DEPLOYMENT]}"
+        key = f"{obj.namespace}/{labels[DEPLOYMENT]}"
         deployment = deployments.get(key)
         if ROLE in labels and deployment:
-            return "ModelDeployment", key, _of_pods(made.manifest, field, labels[ROLE], deployment)
-        is_picker = made.kind == "Deployment" and deployment_of(made.manifest)
+            return "ModelDeployment", key, _field_of_pods(obj.manifest, field, labels[ROLE], deployment)
+        is_picker = obj.kind == "Deployment" and deployment_of(obj.manifest)
         return (
             "ModelDeployment",
             key,
-            "spec.endpointPicker" if is_picker else _FIELD_BY_KIND.get(made.kind, ""),
+            "spec.endpointPicker" if is_picker else _FIELD_BY_KIND.get(obj.kind, ""),
         )
     if SERVICE in labels:
-        return "ModelService", f"{made.namespace}/{labels[SERVICE]}", ""
+        return "ModelService", f"{obj.namespace}/{labels[SERVICE]}", ""
     return "InferenceCluster", cluster, "spec.serving"
 
 
-def _of_pods(manifest: Mapping[str, Any], field: str, role: str, deployment: ModelDeployment) -> str:
+def _field_of_pods(manifest: Mapping[str, Any], field: str, role: str, deployment: ModelDeployment) -> str:
     steps = steps_of(field, manifest)
-    for at, position in _TEMPLATES:
-        if steps[: len(at)] == at:
+    for path, position in _TEMPLATES:
+        if steps[: len(path)] == path:
             template = workers_of(deployment, role).of(position)
             if template is None:
                 break
             written = {"spec": template.spec}
-            generated = part_of(manifest, at)
-            rest = _same_place(steps[len(at) :], generated, written)
+            generated = part_of(manifest, path)
+            rest = _same_place(steps[len(path) :], generated, written)
             return path_in_document((*template_path(deployment, role, position).split("."), *rest))
     return f"{path_of_role(role)}.workers"
 
