@@ -183,7 +183,7 @@ def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | Non
         pods if surge and not apart else 0,
         gang=pods,
         follower=pod_of(_with_proxy(deployment, follower.spec, behind), gpus=gpus) if follower else None,
-        # A second set has room for the one pod more of a change in place too.
+        # A second set has space for the one pod more of a change in place too.
         sets=2 if surge and apart else 1,
     )
 

@@ -19,7 +19,7 @@ KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 KUEUE_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
 KUEUE_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
 KUEUE_GROUP = "kueue.x-k8s.io/podset-group-name"
-# Gates that hold a pod back: until its queue has room, and until nodes are chosen for it.
+# Gates that hold a pod back: until its queue has space, and until nodes are chosen for it.
 KUEUE_ADMISSION_GATE = "kueue.x-k8s.io/admission"
 KUEUE_TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 

@@ -1,4 +1,4 @@
-"""Before anything is created: whether quotas and reservations have room for the nodes that an update adds.
+"""Before anything is created: whether quotas and reservations have space for the nodes that an update adds.
 
 A shortage is a warning, because nodes may be added later, and others may release theirs meanwhile.
 """

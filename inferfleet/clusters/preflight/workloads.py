@@ -103,7 +103,7 @@ def scaled(cluster: str, workloads: Iterable[dict[str, Any]]) -> frozenset[tuple
 
 
 def scaling_problems(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
-    """Yield the workloads that will no longer be scaled, and those of which more run than the plan has room
+    """Yield the workloads that will no longer be scaled, and those of which more run than the plan has space
     for while nothing of the stack ends any.
     """
     name = cluster.connection.cluster

@@ -244,7 +244,7 @@ def placement_status(
 
 
 def _as_scaled(workload: dict[str, Any], seen: LiveCluster | None) -> dict[str, Any]:
-    """Return the workload with the number of replicas that its scaler says, as far as the plan has room."""
+    """Return the workload with the number of replicas that its scaler says, as far as the plan has space."""
     scaled, actual = bounds(workload), seen.objects.get(_key(workload)) if seen else None
     if scaled is None or actual is None:
         return workload

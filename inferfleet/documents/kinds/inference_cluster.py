@@ -635,7 +635,7 @@ class InferenceClusterSpec(StrictModel):
 
     @model_validator(mode="after")
     def _check_node_selectors(self) -> "InferenceClusterSpec":
-        """Nodes that two pools select would be counted twice, and half of the pods find no room."""
+        """Nodes that two pools select would be counted twice, and half of the pods find no space."""
         selected: dict[tuple[tuple[str, str], ...], str] = {}
         mistakes = []
         for index, pool in enumerate(self.node_pools):

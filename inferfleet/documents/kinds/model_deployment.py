@@ -632,7 +632,7 @@ class ModelDeploymentSpec(StrictModel):
 
     @property
     def wanted(self) -> int:
-        """The replicas that the plan has room for: their number, or the most of a range."""
+        """The replicas that the plan has space for: their number, or the most of a range."""
         return self.replicas.max if isinstance(self.replicas, ReplicaRange) else self.replicas
 
     @model_validator(mode="after")

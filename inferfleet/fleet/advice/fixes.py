@@ -4,7 +4,7 @@ Identity. A fix is a set of pools with nodes to be added. It holds for a deploym
 a place are served before it: with its own nodes come those of the others that could take them.
 
 How it is found. On a copy of the finished ledger the deployments are served in the order of the planner.
-Where one has no room, the pool where nodes for its replicas cost least gets as many as they could need; they
+Where one has no space, the pool where nodes for its replicas cost least gets as many as they could need; they
 are placed by the planner's own search, and the nodes that stay empty are taken away again. Without a price
 the same order of nodes counts as for placing. Nothing that runs moves, no cluster's state, selector, spread
 or quota changes: where no pool suits as it is, or a quota refuses more replicas, there is no fix.
@@ -44,7 +44,7 @@ _MOST_NODES = 15_000
 _MORE = (1, 2, 4)
 _LARGEST = 10**9
 # What making sure may cost in a plan, from each of both: clusters and spots of ledgers, and so much for each
-# replica to be placed, more from the lock, where many want the same room. One is about 20 microseconds.
+# replica to be placed, more from the lock, where many want the same space. One is about 20 microseconds.
 _SURE, _PER_REPLICA = 20_000, (30, 80)
 # What nodes on a cluster would cost, with their number, and the most nodes by pool.
 _Option = tuple[tuple[int, int], dict[PoolKey, int]]
@@ -235,7 +235,7 @@ class Fixes(Mapping[str, Fix | None]):
         return parts
 
     def _leaving(self) -> list[tuple[Spot, int]]:
-        """Return the replicas that leave their spots as soon as there is room, before any is added."""
+        """Return the replicas that leave their spots as soon as there is space, before any is added."""
         return [
             (spot, replicas)
             for spot, replicas in sorted(self._finished.items())

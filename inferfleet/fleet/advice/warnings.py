@@ -85,7 +85,7 @@ def _cannot_leave(spot: Spot, replicas: int, *, obstacle: Obstacle, elsewhere: t
 def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bool) -> Problem:
     """Return the error at the pool, or at the rollout of a deployment that alone makes it too small.
 
-    Some leave a pool that was `shrunk` as far as there is room elsewhere; another one nobody leaves unasked.
+    Some leave a pool that was `shrunk` as far as there is space elsewhere; another one nobody leaves unasked.
     """
     cluster, name = pool
     pools = documents.clusters[cluster].spec.node_pools

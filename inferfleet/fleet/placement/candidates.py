@@ -134,7 +134,7 @@ class Candidates:
     def on_pool(
         self, terms: Terms, space: Space, replicas: int = 1, *, leaving: Spot | None = None
     ) -> Spot | None:
-        """Return a spot with room for more replicas whose first role is on the pool, or None."""
+        """Return a spot with space for more replicas whose first role is on the pool, or None."""
         spend(_STEPS, f"placing {terms.deployment}")
         first, key = terms.roles[0], space.key
         if space.offer not in terms.offers[first] or not self._order.suits(terms, first, space):

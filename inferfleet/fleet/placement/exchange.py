@@ -1,7 +1,7 @@
 """Moves among replicas that are new in this plan, and so run nowhere yet: for more of them, or at less cost.
 
 A new replica gives its pool to another one and goes elsewhere itself, where again a new one may have to make
-room. A chain of moves is kept if one more replica has a place by it, or if all of them cost less and none is
+space. A chain of moves is kept if one more replica has a place by it, or if all of them cost less and none is
 spread worse. Nothing here moves a replica that runs.
 
 Short chains come first (`Exchange`): they and the number of tries are bounded, so they find what the order of
@@ -143,8 +143,8 @@ class Exchange:
         depth: int,
         taken: frozenset[int],
     ) -> int | None:
-        """Place a replica, and elsewhere what makes room for it. Return what that adds to the cost, less than
-        `limit`, or None where nothing was found.
+        """Place a replica, and elsewhere what makes space for it. Return what that adds to the cost, less
+        than `limit`, or None where nothing was found.
 
         The place is no worse than `worth_limit` by what the deployment prefers and how it is spread, and
         neither is that of those that move. Where a spread is required, theirs is never worse.
@@ -376,7 +376,7 @@ def free_on(space: Space) -> int:
 
 # Long chains. Where each node has one replica, a chain is an augmenting path of a matching, which is found if
 # there is one (Berge 1957). Replicas stand for their deployment, which is asked once for a place, so the
-# search is as long as there are pairs of a deployment and a new replica that would make room for it. Its
+# search is as long as there are pairs of a deployment and a new replica that would make space for it. Its
 # steps are bounded. The moves are tried out one by one, from the last one, because some may change what
 # others need.
 
@@ -427,7 +427,7 @@ class Chains:
         return False
 
     def _links(self, seeking: str, last: _Link | None, asked: Collection[str]) -> Iterator[_Link]:
-        """Yield who would make room, of deployments that were not `asked` yet and on pools that are not in
+        """Yield who would make space, of deployments that were not `asked` yet and on pools that are not in
         the chain.
         """
         terms = self._candidates.terms(seeking)

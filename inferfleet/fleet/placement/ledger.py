@@ -1,4 +1,4 @@
-"""The replicas a plan has placed so far, by spot, and the room they leave in every pool."""
+"""The replicas a plan has placed so far, by spot, and the space they leave in every pool."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -155,7 +155,7 @@ class Ledger:
 
     def kept_free(self, pool: PoolKey) -> Counter[str]:
         """Return, by deployment on the pool, for how many pods space is kept there for rollouts."""
-        # Spots may share the workload of a role, which has such room once.
+        # Spots may share the workload of a role, which has such space once.
         spare: dict[RoleKey, int] = {}
         pods: Counter[str] = Counter()
         for role_replicas in self._role_replicas(pool):

@@ -185,7 +185,7 @@ class Placing:
         return all(len(spot.pools) == len(terms.roles) for spot in self._ledger.replicas(deployment))
 
     def _gather(self, deployment: str) -> None:
-        """Bring replicas that are together to one spot on each cluster, that of the most, if it has room.
+        """Bring replicas that are together to one spot on each cluster, that of the most, if it has space.
 
         Spots that lack a role are left to `_evict`.
         """
@@ -228,9 +228,9 @@ class Placing:
     def _grow(self) -> bool:
         """Add missing replicas. Return True when any was added.
 
-        Where there is room for all, the scarcest shapes choose first, whatever their priority. Else those
+        Where there is space for all, the scarcest shapes choose first, whatever their priority. Else those
         that lost their cluster are served before those that never ran, and of both the highest priority
-        first. Replicas added here make room for more, and move to where they cost less.
+        first. Replicas added here make space for more, and move to where they cost less.
         """
         exchange = Exchange(self._ledger, self._candidates)
         all_missing = self._missing(self._targets)
@@ -239,7 +239,7 @@ class Placing:
                 missing = self._missing(goals)
                 for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
                     served = Counter({deployment: missing[deployment] for deployment in group})
-                    # Of all that were missing it is known that there is not room for them.
+                    # Of all that were missing it is known that there is not space for them.
                     if served == all_missing or not self._all(served, exchange):
                         self._serve(served, exchange)
         added = exchange.any_new
@@ -256,7 +256,7 @@ class Placing:
         return Counter({deployment: number for deployment, number in lacks.items() if number > 0})
 
     def _all(self, missing: Counter[str], exchange: Exchange) -> bool:
-        """Add all missing replicas, in their order. Return False, and add none, where one has no room."""
+        """Add all missing replicas, in their order. Return False, and add none, where one has no space."""
         added: list[tuple[Spot, Mapping[PoolKey, Snapshot]]] = []
         for deployment, number in missing.items():
             for _ in range(number):
@@ -271,7 +271,7 @@ class Placing:
         return True
 
     def _serve(self, missing: Counter[str], exchange: Exchange) -> None:
-        """Add missing replicas of one priority, as many as possible where not all have room.
+        """Add missing replicas of one priority, as many as possible where not all have space.
 
         Those with the fewest GPUs choose first; deployments of one size take turns, so that none takes all.
         """

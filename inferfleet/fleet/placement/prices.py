@@ -2,8 +2,8 @@
 
 Nodes of one class have one price on demand, and another one as Spot capacity. So the planner knows offers: a
 class, or `<class>/Spot` for its pools of model Spot where the class says what that costs. Reserved nodes, and
-those that come when there is room, count as on demand: what was agreed for them nobody publishes. A class has
-prices of one region, which count in all: where pools on GKE are in another one, the plan says so.
+those that come when there is space, count as on demand: what was agreed for them nobody publishes. A class
+has prices of one region, which count in all: where pools on GKE are in another one, the plan says so.
 """
 
 from collections import Counter

@@ -297,7 +297,7 @@ class ReasonList(Sequence[Reason]):
 
 
 class RunnersUp(Mapping[Spot, RunnerUp | None]):
-    """By spot, where one replica of it would go if not there; None where no other place has room.
+    """By spot, where one replica of it would go if not there; None where no other place has space.
 
     They are worked out when somebody asks, in the finished ledger, which is the same afterwards. `before` are
     the spots that had replicas before this plan.

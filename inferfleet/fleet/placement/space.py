@@ -2,7 +2,7 @@
 much of it capacity.lock takes from new replicas.
 
 A pool whose replicas only grew is not packed anew: what is added goes onto the fullest nodes that take it.
-Where that finds no room, and after a removal, it is packed from the beginning; undoing leaves no trace.
+Where that finds no space, and after a removal, it is packed from the beginning; undoing leaves no trace.
 """
 
 from bisect import bisect_left, insort
@@ -475,7 +475,7 @@ class Shortage(NamedTuple):
     take: tuple[Amounts, ...]
     """Cores and memory that other pods take, for each node where they take any."""
     daemons: Amounts
-    """What DaemonSets request of each node where the class leaves them no room."""
+    """What DaemonSets request of each node where the class leaves them no space."""
     most: int | None
     """Nodes that quotas and reservations allow, None where that is enough."""
 
@@ -557,7 +557,7 @@ def pools_of(documents: Documents) -> Iterator[tuple[PoolKey, NodePool]]:
 
 
 def shortage_problems(documents: Documents, seen: Mapping[PoolKey, Observation]) -> Iterator[Problem]:
-    """Yield notices of pools that have less room than their documents say, and warnings of nodes that are
+    """Yield notices of pools that have less space than their documents say, and warnings of nodes that are
     not what their class says.
     """
     for key, pool in pools_of(documents):

@@ -38,7 +38,7 @@ class Consequence(IntEnum):
     """What an obstacle does to replicas, like the effect of a taint. None of them lets new replicas come."""
 
     CORDON = 1  # replicas that are there stay
-    EVICT = 2  # they move away if there is room elsewhere
+    EVICT = 2  # they move away if there is space elsewhere
     IMPOSSIBLE = 3  # they cannot run there: they move away, and if they cannot, that is an error
 
 
@@ -343,7 +343,7 @@ def too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | 
         return None
     pod, shares = pods_of_worker[1] if any(fit(state, demand.pod) for state in free) else pods_of_worker[0]
     parts = [gpus(pod.gpus)] if pod.gpus else []
-    # GPUs say it all where every node that has them free has room.
+    # GPUs say it all where every node that has them free has space.
     if sum(count for state, count in free.items() if state.gpus >= pod.gpus) > fitting:
         names = {"cpu": "cores", "memory": "memory"} | {
             field: f"{size} huge pages" for field, size in HUGE_PAGES.items()

@@ -20,7 +20,7 @@ from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, NODE_ROLES, SC
 _SECONDS = 3600
 # Settings of the default pool, which is removed at creation.
 _OF_FIRST_POOL = ("initialNodeCount", "nodeConfig")
-# Room for the operating system and GKE's own pods, for the minutes that the pool exists.
+# Space for the operating system and GKE's own pods, for the minutes that the pool exists.
 _FIRST_DISK_GB = 30
 # It can be set at any time (https://github.com/GoogleCloudPlatform/magic-modules/pull/14000). It stays set
 # when the last pool that needs it is deleted: the cluster is changed first, and Google refuses to unset it
