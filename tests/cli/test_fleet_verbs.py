@@ -1,5 +1,6 @@
 """`plan`, `validate` and `digest` of a Fleet's folder and lock, in somebody's Pulumi project."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -207,6 +208,14 @@ def test_what_should_exist_is_rendered_explained_and_drawn(program: Project) -> 
     assert "ml/qwen" in program.run("explain", "qwen", *OF_FLEET).out
     program.run("report", *OF_FLEET, "--output", "report.html")
     assert "prod.chat" in (program.root / "report.html").read_text()
+
+
+def test_the_stack_of_a_program_is_no_stack_of_a_project_and_that_is_said(program: Project) -> None:
+    shutil.rmtree(program.root / "stacks")
+    ran = program.run("recover", "--stack", "prod")
+    assert ran.code == 1
+    assert "has neither settings nor documents" in ran.err
+    assert "named by --documents, but to `recover`, which works on stacks alone" in ran.err
 
 
 @pytest.fixture

@@ -99,6 +99,10 @@ def catalogue_of(root: Path) -> Path:
     return project_catalogue if os.path.lexists(project_catalogue) else CATALOGUE
 
 
+_NO_STACK = (
+    "A Fleet in a program of your own is named by --documents, but to `recover`, which works on stacks alone "
+    "(docs/guides/pulumi-program.md); or create stacks/Pulumi"
+)
 # Units for a name in the folder of the stacks, which is listed again for each of them.
 _EACH_NAME = 20
 
@@ -148,7 +152,7 @@ def files_of_stack(root: Path, stack: str) -> StackFiles:
     spend(_EACH_NAME * len(stacks), "listing stacks")
     if stack not in stacks:
         what = f"stack {shown(stack)!r} has neither settings nor documents in {root / 'stacks'}"
-        next_step = one_of(stack, stacks, "Known stacks") if stacks else f"Create stacks/Pulumi.{stack}.yaml"
+        next_step = one_of(stack, stacks, "Known stacks") if stacks else f"{_NO_STACK}.{stack}.yaml"
         raise InvalidDocuments([Problem(what, next_step)])
     return StackFiles(root, stack)
 
