@@ -40,8 +40,9 @@ from inferfleet.run import Handed, Prepared, load_fleet, prepare
 
 _NAMESPACE = "inferfleet:"
 _NAME = re.compile("[a-z]([-a-z0-9]{0,18}[a-z0-9])?")
-# What belongs to a Fleet of the program that runs: clusters and locks, each with the Fleet's name.
-_CLAIMS: WeakKeyDictionary[pulumi.Resource, dict[str, str]] = WeakKeyDictionary()
+# What belongs to a Fleet of the program that runs, by what it is recognized by: the name of the Fleet, and
+# what that Fleet calls it.
+_CLAIMS: WeakKeyDictionary[pulumi.Resource, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,7 @@ class _Fact:
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, str | pulumi.Output | Awaitable):
-            raise pulumi.RunError(
-                f"{self} is of type {type(self.value).__name__}. Hand over its text, or an Output of it"
-            )
+            raise pulumi.RunError(f"{self} is of {_type(self.value)}. Hand over its text, or an Output of it")
 
     @cached_property
     def output(self) -> pulumi.Output[str]:
@@ -288,17 +287,22 @@ class _Run:
         )
 
     async def _awaited(self, documents: Documents) -> dict[_Fact, str | None]:
-        """Return what Outputs have, None for what is not known yet. Raises RunError for that in an update,
-        unless it is of a cluster that is given up.
+        """Return what Outputs have, None for what is not known yet. Raises RunError for what is no text, and
+        in an update for what is not known, unless it is of a cluster that is given up.
         """
         values: dict[_Fact, str | None] = {}
         for fact in self.facts:
             output = fact.output
             values[fact] = await output.future() if await output.is_known() else None
-        missing = [
-            str(fact)
+        wrong = [
+            f"{fact} is an Output of {_type(value)}. Hand over an Output of its text"
             for fact, value in values.items()
-            if not isinstance(value, str) and not _given_up(documents, fact)
+            if not isinstance(value, str | None)
+        ]
+        if wrong:
+            raise pulumi.RunError("; ".join(wrong))
+        missing = [
+            str(fact) for fact, value in values.items() if value is None and not _given_up(documents, fact)
         ]
         if missing and not self.preview:
             raise pulumi.RunError(
@@ -344,11 +348,18 @@ class _Run:
         # program runs, so there is no other Fleet.
         if root is None:
             return
-        owner = _CLAIMS.setdefault(root, {}).setdefault(identity or label, self.name)
+        claims = _CLAIMS.setdefault(root, {})
+        owner, known = claims.setdefault(identity or label, (self.name, label))
         if owner != self.name:
-            raise pulumi.RunError(
-                f"Fleet {self.name!r}: {label} belongs to Fleet {owner!r} already, and to one alone. {step}"
-            )
+            another = "" if known == label else f", as {known} (both are the {identity})"
+            what = f"{label} belongs to Fleet {owner!r} already{another}, and to one alone"
+            raise pulumi.RunError(f"Fleet {self.name!r}: {what}. {step}")
+
+
+def _type(value: Any) -> str:
+    """Return the type of what should be text, and how it becomes that where there is a way."""
+    made = ", of which pulumi.Output.json_dumps makes text" if isinstance(value, Mapping) else ""
+    return f"type {type(value).__name__}{made}"
 
 
 def _given_up(documents: Documents, fact: _Fact) -> bool:

@@ -106,6 +106,10 @@ class FleetPlace:
     def files(self, root: Path) -> StackFiles:
         """Return its files in a project, which may be an earlier version. Raises InvalidDocuments."""
         lock = root / self.lock if self.lock else None
+        files = files_of_fleet(self.stack, folder=root / self.folder, lock=lock)
+        # An earlier version may have had another name, which its lock says.
+        if self.name is None or (root != self.root and read_lock(files, files.lock_file.name) is not None):
+            return files
         return files_of_fleet(self.stack, self.name, folder=root / self.folder, lock=lock)
 
     @property

@@ -96,8 +96,14 @@ def test_a_conflict_between_branches_names_it_too(program: Project) -> None:
     assert "inferfleet plan --documents fleet --stack prod --fleet chat --write" in ran.err
 
 
-def test_a_fleet_without_a_name_is_that_of_its_stack(program: Project) -> None:
-    program.run("plan", *OF_FLEET, "--write")
+def test_nobody_writes_the_first_lock_of_a_fleet_without_its_name(program: Project) -> None:
+    ran = program.run("plan", *OF_FLEET, "--write")
+    assert (ran.code, "there is no lock yet that says the name" in ran.err) == (2, True)
+    assert not (program.root / "fleet/placement.lock").exists()
+
+
+def test_the_fleet_that_is_named_like_its_stack_has_the_name_of_the_stack(program: Project) -> None:
+    program.run("plan", *OF_FLEET, "--fleet", "prod", "--write")
     assert (program.root / "fleet/placement.lock").read_text() == LOCK.replace("prod.chat", "prod")
 
 
@@ -186,6 +192,30 @@ def test_nobody_writes_a_lock_by_what_a_document_does_not_leave_to_the_program(c
     ran = cloudy.run("plan", *OF_FLEET, "--write", *IN_PROJECT, *IN_NETWORK)
     assert "the document of cluster cloudy does not leave project to the program of its Fleet" in ran.err
     assert not (cloudy.root / "fleet/placement.lock").exists()
+
+
+def test_a_digest_tells_another_name_as_another_fleet(program: Project) -> None:
+    program.write("fleet/placement.lock", LOCK)
+    commit(program.root)
+    program.edit("fleet/placement.lock", "prod.chat", "prod.talk")
+    for name in ((), ("--fleet", "talk")):
+        (stack,) = program.run("digest", *OF_FLEET, *name, "--base", "main", "--json").json["stacks"]
+        assert (stack["stack"], stack["state"]) == ("prod.talk", "added")
+        assert {resource["operation"] for resource in stack["resources"]} == {"create"}
+        assert stack["problems"][0]["what"] == (
+            "this was prod.chat and is prod.talk, which is another Fleet: its update makes all of it anew, "
+            "and deletes everything that prod.chat has"
+        )
+
+
+def test_the_lock_of_a_fleet_of_another_name_says_what_a_rename_does(program: Project) -> None:
+    program.write("fleet/placement.lock", LOCK)
+    ran = program.run("plan", *OF_FLEET, "--fleet", "talk")
+    assert ran.err.startswith(
+        "fleet/placement.lock:2: this is the lock of stack 'prod.chat', not of 'prod.talk'. Use the lock of "
+        "this Fleet, or name the Fleet 'chat' again: under another name it is another Fleet, whose update "
+        "makes all anew and deletes what there was. To have that, change this line\n"
+    )
 
 
 def test_a_lock_of_another_fleet_is_no_package(program: Project) -> None:

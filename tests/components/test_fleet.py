@@ -196,6 +196,22 @@ def test_a_coroutine_of_a_kubeconfig_is_awaited_once(clusters: Clusters) -> None
     assert clusters.asked[0][1] == {"east": KUBECONFIG}
 
 
+@pytest.mark.parametrize("preview", [True, False])
+def test_an_output_of_something_else_than_text_is_named_with_its_type(
+    clusters: Clusters, preview: bool
+) -> None:
+    def program() -> Mapping[str, Any]:
+        parts: Any = pulumi.Output.from_input({"kind": "Config"})
+        return {"clusters": chat(parts).clusters}
+
+    with pytest.raises(pulumi.RunError) as refused:
+        registered(program, preview=preview)
+    assert str(refused.value) == (
+        "kubeconfig of cluster 'east' is an Output of type dict, of which pulumi.Output.json_dumps makes "
+        "text. Hand over an Output of its text"
+    )
+
+
 def test_an_empty_project_is_an_error_and_no_word_for_one_that_is_to_come(clusters: Clusters) -> None:
     shutil.copy(ROOT / "classes/gke-l4.yaml", "classes")
     Path("chat/fleet.yaml").write_text(GKE)
@@ -285,8 +301,12 @@ def test_two_fleets_live_in_one_program_unless_their_clusters_are_the_same(
         return {"east": chat().urls["ml/chat"], "west": inferfleet.Fleet("other", args).urls["ml/chat"]}
 
     if uid == UID:
-        with pytest.raises(pulumi.RunError, match="cluster west belongs to Fleet 'chat' already"):
+        with pytest.raises(pulumi.RunError) as refused:
             registered(program)
+        assert str(refused.value) == (
+            "Fleet 'other': cluster west belongs to Fleet 'chat' already, as cluster east (both are the "
+            f"cluster with UID {UID}), and to one alone. Remove it from one of the two"
+        )
         return
     recorder, _ = registered(program)
     assert recorder.outputs == {
@@ -340,6 +360,11 @@ def test_documents_may_be_a_list_with_a_lock_and_settings(clusters: Clusters) ->
         (
             {"documents": "chat/", "kubeconfigs": {"east": Path("east.kubeconfig")}},
             "kubeconfig of cluster 'east' is of type PosixPath. Hand over its text, or an Output of it",
+        ),
+        (
+            {"documents": "chat/", "kubeconfigs": {"east": {"kind": "Config"}}},
+            "kubeconfig of cluster 'east' is of type dict, of which pulumi.Output.json_dumps makes text. "
+            "Hand over its text, or an Output of it",
         ),
         (
             {"documents": "chat/", "kubeconfigs": {"east": None}},

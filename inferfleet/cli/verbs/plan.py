@@ -162,6 +162,9 @@ def plan(
         place = fleet_place(folder, stack, fleet, lock_file)
         edits_of_files = (*edits, *edits_by_file(kubeconfig))
         source = read_source(paths, stack, fleet=place, edits=edits_of_files, given=given)
+        if write and place and place.name is None and not _is_named(source):
+            what = "there is no lock yet that says the name of the Fleet: say it"
+            raise typer.BadParameter(what, param_hint="--fleet")
         if from_clusters:
             source = _from_clusters(source, report)
         source = _yielding(_as_if(source, lost), yield_ or ())
@@ -200,6 +203,11 @@ def plan(
         can_run = _add_problems(source, desired, report, locked=locked)
         if write and can_run:
             _write(source, desired, report, as_json=as_json)
+
+
+def _is_named(source: Source) -> bool:
+    """Return whether a Fleet has a lock, which says its name."""
+    return source.files is not None and read_lock(source.files, source.files.lock_file.name) is not None
 
 
 def _add_problems(source: Source, desired: Desired, report: Report, *, locked: bool) -> bool:

@@ -179,7 +179,9 @@ def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock
         return Lock(stack=stack)
     listed, problems = entries(text, file, stack=stack, options=options)
     if listed:
-        problems += _head_problems([entry for entry in listed if not entry.section], file, stack)
+        problems += _head_problems(
+            [entry for entry in listed if not entry.section], file, stack, of_fleet=bool(options)
+        )
     clusters: dict[str, LockedCluster] = {}
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
@@ -224,7 +226,7 @@ def parse(text: str | None, *, file: str, stack: str, options: str = "") -> Lock
     return Lock(stack, clusters, placements, services, pools, nodes, line_by_entry)
 
 
-def _head_problems(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
+def _head_problems(top: list[Entry], file: str, stack: str, *, of_fleet: bool) -> Iterator[Problem]:
     keys: set[str] = set()
     for entry in top:
         if entry.key in keys:
@@ -237,9 +239,15 @@ def _head_problems(top: list[Entry], file: str, stack: str) -> Iterator[Problem]
             yield Problem(what, "Use the version of inferfleet that wrote it", where=entry.where)
         elif entry.key == "stack" and entry.value != stack:
             what = f"this is the lock of stack {quoted(entry.value)}, not of {stack!r}"
-            yield Problem(
-                what, "Use the lock of this stack; after a rename, change this line", where=entry.where
-            )
+            step = "Use the lock of this stack; after a rename, change this line"
+            if of_fleet:
+                before = shown(entry.value.rpartition(".")[2])
+                step = (
+                    f"Use the lock of this Fleet, or name the Fleet {before!r} again: under another name it "
+                    "is another Fleet, whose update makes all anew and deletes what there was. To have that, "
+                    "change this line"
+                )
+            yield Problem(what, step, where=entry.where)
         elif entry.key not in ("version", "stack", *SECTIONS):
             fields = ", ".join(("version", "stack", *SECTIONS))
             what = f"unknown field {quoted(entry.key)}: a lock has {fields}"

@@ -68,7 +68,22 @@ def stack_digest(name: str, base: Version, head: Version) -> StackDigest:
             problems=listed_problems(problems, ()),
             gone=listed_problems(base, base),
         )
+    if base is not None and base.documents.settings.stack != head.documents.settings.stack:
+        digest = _compared(name, None, head)
+        renamed = listed_problems([_renamed(base, head)], ())
+        return replace(digest, problems=(*renamed, *digest.problems))
     return _compared(name, base, head)
+
+
+def _renamed(base: Side, head: Side) -> Problem:
+    """Return the warning about a Fleet of another name, which is another Fleet."""
+    before, after = base.documents.settings.stack, head.documents.settings.stack
+    return Problem(
+        f"this was {before} and is {after}, which is another Fleet: its update makes all of it anew, and "
+        f"deletes everything that {before} has",
+        "Give it the old name back, in the program and in the lock, where it should go on",
+        severity="warning",
+    )
 
 
 def _left_alone(name: str, base: Version) -> Problem:
