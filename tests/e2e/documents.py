@@ -111,3 +111,29 @@ def annotated(document: Document, **annotations: str) -> Document:
             }
         }
     return document
+
+
+def kueue_webhook() -> Document:
+    """Stands for the controller of Kueue, of which the sandbox has the kinds alone: nobody makes a Workload,
+    so nobody is called.
+    """
+    rule = {
+        "apiGroups": ["kueue.x-k8s.io"],
+        "apiVersions": ["v1beta2"],
+        "operations": ["CREATE"],
+        "resources": ["workloads"],
+    }
+    webhook = {
+        "name": "mworkload.kb.io",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:9/"},
+        "failurePolicy": "Ignore",
+        "rules": [rule],
+        "sideEffects": "None",
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "kueue-mutating-webhook-configuration"},
+        "webhooks": [webhook],
+    }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from documents import API, FRUGAL, Document, cluster
+from documents import API, FRUGAL, Document, cluster, kueue_webhook
 
 STACK = "shapes"
 IMAGE = "docker.io/vllm/vllm-openai:v0.32.0"
@@ -140,4 +140,5 @@ def queues() -> list[dict[str, Any]]:
             "metadata": {"name": "default"},
             "spec": {"weight": 1},
         },
+        kueue_webhook(),
     ]

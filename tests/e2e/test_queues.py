@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from documents import deployment, east
+from documents import deployment, east, kueue_webhook
 from dry_run import ApiServer
 from project import Project
 
@@ -48,6 +48,8 @@ def queues(standing: Project) -> Iterator[Project]:
     # The objects of a stack go before their kinds do.
     left = standing.destroy()
     standing.kubectl("east", "delete", "-f", str(folder))
+    name = kueue_webhook()["metadata"]["name"]
+    standing.kubectl("east", "delete", "mutatingwebhookconfigurations", name, "--ignore-not-found")
     assert left.code == 0, left.output
 
 
@@ -125,10 +127,11 @@ def test_a_model_comes_up_in_a_queue_that_is_there(queues: Project, tmp_path: Pa
     refused = queues.up()
     assert refused.code != 0
     assert "cluster 'east' has no LocalQueue 'team-a' of Kueue in namespace ml" in refused.output
+    assert "cluster 'east' knows the kinds of Kueue, and has no controller of theirs" in refused.output
 
     if "ml" not in [space["metadata"]["name"] for space in queues.items("east", "namespaces")]:
         queues.kubectl("east", "create", "namespace", "ml")
-    _add(queues, tmp_path, _queue("team-a"))
+    _add(queues, tmp_path, _queue("team-a"), kueue_webhook())
     done = queues.up()
     assert done.code == 0, done.output
     (model,) = queues.items("east", "deployments", "-l", "inferfleet.dev/role=decode")

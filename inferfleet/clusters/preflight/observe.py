@@ -120,7 +120,7 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
         return Observation(
             problems=(
                 *notices,
-                *prerequisites.future_scheduler_problems(cluster),
+                *prerequisites.future_problems(cluster),
                 *future_object_problems(cluster),
                 *prerequisites.omitted_monitor_problems(cluster, unknown),
             ),
@@ -165,7 +165,7 @@ def _check(
         prerequisites.worker_set_problems(api, cluster, resources),
         prerequisites.scheduler_problems(api, cluster),
         prerequisites.pod_group_problems(api, cluster, resources),
-        prerequisites.metrics_api_problems(api, cluster),
+        prerequisites.metrics_api_problems(api, cluster, resources),
     ):
         problems += _permitted(connection, check, problems)
     addresses = _permitted(

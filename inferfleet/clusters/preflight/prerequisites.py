@@ -22,7 +22,7 @@ from inferfleet.clusters.connections.api import (
     served_kinds,
     served_versions,
 )
-from inferfleet.desired.values import DesiredCluster
+from inferfleet.desired.values import DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.scheduling import ON_CLUSTER
@@ -39,9 +39,12 @@ from inferfleet.tables.devices import (
     CLIQUE,
     COMPUTE_DOMAIN_API,
     INSTALLED_BY,
+    NETWORK_CLASS,
+    RDMA_CLASS,
     RESOURCE_API,
     SINCE,
 )
+from inferfleet.tables.gke import CAPACITY_REQUEST
 from inferfleet.tables.schedulers import POD_GROUP
 
 GATEWAY = "spec.serving.gateway"
@@ -76,8 +79,12 @@ _WORKER_SET_DEFINITION = (
     f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/leaderworkersets.{_WORKER_SET_GROUP}"
 )
 _WEBHOOK_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-# It writes defaults that the controller relies on, and comes with it (config/webhook/manifests.yaml).
-_WORKER_SET_WEBHOOK = "mleaderworkerset.kb.io"
+_KUEUE = "kueue.x-k8s.io"
+# Groups of Kubernetes' projects, which the API server or a cloud brings, and Google's own: all else somebody
+# installs. Kinds of Kubernetes' projects that are no API of Kubernetes have groups in x-k8s.io
+# (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection).
+_OF_CLUSTERS = (".k8s.io", ".gke.io", ".googleapis.com", ".google.com")
+_FIRST = "Create the cluster first, with replicas: 0 for its deployments"
 # The controller's own settings, as its manifests and its chart with their usual names install them (lws 0.9,
 # config/manager/kustomization.yaml and charts/lws/templates/manager/configmap.yaml).
 _LWS_SETTINGS = "/api/v1/namespaces/lws-system/configmaps/lws-manager-config"
@@ -107,8 +114,8 @@ def missing_kind_problems(
     """Yield a problem for every API version with kinds that are needed and not among `resources`.
 
     On a cluster that the stack creates it is a warning: GKE installs its own kinds minutes later. Not so
-    LeaderWorkerSets, which somebody has to install. `pod_groups` says it of PodGroups, and
-    `omitted_monitor_problems` of objects of monitoring.
+    what somebody has to install. `pod_groups` says it of PodGroups, and `omitted_monitor_problems` of objects
+    of monitoring.
     """
     monitors = {obj.key: (obj.api_version, obj.kind) for obj in cluster.monitors}
     kinds_of_objects = {(obj.api_version, obj.kind) for obj in cluster.objects if obj.key not in monitors}
@@ -126,10 +133,22 @@ def missing_kind_problems(
         )
         if of_claims := missing_kind(version):
             yield replace(problem, next_step=of_claims, path=POOLS)
-        elif version == WORKER_SET_API:
-            yield replace(problem, next_step=INSTALL_WORKER_SETS, path="")
+        elif _is_installed(version):
+            yield replace(problem, next_step=_install_step(version), path="")
         else:
             yield _pending(problem, cluster)
+
+
+def _is_installed(version: str) -> bool:
+    """Return whether somebody has to install the kinds of an API version on every cluster."""
+    group = version.partition("/")[0] if "/" in version else ""
+    return (
+        "." in group and not group.endswith(_OF_CLUSTERS) and group != CAPACITY_REQUEST[0].partition("/")[0]
+    )
+
+
+def _install_step(version: str) -> str:
+    return INSTALL_WORKER_SETS if version == WORKER_SET_API else missing_kind(version) or install(version)
 
 
 def install(version: str) -> str:
@@ -365,18 +384,32 @@ def worker_set_problems(
             f"generation it is of, so an update could not tell when {first} has rolled",
             INSTALL_WORKER_SETS,
         )
-    webhooks = readable(api, _WEBHOOK_CONFIGURATIONS)
-    if webhooks is not None and not any(
-        webhook.get("name") == _WORKER_SET_WEBHOOK
-        for item in webhooks.get("items") or ()
-        for webhook in item.get("webhooks") or ()
-    ):
+    if _lacks_webhook(api, _WORKER_SET_GROUP):
         yield cluster_problem(
             name,
-            f"cluster {name!r} knows LeaderWorkerSets, and has no controller of theirs: no webhook "
-            f"{_WORKER_SET_WEBHOOK} is configured, so no pods would be made of {first}",
+            f"cluster {name!r} knows LeaderWorkerSets, and has no controller of theirs: no webhook of "
+            f"{_WORKER_SET_GROUP} is configured, so no pods would be made of {first}",
             INSTALL_WORKER_SETS,
         )
+
+
+def _lacks_webhook(api: Api, group: str) -> bool:
+    """Return whether the controller of an API group has configured no webhook for its own kinds; False where
+    the credentials may not read that. Kueue has webhooks for the kinds of others too.
+    """
+    configured = readable(api, _WEBHOOK_CONFIGURATIONS)
+    if configured is None:
+        return False
+    groups = [
+        {
+            of_rule
+            for webhook in item.get("webhooks") or ()
+            for rule in webhook.get("rules") or ()
+            for of_rule in rule.get("apiGroups") or ()
+        }
+        for item in configured.get("items") or ()
+    ]
+    return not any(group in of_item and (group == _KUEUE or _KUEUE not in of_item) for of_item in groups)
 
 
 def _has_observed_generation(definition: Mapping[str, Any]) -> bool:
@@ -408,9 +441,60 @@ def scheduler_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
             yield from _topology_problems(need, cluster, api.items(resource.path()))
         else:
             yield from _queue_problems(need, cluster, api, resource)
+    kueue = next((need for need in cluster.scheduler_needs if need.scheduler == "Kueue"), None)
+    if kueue and offered[kueue.group, kueue.object_kind] and _lacks_webhook(api, _KUEUE):
+        yield _scheduler_problem(
+            kueue,
+            f"cluster {cluster.connection.cluster!r} knows the kinds of Kueue, and has no controller of "
+            f"theirs: no webhook of {_KUEUE} is configured, so nothing holds pods of deployment "
+            f"{kueue.whose} back",
+            f"Install Kueue there, or choose another type in {ON_CLUSTER}",
+        )
 
 
-def future_scheduler_problems(cluster: DesiredCluster) -> Iterator[Problem]:
+def future_problems(cluster: DesiredCluster) -> Iterator[Problem]:
+    """Yield what nobody can have installed on a cluster that does not exist yet, as warnings.
+
+    An update that writes what the cluster does not know fails there, once its nodes are billed. It is no
+    error: whoever creates clusters by a program may install it in the same update.
+    """
+    yield from _future_kind_problems(cluster)
+    yield from _future_scheduler_problems(cluster)
+    name = cluster.connection.cluster
+    for device_class in device_class_names(cluster):
+        if device_class not in (RDMA_CLASS, NETWORK_CLASS):
+            yield cluster_problem(
+                name,
+                f"cluster {name!r} does not exist yet, so DeviceClass {device_class!r} is not there, which "
+                "claims of pods name",
+                f"{_FIRST}, and install "
+                f"{INSTALLED_BY.get(device_class, 'the DRA driver that brings it')} there",
+                POOLS,
+                severity="warning",
+            )
+
+
+def _future_kind_problems(cluster: DesiredCluster) -> Iterator[Problem]:
+    monitors = {obj.key for obj in cluster.monitors}
+    objects: dict[str, list[KubeObject]] = {}
+    for obj in cluster.objects:
+        of_scheduler = (obj.api_version, obj.kind) == POD_GROUP
+        if obj.key not in monitors and not of_scheduler and _is_installed(obj.api_version):
+            objects.setdefault(obj.api_version, []).append(obj)
+    for version, wanted in sorted(objects.items()):
+        name = cluster.connection.cluster
+        kinds = listing(sorted({obj.kind for obj in wanted}))
+        titles = [f"{obj.namespace}/{obj.kubernetes_name}" for obj in wanted]
+        yield cluster_problem(
+            name,
+            f"cluster {name!r} does not exist yet, so it will not know {kinds} of {version}, which GKE does "
+            f"not install, and the update fails at {listing(titles, 3)} once nodes are billed",
+            f"{_FIRST}. {_install_step(version)}. Then write the replicas",
+            severity="warning",
+        )
+
+
+def _future_scheduler_problems(cluster: DesiredCluster) -> Iterator[Problem]:
     """Yield a warning for each scheduler that a cluster which does not exist yet cannot have."""
     for scheduler in dict.fromkeys(need.scheduler for need in cluster.scheduler_needs):
         whose = next(need.whose for need in cluster.scheduler_needs if need.scheduler == scheduler)
@@ -419,7 +503,7 @@ def future_scheduler_problems(cluster: DesiredCluster) -> Iterator[Problem]:
             name,
             f"cluster {name!r} does not exist yet, so {scheduler} is not installed there, and pods of "
             f"deployment {whose} are handed to it",
-            f"Create the cluster first, with replicas: 0 for its deployments, and install {scheduler} there",
+            f"{_FIRST}, and install {scheduler} there",
             ON_CLUSTER,
             severity="warning",
         )
@@ -566,9 +650,11 @@ def omitted_monitor_problems(cluster: DesiredCluster, unknown: Collection[ApiKin
     )
 
 
-def metrics_api_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+def metrics_api_problems(
+    api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
+) -> Iterator[Problem]:
     """Yield which APIs of metrics a cluster lacks that its HorizontalPodAutoscalers read: these then set only
-    their bounds.
+    their bounds. KEDA serves one itself, by which it scales.
     """
     scalers = [obj.manifest for obj in cluster.objects if (obj.api_version, obj.kind) == HPA]
     read = {metric["type"] for manifest in scalers for metric in manifest["spec"].get("metrics", ())}
@@ -582,6 +668,18 @@ def metrics_api_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]
                 "Install an adapter there, such as prometheus-adapter, or write scaling.by: KEDA",
                 severity="notice",
             )
+    by_keda = [obj for obj in cluster.monitors if (obj.api_version, obj.kind) == KEDA and KEDA in resources]
+    if by_keda and not served_versions(api, OF_OTHERS):
+        name = cluster.connection.cluster
+        targets = sorted(obj.manifest["spec"]["scaleTargetRef"]["name"] for obj in by_keda)
+        yield cluster_problem(
+            name,
+            f"cluster {name!r} knows {KEDA[1]}, and no KEDA serves {OF_OTHERS} there, so nobody scales "
+            f"{listing(targets, 3)}: they keep the replicas that they have",
+            "See whether its operator and its metrics server run (`kubectl get apiservices "
+            f"v1beta1.{OF_OTHERS}`)",
+            severity="notice",
+        )
 
 
 def ignored_objective_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from fake_google import PLAN, FakeGoogle
 from own_cluster import GKE, NAME, desired_on, east_problem, look
 
 from inferfleet.clusters.preflight.observe import Observation, identify
+from inferfleet.clusters.preflight.prerequisites import INSTALL_WORKER_SETS
 from inferfleet.clusters.status.read import LiveCluster, read
 from inferfleet.fleet.decisions import Leaving
 
@@ -106,3 +107,67 @@ def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_t
     }
     standing()
     assert read(desired_on(), {}, container_api=google.address, seconds=300) == {"east": LiveCluster()}
+
+
+def _custom(version: str, kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "ml"}}
+
+
+WORKER_SETS = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+FIRST = "Create the cluster first, with replicas: 0 for its deployments"
+
+
+def test_kinds_that_google_does_not_install_are_known_before_a_cluster_is_made(google: FakeGoogle) -> None:
+    seen = look(
+        google,
+        desired_on(
+            thing("Deployment", "a", "ml"),
+            thing("HTTPRoute", "a", "ml"),
+            _custom("networking.gke.io/v1", "HealthCheckPolicy", "a"),
+            _custom("autoscaling.x-k8s.io/v1", "ProvisioningRequest", "a"),
+            _custom("jobset.x-k8s.io/v1alpha2", "JobSet", "warm"),
+            _custom(*WORKER_SETS, "kimi"),
+            _custom(*WORKER_SETS, "glm"),
+        ),
+    )
+    assert seen.problems == (
+        east_problem(
+            "cluster 'east' does not exist yet, so it will not know JobSet of jobset.x-k8s.io/v1alpha2, "
+            "which GKE does not install, and the update fails at ml/warm once nodes are billed",
+            f"{FIRST}. Install the CRDs of this version there. Then write the replicas",
+            severity="warning",
+        ),
+        east_problem(
+            "cluster 'east' does not exist yet, so it will not know LeaderWorkerSet of "
+            "leaderworkerset.x-k8s.io/v1, which GKE does not install, and the update fails at ml/kimi, "
+            "ml/glm once nodes are billed",
+            f"{FIRST}. {INSTALL_WORKER_SETS}. Then write the replicas",
+            severity="warning",
+        ),
+    )
+
+
+def test_what_somebody_has_to_install_is_not_waited_for(google: FakeGoogle, standing: Start) -> None:
+    standing()
+    (problem,) = look(google, desired_on(_custom("jobset.x-k8s.io/v1alpha2", "JobSet", "warm"))).problems
+    assert problem == east_problem(
+        "cluster 'east' does not know JobSet of jobset.x-k8s.io/v1alpha2",
+        "Install the CRDs of this version there",
+    )
+
+
+def test_drivers_of_claims_are_known_to_be_missing_before_a_cluster_is_made(google: FakeGoogle) -> None:
+    devices = [
+        {"name": name, "exactly": {"deviceClassName": name}}
+        for name in ("gpu.nvidia.com", "mrdma.google.com")
+    ]
+    claim = _custom("resource.k8s.io/v1", "ResourceClaimTemplate", "a")
+    (problem,) = look(
+        google, desired_on({**claim, "spec": {"spec": {"devices": {"requests": devices}}}})
+    ).problems
+    assert (problem.severity, problem.path, problem.what) == (
+        "warning",
+        "spec.nodePools",
+        "cluster 'east' does not exist yet, so DeviceClass 'gpu.nvidia.com' is not there, which claims of "
+        "pods name",
+    )

@@ -75,7 +75,7 @@ def test_a_monitor_that_a_plugin_adds_is_needed_as_everything_of_plugins(cluster
         fake = cluster()
         return [(one.severity, one.path) for one in observe(desired, {"east": fake.kubeconfig}).problems]
 
-    error, notice = ("error", "spec.serving.profile"), ("notice", "spec.serving.monitoring")
+    error, notice = ("error", ""), ("notice", "spec.serving.monitoring")
     assert told("ModelReplicas") == [error]
     assert told("ModelEndpoint") == [notice]
     assert told("ModelReplicas", "ModelEndpoint") == [error, notice]

@@ -90,6 +90,22 @@ def test_scaled_objects_are_left_out_where_nobody_knows_keda(cluster: Start) -> 
     )
 
 
+@pytest.mark.parametrize("runs", [False, True])
+def test_the_kinds_of_keda_without_keda_are_told(cluster: Start, runs: bool) -> None:
+    """It scales by an API of metrics, which it serves itself."""
+    kinds = KINDS | {"keda.sh/v1alpha1": {"ScaledObject": ("scaledobjects", True)}}
+    served = {"external.metrics.k8s.io/v1beta1": {}} if runs else {}
+    told = look(cluster(kinds=kinds | served), workload("1-3"), KEDA).problems
+    keda = east_problem(
+        "cluster 'east' knows ScaledObject, and no KEDA serves external.metrics.k8s.io there, so nobody "
+        "scales coder: they keep the replicas that they have",
+        "See whether its operator and its metrics server run (`kubectl get apiservices "
+        "v1beta1.external.metrics.k8s.io`)",
+        severity="notice",
+    )
+    assert told == (() if runs else (keda,))
+
+
 def test_a_number_in_place_of_a_range_is_told(cluster: Start) -> None:
     seen = look(cluster(objects=[workload("1-3", replicas=3)]), workload())
     assert (seen.scaled, seen.problems) == (

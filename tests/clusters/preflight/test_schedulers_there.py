@@ -121,6 +121,25 @@ def test_a_cluster_to_come_has_no_scheduler_yet(google: FakeGoogle) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("groups", "lacking"), [(["kueue.x-k8s.io", "apps"], False), (["apps"], True), ([], True), (None, False)]
+)
+def test_the_kinds_of_kueue_without_its_controller_are_an_error(
+    cluster: Start, groups: list[str] | None, lacking: bool
+) -> None:
+    """It holds pods back by its webhooks; who may not read them is told nothing."""
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+    items = [{"webhooks": [{"rules": [{"apiGroups": groups}]}]}]
+    behind: dict[str, tuple[int, Any]] = {path: (403, {}) if groups is None else (200, {"items": items})}
+    told = look(cluster(kinds=ALL, objects=THERE, behind=behind), needs=(need(*KUEUE), need(*TAS)))
+    what = (
+        "cluster 'east' knows the kinds of Kueue, and has no controller of theirs: no webhook of "
+        "kueue.x-k8s.io is configured, so nothing holds pods of deployment ml/a back"
+    )
+    step = "Install Kueue there, or choose another type in spec.serving.scheduler"
+    assert told == (_said(what, step) if lacking else [])
+
+
 def _said(what: str, next_step: str) -> list[Problem]:
     return [Problem(what, next_step, "spec.serving.scheduler.queue", kind="InferenceCluster", key="east")]
 

@@ -11,7 +11,15 @@ from inferfleet.desired.values import Component, Connection, DesiredCluster, Kub
 KIND = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
 SERVED = {KIND: ApiResource("/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets", namespaced=True)}
 MANIFEST = {"apiVersion": KIND[0], "kind": KIND[1], "metadata": {"name": "kimi", "namespace": "ml"}}
-WEBHOOKS = {"items": [{"webhooks": [{"name": "other"}]}, {"webhooks": [{"name": "mleaderworkerset.kb.io"}]}]}
+
+
+def _webhooks(*groups: str) -> dict[str, Any]:
+    return {"webhooks": [{"rules": [{"apiGroups": [group]}]} for group in groups]}
+
+
+WEBHOOKS = {"items": [_webhooks("apps"), _webhooks("leaderworkerset.x-k8s.io", "")]}
+# Kueue has one for the kinds of others.
+OF_KUEUE = {"items": [_webhooks("kueue.x-k8s.io", "leaderworkerset.x-k8s.io")]}
 
 
 def _definition(*fields: str) -> dict[str, Any]:
@@ -50,8 +58,8 @@ TOO_OLD = (
     "generation it is of, so an update could not tell when ml/kimi has rolled"
 )
 NOBODY = (
-    "cluster 'east' knows LeaderWorkerSets, and has no controller of theirs: no webhook "
-    "mleaderworkerset.kb.io is configured, so no pods would be made of ml/kimi"
+    "cluster 'east' knows LeaderWorkerSets, and has no controller of theirs: no webhook of "
+    "leaderworkerset.x-k8s.io is configured, so no pods would be made of ml/kimi"
 )
 
 
@@ -61,6 +69,7 @@ NOBODY = (
         (NEW, WEBHOOKS, []),
         (OLD, WEBHOOKS, [TOO_OLD]),
         (NEW, {"items": []}, [NOBODY]),
+        (NEW, OF_KUEUE, [NOBODY]),
         (OLD, {"items": []}, [TOO_OLD, NOBODY]),
         (403, 403, []),
     ],
