@@ -35,11 +35,6 @@ class Resource(NamedTuple):
     token: str
     name: str
 
-    @property
-    def key(self) -> str:
-        """Return its key among objects, or among cloud resources."""
-        return f"{self.token} {self.name}"
-
 
 # What the state has of each resource: its outputs.
 Standing = Mapping[Resource, Mapping[str, Any]]

@@ -21,11 +21,6 @@ class Reference(NamedTuple):
     digest: str
 
     @property
-    def program(self) -> str:
-        """Return the last element of the repository's path."""
-        return self.repository.rpartition("/")[2]
-
-    @property
     def may_change(self) -> bool:
         """Return whether the name may mean another image tomorrow: it has no digest and no version."""
         return not self.digest and self.tag in ("", "latest")

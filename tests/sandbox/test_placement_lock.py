@@ -29,6 +29,13 @@ def test_a_lock_of_simulated_clusters_alone_goes_with_them(tmp_path: Path) -> No
     assert not file.exists()
 
 
+def test_a_kubeconfig_in_the_settings_does_not_keep_the_lock(tmp_path: Path) -> None:
+    file = _project(tmp_path, _lock("east"))
+    (tmp_path / "stacks" / "Pulumi.s.yaml").write_text("config: {'inferfleet:eastKubeconfig': text}\n")
+    forget_clusters(tmp_path, "s", ["east"])
+    assert not file.exists()
+
+
 def test_real_clusters_stay_in_the_lock(tmp_path: Path) -> None:
     file = _project(tmp_path, _lock("east", "real"))
     forget_clusters(tmp_path, "s", ["east"])

@@ -440,9 +440,6 @@ class Sharing(StrictModel):
     """Number of pods that may share one GPU. The class's device count is GPUs per node times this."""
 
 
-Partition = Annotated[str, TextRule(r"[0-9]g\.[0-9]{1,3}gb", "a partition such as 1g.10gb")]
-
-
 class GkeAccelerator(StrictModel):
     """The GPUs of a node."""
 

@@ -20,9 +20,6 @@ _WRITTEN_SECRETS = InEditors(
 )
 
 
-PackageVersion = Annotated[str, TextRule(r"[0-9A-Za-z]([-+._0-9A-Za-z]*[0-9A-Za-z])?", "a version", 64)]
-
-
 class AllowedPlugin(StrictModel):
     """A plugin that does not come with inferfleet, and that the stack may run."""
 

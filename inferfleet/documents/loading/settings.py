@@ -165,52 +165,21 @@ _MOST_UNKNOWN = 100
 _MOST_SECRETS = 2_000
 
 
-def settings_of(
-    config: Mapping[str, Any],
-    *,
-    stack: str,
-    file: str | None = None,
-    lines: Mapping[str, int] | None = None,
-    config_keys: Collection[str] = (),
-) -> Settings:
-    """Return the settings from the namespace `inferfleet` of a Pulumi configuration; keys come without it.
+def read_settings(files: StackFiles) -> Settings:
+    """Return the settings in the stack's file, or the defaults without one. Raises InvalidDocuments.
 
-    Pulumi passes booleans as "true" and structured values as JSON text, so these are read where a setting is
-    not text. `lines` has the line of each setting by path. Keys of kubeconfigs may be there too: those in
-    `config_keys`, and encrypted ones. Raises InvalidDocuments with every problem.
+    Which keys are kubeconfigs of clusters is not known here.
     """
-    places = {path: Where(file, line) for path, line in (lines or {}).items()} if file else {}
-    given = Config(config, places)
-    settings, problems = checked_settings(given, stack=stack)
-    problems = given.located([*problems, *unknown_key_problems(given, config_keys)], stack)
+    given = read_config(files.config_file, Path.cwd(), files.root)
+    settings, problems, links = checked_settings(given, stack=files.stack)
+    problems += [*chain.from_iterable(links.values()), *unknown_key_problems(given, (), sure=False)]
+    problems = [*given.problems, *given.located(problems, files.stack)]
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
 
 
-def read_settings(
-    files: StackFiles, *, config_keys: Collection[str] = (), base: Path | None = None
-) -> Settings:
-    """Return the settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
-    given = read_config(files.config_file, (base or Path.cwd()).absolute(), files.root)
-    settings, problems = checked_settings(given, stack=files.stack)
-    problems = [
-        *given.problems,
-        *given.located([*problems, *unknown_key_problems(given, config_keys)], files.stack),
-    ]
-    if problems or settings is None:
-        raise InvalidDocuments(problems)
-    return settings
-
-
-def checked_settings(given: Config, *, stack: str) -> tuple[Settings | None, list[Problem]]:
-    """Return the settings, or None and their problems without lines. Keys of no setting are ignored."""
-    settings, problems, links = checked_settings_and_links(given, stack=stack)
-    problems += chain.from_iterable(links.values())
-    return (None if problems else settings), problems
-
-
-def checked_settings_and_links(
+def checked_settings(
     given: Config, *, stack: str
 ) -> tuple[Settings | None, list[Problem], dict[str, tuple[Problem, ...]]]:
     """Return the settings, their problems, and apart from these the problems of single plugin links.

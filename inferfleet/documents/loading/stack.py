@@ -16,7 +16,7 @@ from inferfleet.documents.loading.load import load
 from inferfleet.documents.loading.project import StackFiles, files_of_stack
 from inferfleet.documents.loading.settings import (
     Config,
-    checked_settings_and_links,
+    checked_settings,
     hidden_setting_problems,
     misplaced_setting_problems,
     names_environment,
@@ -66,7 +66,7 @@ def load_files(
     in_file = given = Config() if settings is not None else read_config(files.config_file, base, files.root)
     if settings is not None or config is not None:
         given = Config((config if settings is None else settings) or {}, given.lines)
-    checked, setting_problems, links = checked_settings_and_links(given, stack=files.stack)
+    checked, setting_problems, links = checked_settings(given, stack=files.stack)
     problems = list(given.problems)
     # Where there is no project, no command reads its settings.
     if settings is None and (not of_fleet or (files.root / PROJECT_FILE).is_file()):

@@ -98,10 +98,6 @@ class Ledger:
         """Return the deployment's spots with replicas, in order."""
         return dict(sorted(self._replicas.get(deployment, {}).items()))
 
-    def spots(self, deployment: str) -> Mapping[Spot, int]:
-        """Return the deployment's spots with replicas, in no order."""
-        return self._replicas.get(deployment, {})
-
     def total(self, deployment: str) -> int:
         """Return the deployment's replicas on all clusters."""
         return self._total[deployment]

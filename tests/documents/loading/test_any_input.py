@@ -1,6 +1,5 @@
 """Whatever a file contains, the loader returns Documents or raises InvalidDocuments, soon."""
 
-import contextlib
 import json
 import tempfile
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from inferfleet.documents import Documents, InvalidDocuments, Problem, load
 from inferfleet.documents.loading.files import MAX_BYTES
-from inferfleet.documents.loading.settings import settings_of
+from inferfleet.documents.loading.settings import Config, checked_settings
 
 API = "inferfleet.dev/v1alpha1"
 KINDS = ("InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService")
@@ -73,8 +72,7 @@ def test_any_data_in_a_document(kind: str, metadata: Any, spec: Any) -> None:
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["documents", "locked", "plugins", "secrets", "x"]), DATA))
 def test_any_settings(config: dict[str, Any]) -> None:
-    with contextlib.suppress(InvalidDocuments):
-        settings_of(config, stack="dev")
+    checked_settings(Config(config), stack="dev")
 
 
 def _bomb(levels: int, line: str) -> str:

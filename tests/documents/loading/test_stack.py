@@ -9,7 +9,7 @@ from inferfleet.documents import InvalidDocuments, Problem, Where
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.project import StackFiles, find_root
-from inferfleet.documents.loading.settings import read_settings, settings_of
+from inferfleet.documents.loading.settings import read_settings
 from inferfleet.documents.loading.stack import load_stack
 
 CLUSTER = (
@@ -213,22 +213,20 @@ def test_a_value_of_a_secret_that_is_no_text_comes_with_the_command_that_sets_it
     ]
 
 
-def test_secrets_are_not_encrypted_as_a_whole() -> None:
-    with pytest.raises(InvalidDocuments) as raised:
-        settings_of(
-            {"secrets": {"secure": "v1:abc"}}, stack="dev", file="Pulumi.dev.yaml", lines={"secrets": 7}
-        )
-    assert raised.value.problems == (
+def test_secrets_are_not_encrypted_as_a_whole(project: Path) -> None:
+    configure(project, "config:\n  inferfleet:secrets: {secure: v1:abc}\n")
+    (project / "stacks/dev/east.yaml").unlink()
+    assert problems_of(project) == [
         Problem(
             "setting secrets is encrypted as a whole, so a plan without Pulumi cannot read it",
             "Encrypt single values: pulumi config set --secret --path "
             """'inferfleet:secrets["ns/name"].key'""",
             "inferfleet:secrets",
-            Where("Pulumi.dev.yaml", 7),
+            Where("stacks/Pulumi.dev.yaml", 2),
             kind="Settings",
             key="dev",
-        ),
-    )
+        )
+    ]
 
 
 def test_a_mistyped_stack_is_told_the_nearest_one(project: Path) -> None:
