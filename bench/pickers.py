@@ -24,8 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.cpu import cpu_seconds, resident_mebibytes
 from bench.picker_cluster import NAMESPACE, POOL, Cluster, Engines, page
 from bench.picker_streams import Answered, Load, ask
+from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.serving.picker import config_text, picker_config
+from inferfleet.serving.picker import Picker, config_text, picker_config
 from inferfleet.tables.pickers import picker
 from sandbox.cluster.ports import held
 from sandbox.problem import SandboxProblem
@@ -122,7 +123,8 @@ async def _picker(
 ) -> AsyncIterator[tuple[int, int]]:
     """Run a picker in front of the pods, and yield its process and the port where gateways reach it."""
     profile = picker("gie-1.5", disaggregated=False)
-    config = config_text(picker_config(deployment=_deployment(), profile=profile))
+    one = Picker(_deployment(), Serving(), profile, "bench", replicas=1, drain=0)
+    config = config_text(picker_config(one))
     with tempfile.TemporaryDirectory() as folder, held(3) as (grpc, health, metrics):
         cluster = Cluster(pods, engines.port)
         async with cluster.serving():

@@ -51,6 +51,7 @@ from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
+from inferfleet.fleet.traffic import exposed_paths
 from inferfleet.plugins.chain import LinkEffect, LinkProblem, chain_problems
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.serving.picker import Picker
@@ -170,11 +171,11 @@ def _pickers(documents: Documents, planned: Plan, pods: PodsBySpot) -> Pickers:
     engines: defaultdict[tuple[str, str], list[Pods]] = defaultdict(list)
     for spot, of_spot in pods.items():
         engines[spot.deployment, spot.cluster].extend(of_spot)
+    paths = exposed_paths(documents, planned.endpoints, planned.services)
+    keys = {(endpoint.deployment, endpoint.cluster): endpoint for endpoint in planned.endpoints}
     return {
-        (endpoint.deployment, endpoint.cluster): endpoint_picker(
-            documents, endpoint, engines[endpoint.deployment, endpoint.cluster]
-        )
-        for endpoint in planned.endpoints
+        key: endpoint_picker(documents, endpoint, engines[key], paths=paths[key])
+        for key, endpoint in keys.items()
     }
 
 

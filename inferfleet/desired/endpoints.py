@@ -122,8 +122,10 @@ def model_endpoint(
     )
 
 
-def endpoint_picker(documents: Documents, endpoint: Endpoint, pods: Iterable[Pods]) -> Picker:
-    """Return the picker of an endpoint whose engines have these pods."""
+def endpoint_picker(
+    documents: Documents, endpoint: Endpoint, pods: Iterable[Pods], *, paths: tuple[str, ...]
+) -> Picker:
+    """Return the picker of an endpoint whose engines have these pods, and whose routes expose these paths."""
     deployment = documents.deployments[endpoint.deployment]
     serving = documents.clusters[endpoint.cluster].spec.serving
     return Picker(
@@ -136,6 +138,7 @@ def endpoint_picker(documents: Documents, endpoint: Endpoint, pods: Iterable[Pod
             (each.outcome.template["spec"]["terminationGracePeriodSeconds"] for each in pods), default=0
         ),
         revision=endpoint.revision,
+        paths=paths,
     )
 
 

@@ -85,6 +85,12 @@ def startup_of(engine_: Engine) -> int:
     return engine_.startup or engine(engine_.type).startup
 
 
+def served_names(deployment: ModelDeployment) -> tuple[str, ...]:
+    """Return the names by which requests may call the deployment's model, as far as it declares them."""
+    declared = deployment.spec.engine
+    return declared.served_names or ((declared.model.repository,) if declared.model else ())
+
+
 def connector(deployment: ModelDeployment) -> Connector:
     """Return how KV caches are handed on. Raises ValueError for a deployment without prefill."""
     prefill = deployment.spec.prefill

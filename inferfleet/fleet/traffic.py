@@ -25,10 +25,12 @@ from inferfleet.documents.kinds.inference_cluster import UNTIL, State
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import PATH_LIMIT, ModelService, RouteForm
 from inferfleet.documents.problems import Problem
+from inferfleet.documents.wording import listing
 from inferfleet.documents.work import spend
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Backend, Endpoint, Placement, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.roles import served_names
 from inferfleet.tables.engines import engine
 
 # Largest weight of a backend in Gateway API.
@@ -242,6 +244,7 @@ def route_problems(
             if not documents.clusters[route.cluster].spec.held:
                 yield from _backend_count_problems(route)
         yield from _unmatched_selector_problems(documents, service, selected)
+        yield from _served_name_problems(documents, service, selected)
         yield from _missing_endpoint_problems(service, selected, clusters=clusters)
 
 
@@ -288,6 +291,44 @@ def _unmatched_selector_problems(
                 kind="ModelService",
                 key=service.metadata.key,
             )
+
+
+def _served_name_problems(
+    documents: Documents, service: ModelService, selected: EndpointIndex
+) -> Iterator[Problem]:
+    """Yield an error for a service over deployments that share no served name: whichever name a request has,
+    those that it is sent to by weight answer in part that they do not know it.
+
+    Only declared names count, also beside a command of a team's own, which is never read.
+    """
+    namespace = service.metadata.namespace
+    keys = {
+        endpoint.deployment
+        for entry in service.spec.endpoints
+        for endpoint in selected.of(namespace, entry.selector)
+    }
+    names_by_key = {key: served_names(documents.deployments[key]) for key in sorted(keys)}
+    if len(keys) < 2 or set.intersection(*map(set, names_by_key.values())):
+        return
+    each = [_served_as(documents, key, names) for key, names in list(names_by_key.items())[:_NAMED]]
+    more = f"; and {len(keys) - _NAMED:,} more" if len(keys) > _NAMED else ""
+    yield Problem(
+        f"service {service.metadata.key} shares requests among deployments without a served name in common: "
+        f"{'; '.join(each)}{more}",
+        "Declare one name for all of them in engine.servedNames, also beside a command of your own, or write "
+        "a service for each",
+        "spec.endpoints",
+        kind="ModelService",
+        key=service.metadata.key,
+    )
+
+
+def _served_as(documents: Documents, key: str, names: tuple[str, ...]) -> str:
+    """Return a deployment with the line that declares its served names, and what they are."""
+    path = "servedNames" if documents.deployments[key].spec.engine.served_names else "model"
+    line = documents.where("ModelDeployment", key, f"spec.engine.{path}" if names else "spec.engine")
+    who = f"{key} ({line})" if line else key
+    return f"{who} has {listing(names)}" if names else f"{who} declares none"
 
 
 def _labels_to_use(documents: Documents, deployments: list[str]) -> str:
@@ -362,6 +403,24 @@ def of_service(documents: Documents, route: ServiceRoute) -> Requests:
     behind = (documents.deployments[backend.deployment] for backend in route.backends)
     paths = (path for deployment in behind for path in _paths(deployment))
     return _requests(form, names.service_path(route.service), tuple(sorted(set(paths))))
+
+
+def exposed_paths(
+    documents: Documents, endpoints: Iterable[Endpoint], services: Iterable[ServiceRoute]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the paths of engines under which requests reach each endpoint, by deployment and cluster: those
+    of its own route, and of the services there that lead to it.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for endpoint in endpoints:
+        deployment = documents.deployments[endpoint.deployment]
+        paths = of_deployment(deployment).paths if deployment.spec.route.enabled else ()
+        found[endpoint.deployment, endpoint.cluster] = set(paths)
+    for route in services:
+        paths = of_service(documents, route).paths
+        for backend in route.backends:
+            found[backend.deployment, route.cluster].update(paths)
+    return {key: tuple(sorted(paths)) for key, paths in found.items()}
 
 
 def _requests(form: RouteForm, prefix: str, engine_paths: tuple[str, ...]) -> Requests:

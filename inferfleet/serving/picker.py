@@ -99,6 +99,8 @@ class Picker:
     """Revision of the pods among which it chooses, of a deployment whose prefill is apart."""
     edition: str = ""
     """What `edition` returns, of a picker with several replicas."""
+    paths: tuple[str, ...] = ()
+    """Paths of the engine that routes expose."""
 
     @property
     def revised(self) -> str:
@@ -156,6 +158,14 @@ class Picker:
         llm-d-router v0.10.0; others never do).
         """
         return bool(self.flags.get(_FOLDER) or self.flags.get(_CLIENTS))
+
+    @property
+    def unparsed_paths(self) -> tuple[str, ...]:
+        """Return the paths whose requests the parser of prompts refuses; of a picker with several parsers
+        none is refused.
+        """
+        parsed = self.profile.parsed_paths
+        return tuple(path for path in self.paths if not parsed.fullmatch(path)) if parsed else ()
 
     @property
     def ending(self) -> "Ending":
@@ -469,7 +479,7 @@ def args(picker: Picker) -> list[str]:
     that is lost nothing can be made or deleted.
     """
     deployment, profile = picker.deployment, picker.profile
-    config = config_text(picker_config(deployment=deployment, profile=profile))
+    config = config_text(picker_config(picker))
     system = {
         "pool-name": picker.pool,
         "pool-namespace": deployment.metadata.namespace,
@@ -532,8 +542,9 @@ def is_secure(chosen: Mapping[str, str]) -> bool:
     return chosen.get("secure-serving", "true") in _TRUE
 
 
-def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
-    """Return the deployment's own config, or the default for its engine."""
+def picker_config(picker: Picker) -> dict[str, Any]:
+    """Return the deployment's own config, or the default for its engine and the paths that routes expose."""
+    deployment, profile = picker.deployment, picker.profile
     own_config = deployment.spec.endpoint_picker.config
     if own_config is not None:
         return copy.deepcopy(own_config)
@@ -553,7 +564,7 @@ def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str,
     parsing: dict[str, Any] = {}
     if profile.parsers:
         parsing = {"requestHandler": {"parsers": [{"pluginRef": name} for name in profile.parsers]}}
-    elif engine(deployment.spec.engine.type).own_protocol and profile.parser_of_any:
+    elif picker.unparsed_paths and profile.parser_of_any:
         body["plugins"].append({"type": profile.parser_of_any})
         parsing = {"parser": {"pluginRef": profile.parser_of_any}}
     return head | body | parsing

@@ -13,7 +13,7 @@ from typing import Any
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import FieldPath, Mistake, Problem, Severity
-from inferfleet.documents.wording import one_of, path_of, shown
+from inferfleet.documents.wording import listing, one_of, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import connector, is_disaggregated
 from inferfleet.serving.picker import (
@@ -30,6 +30,7 @@ from inferfleet.serving.picker import (
     unled_seconds,
 )
 from inferfleet.serving.programs import Value, resource_mistakes, text
+from inferfleet.tables.engines import engine
 from inferfleet.tables.pickers import NEWEST
 from inferfleet.tables.pickers import picker as picker_row
 
@@ -105,6 +106,27 @@ def picker_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Probl
     yield from _image_problems(picker, cluster)
     yield from _metrics_problems(picker)
     yield from _leader_problems(picker)
+    yield from _parser_problems(picker)
+
+
+def _parser_problems(picker: Picker) -> Iterator[Problem]:
+    """Yield what becomes of a deployment whose picker has one parser, and for which documents declare paths
+    that the parser of prompts refuses.
+    """
+    declared = picker.deployment.spec
+    usual = engine(declared.engine.type).paths
+    paths = [path for path in picker.unparsed_paths if path not in usual]
+    if not paths or declared.endpoint_picker.config is not None:
+        return
+    what = (
+        f"the picker of {picker.profile.name} has one parser, and the one that reads prompts refuses "
+        f"{listing(paths)}"
+    )
+    if picker.profile.parser_of_any:
+        what += ", so it has one for all: affinity to prefixes and InferenceModelRewrites have no effect"
+    step = f"Write profile: {NEWEST}, which has several, or give these paths a deployment of their own"
+    severity: Severity = "notice" if picker.profile.parser_of_any else "warning"
+    yield _problem(picker.deployment, ("route", "paths"), Mistake(what, step), severity)
 
 
 def _image_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:

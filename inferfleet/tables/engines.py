@@ -34,8 +34,6 @@ class EngineDefaults:
     """Name of the engine for endpoint pickers."""
     metrics_port: int | None = None
     """Port of the metrics where that is not the engine's own."""
-    own_protocol: bool = False
-    """Whether requests are not as OpenAI's API has them."""
     startup: int = STARTUP_SECONDS
     """Seconds that a pod may take until it serves."""
     group_ports: tuple[int, ...] = ()
@@ -49,7 +47,7 @@ class EngineDefaults:
     busy one may do late.
     """
     paths: tuple[str, ...] = ("/v1",)
-    """Paths that routes expose: OpenAI's API, and the engine's own for inference."""
+    """Paths that routes expose: OpenAI's API, and of an engine that is not made for it, its own."""
     image: str | None = None
     """Repository of images for NVIDIA's GPUs, None for a type that has none here."""
     version: str | None = None
@@ -77,8 +75,6 @@ _ENGINES = {
         health_path="/health",
         metrics_path="/metrics",
         label="sglang",
-        # https://docs.sglang.ai/basic_usage/native_api.html (2026-11-24).
-        paths=("/v1", "/generate"),
         group_ports=(SGLANG_MEETS,),
         # `health_generate` asks for one token, looks once a second whether anything came out, and gives up
         # after 20 s, which many long prompts outlast (sglang#22511). A scheduler that hangs ends by
@@ -104,7 +100,6 @@ _ENGINES = {
         metrics_path="/metrics",
         metrics_port=8002,
         label="triton-tensorrt-llm",
-        own_protocol=True,
     ),
     # Endpoint pickers expect vLLM's metrics of an engine they do not know, so it gets vLLM's label.
     "Other": EngineDefaults(port=8000, health_path=None, metrics_path="/metrics", label="vllm"),

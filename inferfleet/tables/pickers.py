@@ -4,6 +4,7 @@ Clusters and deployments choose a row by the name of its profile. A row that can
 because pods restart with it; what changes comes as another row.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -73,7 +74,9 @@ class Profile:
     metrics_gate: str | None = None
     # Parsers of requests that are configured, in their order; (): the picker's own.
     parsers: tuple[str, ...] = ()
-    # The one parser that takes requests of any form, for engines whose protocol the default one refuses.
+    # Of a picker with one parser: paths whose requests that of prompts reads, or below which there are such
+    # (it answers all others that have a body with status 400), and the parser that reads none and takes all.
+    parsed_paths: re.Pattern[str] | None = None
     parser_of_any: str | None = None
     # Age at which metrics of a pod count as old, so that it counts as full; None: the picker's 200ms.
     metrics_stale_after: str | None = None
@@ -175,7 +178,12 @@ GIE_1_5 = Profile(
     engine_metrics_port_flag="model-server-metrics-port",
     lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
     proxy=None,
-    # Its openai-parser refuses what has no messages, prompt or input, so all of Triton's own protocol.
+    # Its openai-parser knows these by their ends, and wants a `prompt` and a `model` of all others
+    # (determineAPITypeFromPath in openai/openai.go below pkg/epp/framework/plugins/requesthandling/parsers of
+    # v1.5.0). No parser is asked of requests without a body, as for models (pkg/epp/handlers/request.go).
+    parsed_paths=re.compile(
+        r"/|.*/v1(/chat)?|.*/(chat/completions|completions|embeddings|responses|conversations|models)"
+    ),
     parser_of_any="passthrough-parser",
     # pkg/epp/metrics/metrics.go of v1.5.0.
     pool_metrics=(
@@ -247,7 +255,8 @@ SCHEDULER_0_7 = replace(
     name="scheduler-0.7",
     epp_image="ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1",
     proxy=PROXY_0_7,
-    # GIE 1.4 has no parsers to choose from.
+    # GIE 1.4 reads requests in the same way, and has no parsers to choose from
+    # (pkg/epp/util/request/body.go of v1.4.0).
     parser_of_any=None,
     # pkg/epp/framework/plugins/datalayer/extractor/metrics/factories.go of GIE v1.4.0; without the gate,
     # pkg/epp/backend/metrics reads vLLM's metrics, whatever the engine is.

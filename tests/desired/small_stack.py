@@ -63,7 +63,7 @@ def deployment(
             "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
             "spec": {
                 "replicas": replicas,
-                "engine": declared or {},
+                "engine": {"servedNames": ["shared"], **(declared or {})},
                 "workers": {
                     "topology": {"tensor": gpus},
                     "template": {"spec": {"containers": [container], **(pod or {})}},

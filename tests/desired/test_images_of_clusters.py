@@ -19,7 +19,11 @@ def having(name: str, state: str = "active", **images: str) -> Document:
 
 def without_image(replicas: int = 1, type_: str = "vLLM", **spec: Any) -> Document:
     return deployment(
-        "a", replicas, engine={"image": None}, declared={"type": type_, "model": "Qwen/Qwen3-0.6B"}, **spec
+        "a",
+        replicas,
+        engine={"image": None},
+        declared={"type": type_, "model": "Qwen/Qwen3-0.6B", "servedNames": []},
+        **spec,
     )
 
 

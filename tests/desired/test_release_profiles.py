@@ -19,7 +19,7 @@ def east(name: str | None = None, **serving: Any) -> Document:
 
 
 def without_image(name: str, type_: str = "vLLM") -> Document:
-    return deployment(name, engine={"image": None}, declared={"type": type_, "model": "m"})
+    return deployment(name, engine={"image": None}, declared={"type": type_, "model": "m", "servedNames": []})
 
 
 def apart(name: str, **spec: Any) -> Document:

@@ -123,6 +123,7 @@ def deployment(
                     "topology": topology or {"tensor": gpus},
                     **templates,
                 },
+                "engine": {"servedNames": ["shared"], **spec.pop("engine", {})},
                 **spec,
             },
         }

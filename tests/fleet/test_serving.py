@@ -1,12 +1,15 @@
 """Services: which endpoints share the traffic on a cluster, and in which integers."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.problems import Problem, of_severity
+from inferfleet.documents.problems import Problem, Where, of_severity
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -207,3 +210,49 @@ def test_the_route_on_a_lost_cluster_is_not_counted_because_nothing_is_written_t
     locked = lock({f"e{number:02} east/l4": 1 for number in range(19)}, {"chat": ("east",)})
     planned = plan(_many(19, 1, east_state="lost"), locked)
     assert of_severity(planned.problems, "error") == ()
+
+
+@pytest.mark.parametrize(
+    ("engines", "told"),
+    [
+        (({"servedNames": ["chat", "small"]}, {"servedNames": ["chat", "large"]}), None),
+        (({"servedNames": ["Qwen/Qwen3"]}, {"servedNames": [], "model": "Qwen/Qwen3"}), None),
+        (
+            ({"servedNames": ["chat"]}, {"servedNames": [], "model": "Qwen/Qwen3"}),
+            "ml/a has chat; ml/b has Qwen/Qwen3",
+        ),
+        # Whoever starts a program of his own serves under a name that no field says.
+        (({"servedNames": ["chat"]}, {"servedNames": []}), "ml/a has chat; ml/b declares none"),
+        (({"servedNames": []}, {"servedNames": []}), "ml/a declares none; ml/b declares none"),
+        (({"servedNames": []},), None),
+    ],
+)
+def test_deployments_of_a_service_have_a_served_name_in_common(
+    engines: tuple[dict[str, Any], ...], told: str | None
+) -> None:
+    models = [deployment(name, 1, engine=engine) for name, engine in zip("ab", engines, strict=False)]
+    documents = fleet(EAST, *models, service("chat", (1, {})))
+    problem = Problem(
+        f"service ml/chat shares requests among deployments without a served name in common: {told}",
+        "Declare one name for all of them in engine.servedNames, also beside a command of your own, or "
+        "write a service for each",
+        "spec.endpoints",
+        kind="ModelService",
+        key="ml/chat",
+    )
+    found = of_severity(plan(documents, lock({})).problems, "error")
+    assert found == ((problem,) if told else ())
+
+
+def test_the_lines_are_named_that_declare_other_names() -> None:
+    models = [
+        deployment("a", 1, engine={"servedNames": ["chat"]}),
+        deployment("b", 1, engine={"servedNames": [], "model": "m"}),
+    ]
+    lines = {
+        ("ModelDeployment", "ml/a"): {"spec.engine.servedNames": Where("models.yaml", 7)},
+        ("ModelDeployment", "ml/b"): {"spec.engine.model": Where("models.yaml", 19)},
+    }
+    documents = replace(fleet(EAST, *models, service("chat", (1, {}))), positions=lines)
+    [problem] = of_severity(plan(documents, lock({})).problems, "error")
+    assert problem.what.endswith("ml/a (models.yaml:7) has chat; ml/b (models.yaml:19) has m")

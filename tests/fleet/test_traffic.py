@@ -8,7 +8,7 @@ from small_fleet import cluster, deployment, fleet, lock, service
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.fleet.planning import plan
-from inferfleet.fleet.traffic import Requests, of_deployment, of_service
+from inferfleet.fleet.traffic import Requests, exposed_paths, of_deployment, of_service
 
 EAST = cluster("east", {"l4": ("l4", 9)})
 
@@ -24,7 +24,7 @@ def _routed(name: str, route: dict[str, Any], *selects: str) -> ModelService:
     ("engine", "route", "requests"),
     [
         ("vLLM", {}, Requests("/ml/deployments/a", ("/v1",))),
-        ("SGLang", {}, Requests("/ml/deployments/a", ("/v1", "/generate"))),
+        ("SGLang", {}, Requests("/ml/deployments/a", ("/v1",))),
         ("Triton", {}, Requests("/ml/deployments/a", ("/v1", "/v2"))),
         ("Other", {"paths": ["/score"]}, Requests("/ml/deployments/a", ("/score",))),
         ("vLLM", {"path": "/"}, Requests("", ("/v1",))),
@@ -44,15 +44,15 @@ def test_a_deployment_takes_the_paths_of_its_engine(
 @pytest.mark.parametrize(
     ("route", "requests"),
     [
-        ({}, Requests("/ml/chat", ("/generate", "/v1"))),
-        ({"path": "/", "hostnames": ["a.b"]}, Requests("", ("/", "/generate", "/v1"), ("a.b",))),
+        ({}, Requests("/ml/chat", ("/v1", "/v2"))),
+        ({"path": "/", "hostnames": ["a.b"]}, Requests("", ("/", "/v1", "/v2"), ("a.b",))),
         ({"paths": ["/v1"]}, Requests("/ml/chat", ("/v1",))),
     ],
 )
 def test_a_service_takes_the_paths_of_all_its_engines(route: dict[str, Any], requests: Requests) -> None:
     documents = fleet(
         EAST,
-        deployment("a", 1, engine={"type": "SGLang"}),
+        deployment("a", 1, engine={"type": "Triton"}),
         deployment("b", 1, route={"path": "/", "paths": ["/"], "headers": {"x-b": "1"}}),
         _routed("chat", route, "a", "b"),
     )
@@ -63,6 +63,28 @@ def test_a_service_takes_the_paths_of_all_its_engines(route: dict[str, Any], req
 def _said(documents: Documents) -> list[tuple[str, str, str, str]]:
     problems = plan(documents, lock({})).problems
     return [(one.kind, one.key, one.path, one.what) for one in problems if "route" in one.path]
+
+
+@pytest.mark.parametrize(
+    ("own", "of_service", "paths"),
+    [
+        ({}, {}, ("/v1",)),
+        ({"paths": ["/rerank"]}, {"paths": ["/score"]}, ("/rerank", "/score")),
+        ({}, {"paths": ["/score", "/v1"]}, ("/score", "/v1")),
+        ({"enabled": False}, {"paths": ["/score"]}, ("/score",)),
+    ],
+)
+def test_an_endpoint_is_reached_under_the_paths_of_all_routes_to_it(
+    own: dict[str, Any], of_service: dict[str, Any], paths: tuple[str, ...]
+) -> None:
+    documents = fleet(
+        EAST, deployment("a", 1, route=own), deployment("b", 1), _routed("chat", of_service, "a")
+    )
+    planned = plan(documents, lock({}))
+    assert exposed_paths(documents, planned.endpoints, planned.services) == {
+        ("ml/a", "east"): paths,
+        ("ml/b", "east"): ("/v1",),
+    }
 
 
 def test_two_that_take_the_same_requests_are_both_named() -> None:

@@ -131,6 +131,7 @@ def _beside(random: Random) -> Raw:
 
 def random_deployment(name: str, random: Random) -> Raw:
     spec: Raw = {"replicas": random.randint(0, 5), "workers": _workers(random)}
+    spec["engine"] = {"servedNames": ["shared"]}
     for edit in random.sample(FIELDS, random.choice((0, 0, 1, 1, 2, 3, 5))):
         edit(spec, random)
     labels = random.choice(({}, {"size": "small"}))

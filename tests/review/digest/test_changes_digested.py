@@ -239,11 +239,11 @@ def test_nodes_cost_what_their_class_says_and_unknown_stays_unknown() -> None:
 
 
 def test_routes_and_weights_of_services_that_change_are_told() -> None:
-    chat = service("chat", qwen=1, gemma=1)
-    base = standing(l4(), EAST, model(), model("gemma"), chat)
-    after = head(
-        base, l4(), EAST, model(replicas=2), model("gemma", replicas=3), service("chat", qwen=3, gemma=1)
-    )
+    named = {"engine": {"model": "some/model"}}
+    qwen, gemma = model(**named), model("gemma", **named)
+    base = standing(l4(), EAST, qwen, gemma, service("chat", qwen=1, gemma=1))
+    qwen, gemma = model(replicas=2, **named), model("gemma", replicas=3, **named)
+    after = head(base, l4(), EAST, qwen, gemma, service("chat", qwen=3, gemma=1))
     assert stack_digest(STACK, base, after).services == (
         RouteChange(
             "ml/chat", "east", ("ml/gemma 1", "ml/qwen 1"), ("ml/gemma 1", "ml/qwen 3"),

@@ -47,7 +47,7 @@ def _said(deployment: Make, config: Config, **spec: Any) -> list[tuple[str, str,
 
 
 def _apart(deployment: Make) -> Config:
-    return picker_config(deployment=deployment(**APART), profile=picker("router-0.10", disaggregated=True))
+    return picker_config(one_picker(deployment(**APART), profile="router-0.10"))
 
 
 def test_profiles_refer_to_plugins_by_name_or_type(deployment: Make) -> None:

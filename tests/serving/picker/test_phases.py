@@ -1,6 +1,7 @@
 """Pickers of deployments with prefill apart: which program, and by what config it chooses both pods."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def _apart(deployment: Make, engine: str = "vLLM", **prefill: Any) -> ModelDeplo
 
 
 def _config(document: ModelDeployment, name: str = "scheduler-0.7") -> dict[str, Any]:
-    return picker_config(deployment=document, profile=picker(name, disaggregated=True))
+    return picker_config(replace(one_picker(document), profile=picker(name, disaggregated=True)))
 
 
 def test_pickers_that_know_no_prefill_are_another_program_where_it_is_apart() -> None:

@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Servi
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.serving import picker as command
-from inferfleet.serving.picker_check import cluster_problems, deployment_problems
+from inferfleet.serving.picker_check import cluster_problems, deployment_problems, picker_problems
 from inferfleet.serving.programs import text
 from inferfleet.tables.pickers import profile
 
@@ -28,6 +28,53 @@ def _cluster(serving: Serving) -> InferenceCluster:
         "serving": serving,
     }
     return InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("profile_name", "spec", "paths", "told"),
+    [
+        ("gie-1.5", {}, ("/v1",), None),
+        (
+            "gie-1.5",
+            {},
+            ("/rerank", "/v1/audio/transcriptions"),
+            (
+                "notice",
+                "the picker of gie-1.5 has one parser, and the one that reads prompts refuses /rerank, "
+                "/v1/audio/transcriptions, so it has one for all: affinity to prefixes and "
+                "InferenceModelRewrites have no effect",
+            ),
+        ),
+        # Of an engine with a protocol of its own nobody expects more.
+        ("gie-1.5", {"engine": {"type": "Triton"}}, ("/v1", "/v2"), None),
+        ("gie-1.5", {"endpointPicker": {"config": {"kind": "EndpointPickerConfig"}}}, ("/score",), None),
+        ("router-0.10", {}, ("/score", "/generate"), None),
+        (
+            "scheduler-0.7",
+            {},
+            ("/score",),
+            (
+                "warning",
+                "the picker of scheduler-0.7 has one parser, and the one that reads prompts refuses /score",
+            ),
+        ),
+    ],
+)
+def test_what_is_lost_by_paths_that_a_picker_reads_no_prompts_of_is_told(
+    deployment: Make,
+    serving: Serve,
+    profile_name: str,
+    spec: dict[str, Any],
+    paths: tuple[str, ...],
+    told: tuple[str, str] | None,
+) -> None:
+    one = one_picker(deployment(**spec), serving(), profile=profile_name, paths=paths)
+    found = [
+        (problem.severity, problem.what, problem.path, problem.next_step)
+        for problem in picker_problems(one, _cluster(serving()))
+    ]
+    step = "Write profile: router-0.10, which has several, or give these paths a deployment of their own"
+    assert found == ([(*told, "spec.route.paths", step)] if told else [])
 
 
 def _found(document: ModelDeployment) -> list[Problem]:

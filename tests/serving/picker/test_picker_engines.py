@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from one_picker import picker as one_picker
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -22,6 +23,20 @@ ROUTER_PARSERS = {
         for name in ("openai-parser", "anthropic-parser", "vllmhttp-parser", "passthrough-parser")
     ]
 }
+
+ANY_REQUEST = {"parser": {"pluginRef": "passthrough-parser"}}
+PARSED = ("/", "/v1", "/openai/v1", "/v1/chat", "/v1/chat/completions", "/v1/embeddings", "/v1/models")
+UNPARSED = (
+    "/generate",
+    "/rerank",
+    "/score",
+    "/v1/rerank",
+    "/v1/audio/transcriptions",
+    "/v1/messages",
+    "/inference/v1/generate",
+    "/v2",
+    "/chat",
+)
 
 
 def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str, Any]]:
@@ -50,7 +65,7 @@ def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str,
                 EXTRACTOR,
             ],
         ),
-        ("gie-1.5", "Triton", [EXTRACTOR, {"type": "passthrough-parser"}]),
+        ("gie-1.5", "Triton", [EXTRACTOR]),
         ("router-0.10", "vLLM", [DETECTOR]),
         ("router-0.10", "Triton", [{"type": "metrics-data-source", "parameters": {"port": 8002}}, DETECTOR]),
     ],
@@ -59,25 +74,28 @@ def test_metrics_are_read_where_the_engine_has_them(
     deployment: Make, profile_name: str, engine_type: str, plugins: list[dict[str, Any]]
 ) -> None:
     document = deployment(engine={"type": engine_type})
-    config = picker_config(deployment=document, profile=profile(profile_name))
+    config = picker_config(one_picker(document, profile=profile_name))
     assert config["plugins"][3:] == plugins
 
 
 @pytest.mark.parametrize(
-    ("profile_name", "engine_type", "read"),
+    ("profile_name", "paths", "parsing"),
     [
-        ("gie-1.5", "vLLM", {}),
-        ("gie-1.5", "Triton", {"parser": {"pluginRef": "passthrough-parser"}}),
-        ("router-0.10", "vLLM", {"requestHandler": ROUTER_PARSERS}),
-        ("router-0.10", "Triton", {"requestHandler": ROUTER_PARSERS}),
+        ("gie-1.5", (), {}),
+        *(("gie-1.5", (path,), {}) for path in PARSED),
+        *(("gie-1.5", ("/v1", path), ANY_REQUEST) for path in UNPARSED),
+        # Of parsers that claim paths, the one that claims none takes the rest.
+        *(("router-0.10", (path,), {"requestHandler": ROUTER_PARSERS}) for path in (*PARSED, *UNPARSED)),
+        ("scheduler-0.7", ("/rerank",), {}),
     ],
 )
-def test_requests_that_an_engine_takes_are_read(
-    deployment: Make, profile_name: str, engine_type: str, read: dict[str, Any]
+def test_a_picker_reads_requests_to_the_paths_that_routes_expose(
+    deployment: Make, profile_name: str, paths: tuple[str, ...], parsing: dict[str, Any]
 ) -> None:
-    """Of parsers that claim paths, the one that claims none takes the rest, such as /v1/rerank."""
-    config = picker_config(deployment=deployment(engine={"type": engine_type}), profile=profile(profile_name))
-    assert {key: config[key] for key in ("parser", "requestHandler") if key in config} == read
+    config = picker_config(one_picker(deployment(), profile=profile_name, paths=paths))
+    assert {key: config[key] for key in ("parser", "requestHandler") if key in config} == parsing
+    own = [plugin["type"] for plugin in config["plugins"] if plugin["type"].endswith("-parser")]
+    assert own == ([parsing["parser"]["pluginRef"]] if "parser" in parsing else [])
 
 
 @pytest.mark.parametrize(
