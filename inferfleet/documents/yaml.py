@@ -329,6 +329,7 @@ def _line(mark: Any, numbers: list[int] | None) -> int:
 
 
 def _compose(text: str, budget: Budget, numbers: list[int] | None) -> Iterator[YamlNode]:
+    """Yield the root of each document in the text, with every node counted against the budget."""
     anchors: dict[str, YamlNode] = {}
     parents: list[YamlNode] = []
     root: YamlNode | None = None

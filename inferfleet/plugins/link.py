@@ -301,6 +301,11 @@ def run_link(bound: BoundLink, before: bytes, request: Request, *, checked: bool
 
 
 def _tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool) -> LinkResult:
+    """Return the result of a link after two runs and one on its own output, which must be equal.
+
+    Raises PluginCodeError where they are not.
+    """
+
     def once(template: PodTemplate) -> EditResult:
         return call(
             lambda: edit_result(bound.plugin, bound.config, template, request, checked=checked),

@@ -203,6 +203,8 @@ def _loaded(
     *,
     outside: bool,
 ) -> _Loaded:
+    """Return an allowed plugin as it is imported, or why it cannot be used."""
+
     def problem(what: str, next_step: str, where: Where | None = None) -> Problem:
         path = f"allowedPlugins[{index}]"
         return Problem(

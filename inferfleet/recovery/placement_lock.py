@@ -237,6 +237,9 @@ def _placements(
 def _of_deployment(
     cluster: str, deployment: ModelDeployment, revision: str, roles: _Roles
 ) -> Iterator[tuple[Spot, int] | Problem]:
+    """Yield the spots of a deployment on a cluster with their replicas, or why its workloads do not tell
+    them.
+    """
     key = deployment.metadata.key
     replicas: dict[str, dict[int, str]] = {}
     for role, pools in roles.items():

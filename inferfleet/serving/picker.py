@@ -315,6 +315,7 @@ def _deployment(picker: Picker) -> dict[str, Any]:
 
 
 def _template(picker: Picker) -> dict[str, Any]:
+    """Return the pod template of a picker, whose labels no pool selects."""
     scraped: dict[str, str] = {}
     if picker.serving.monitoring and picker.serving.monitoring.pickers == "Annotations":
         # By them a Prometheus that looks at pods scrapes it.
@@ -374,6 +375,7 @@ def _spread(picker: Picker) -> dict[str, Any]:
 
 
 def _container(picker: Picker) -> dict[str, Any]:
+    """Return the picker's container, whose probes ask each release in its own way."""
     deployment, serving, profile = picker.deployment, picker.serving, picker.profile
     health, grpc = picker.health_port, picker.grpc_port
     tracing: list[dict[str, Any]] = []

@@ -184,6 +184,7 @@ def pod_groups(
 def _pod_group(
     name: str, members: list[_Member], scheduling: Scheduling, *, spot: Spot, stack: str
 ) -> Manifest:
+    """Return Volcano's PodGroup of roles that start together, with what all their pods request."""
     queue = volcano_queue(scheduling)
     total: dict[str, int] = {}
     for member in members:

@@ -109,6 +109,7 @@ def _show(report: Report, reply: Reply, asked: Target, *, as_json: bool) -> None
 def _answer(
     desired: Desired, repository: Repository, asked: Target, question: Question, seconds: float
 ) -> Reply | Problem:
+    """Return the model's reply from the one cluster that is asked, or why there is none."""
     (cluster,) = (
         candidate for candidate in desired.clusters if candidate.connection.cluster == asked.cluster
     )

@@ -229,6 +229,9 @@ def _edited(key: str, role: str, demands: Demands) -> tuple[tuple[tuple[PoolKey,
 
 
 def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) -> tuple[Role, ...]:
+    """Return what is to be told of each role of a placement: its pods, the links that acted on them, and
+    hooks.
+    """
     components = [
         component
         for cluster in desired.clusters
@@ -329,6 +332,7 @@ def _engines(placements: tuple[Placed, ...]) -> Iterator[str]:
 
 
 def _shape(explained: Explanation) -> Iterator[str]:
+    """Yield lines with the arithmetic from a topology to the pods and GPUs of a replica, role by role."""
     several = len(explained.demands) > 1
     for role, demand in explained.demands.items():
         if several:

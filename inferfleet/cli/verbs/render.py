@@ -106,6 +106,7 @@ def _text(manifest: dict[str, Any], as_format: Format) -> str:
 
 
 def _print(desired: Desired, as_format: Format) -> None:
+    """Print the resources of clouds, then the objects of clusters, each under the name of its cluster."""
     if as_format == "json":
         cloud = [{"cluster": name, "cloud": _settings(resource)} for name, resource in _cloud(desired)]
         objects = [

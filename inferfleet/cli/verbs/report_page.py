@@ -131,6 +131,7 @@ def _parts(picture: Picture) -> Iterator[tuple[str, Html]]:
 
 
 def _summary(picture: Picture) -> Html:
+    """Return the list of numbers at the head of the page."""
     pools = [pool for cluster in picture.clusters for pool in cluster.pools]
     gpus, held = sum(pool.gpus * pool.size for pool in pools), sum(pool.held for pool in pools)
     silent = [cluster.name for cluster in picture.clusters if cluster.silent]
@@ -222,6 +223,7 @@ def _clusters(picture: Picture) -> Html:
 
 
 def _cluster(cluster: ClusterPicture, patterns: _Patterns, *, few: bool) -> Html:
+    """Return the section of a cluster, which is open where there are few of them or it did not answer."""
     gpus, held = (
         sum(pool.gpus * pool.size for pool in cluster.pools),
         sum(pool.held for pool in cluster.pools),

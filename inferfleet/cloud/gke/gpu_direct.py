@@ -201,6 +201,7 @@ def traffic_problems(cluster: DescribedCluster, users: Mapping[str, Collection[s
 
 
 def _unused(pool: DescribedPool) -> Problem:
+    """Return the warning that a pool has networks between GPUs which no pod there uses."""
     kind = pool.gke_class.recipe.networking.gpu_direct
     count = len(pool.networks)
     has = f"{count} more network{'' if count == 1 else 's'}, and no pod that is placed there uses any"

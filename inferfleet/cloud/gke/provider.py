@@ -176,6 +176,9 @@ def _is_made(lock: Lock, cluster: DescribedCluster) -> bool:
 def _cloud_cluster(
     cluster: DescribedCluster, block: str | None, exists: bool, needs: tuple[PickerNeed, ...]
 ) -> CloudCluster:
+    """Return a cluster with all its resources: networks, accounts, control plane, system pool, pools with
+    GPUs.
+    """
     gke = cluster.gke
     extras = shared(extra for pool in cluster.pools for extra in pool.networks)
     ranges = Ranges(block) if block else None

@@ -179,6 +179,9 @@ class Api:
         as_text: bool,
         content: str = _JSON,
     ) -> Any:
+        """Return the answer to one request. Raises NoAnswerError without one, RefusedError where the server
+        refuses, and _LaterError where it says when to ask again.
+        """
         from kubernetes.client.exceptions import ApiException
         from urllib3.exceptions import HTTPError
 

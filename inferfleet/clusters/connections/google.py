@@ -108,6 +108,7 @@ class GoogleLogin:
     def _ask(
         self, method: str, url: str, body: bytes | None, *, of: str, seconds: float
     ) -> tuple[int, Mapping[str, Any]]:
+        """Return status and body of Google's answer. Raises CloudError where none comes."""
         try:
             from google.auth.exceptions import TransportError
         except ModuleNotFoundError as missing:

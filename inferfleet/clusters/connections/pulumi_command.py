@@ -69,6 +69,7 @@ class Pulumi:
             raise InvalidDocuments([Problem(what, "Run it yourself to see what it says")]) from None
 
     def _run(self, arguments: Sequence[str], seconds: float | None) -> str:
+        """Return what a `pulumi` command prints. Raises InvalidDocuments where it fails or takes too long."""
         try:
             process = subprocess.run(
                 ["pulumi", *arguments, "--non-interactive"],

@@ -137,6 +137,9 @@ def _quotas(subject: Subject, google: Addresses, login: GoogleLogin, seconds: fl
 
 
 def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[Check]:
+    """Yield the checks of every cluster: whether it is reached, what it has, and what the credentials may
+    do.
+    """
     desired, texts = subject.desired, subject.kubeconfigs.texts
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 

@@ -217,6 +217,7 @@ def capacity_of_pools(
 def _of_cluster(
     api: Api, connection: Connection, documents: Documents, stack: str, today: date
 ) -> dict[PoolKey, Observation]:
+    """Return what each pool of a cluster has, by its nodes and the pods on them."""
     pools = documents.clusters[connection.cluster].spec.node_pools
     nodes = list(api.items("/api/v1/nodes"))
     query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
@@ -248,6 +249,7 @@ def _of_pool(
     own_pods: "_OwnPods",
     today: date,
 ) -> Observation:
+    """Return what the nodes of a pool offer, and what pods of others take of it."""
     on = {node["metadata"]["name"] for node in nodes}
     here = [pod for pod in pods if pod["spec"].get("nodeName") in on]
     gpus = {node["metadata"]["name"]: _gpus_of_node(node, device, devices) for node in nodes}

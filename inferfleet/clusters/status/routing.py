@@ -163,6 +163,7 @@ def _targets(seen: LiveCluster, key: Key, actual: Mapping[str, Any]) -> Iterator
 def _picker(
     seen: LiveCluster, key: Key, actual: Mapping[str, Any], picker: Mapping[str, Any]
 ) -> Iterator[str]:
+    """Yield why requests do not reach a picker: its Service, the port there, or the pods that it selects."""
     why = _unreachable(seen.objects, key, actual)
     if why:
         yield why

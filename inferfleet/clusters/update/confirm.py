@@ -136,6 +136,7 @@ def confirmer(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
 
 
 def _question(cluster: DesiredCluster) -> _Question:
+    """Return what a cluster is asked at the end of an update, and who judges each answer."""
     gateway = _gateway(cluster)
     pools = dict(_led(cluster)) if gateway else {}
     objects = {obj.key: obj for obj in cluster.objects}

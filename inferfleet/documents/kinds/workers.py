@@ -213,6 +213,7 @@ class Workers(StrictModel):
 
     @model_validator(mode="after")
     def _check_templates(self) -> "Workers":
+        """Raise Mistaken unless all pods of a worker have exactly one template."""
         mistakes = []
         apart = [name for name in ("entry", "follower") if getattr(self, name)]
         if self.template and apart:

@@ -212,6 +212,8 @@ def files_of(
 
 
 def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]:
+    """Yield the documents' files below a folder, and add to `problems` what is not read there."""
+
     def unreadable(error: OSError) -> None:
         what = f"folder {error.filename} cannot be read: {error.strerror}"
         problems.append(Problem(what, "Check its permissions"))

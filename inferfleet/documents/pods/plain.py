@@ -25,6 +25,7 @@ def plain(value: Any, path: str = "") -> Any:
 
 
 def _copy(value: Any, path: str, depth: int) -> Any:
+    """Return a copy of JSON's own types. Raises NotPlain for anything else."""
     if depth > _DEEPEST:
         raise NotPlain(f"{path[:80]}... is nested deeper than {_DEEPEST} levels, or contains itself")
     if value is None or isinstance(value, bool):

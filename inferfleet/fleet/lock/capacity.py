@@ -134,6 +134,7 @@ def _values(pool: Observation) -> dict[str, Any]:
 
 
 def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
+    """Return an entry of the file as a pool and what was seen of it. Raises ValueError for another form."""
     values = read_flow(entry.value)
     cluster, slash, pool = entry.key.partition("/")
     if unknown := values.keys() - _FIELDS:

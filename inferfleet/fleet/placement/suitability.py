@@ -211,6 +211,7 @@ class Suitability:
         return self._by_class[key]
 
     def _of_class(self, deployment: str, role: str, inference_class: InferenceClass) -> list[Obstacle]:
+        """Return what keeps a role off all pools of a class, whatever space they have."""
         document, class_name = self._documents.deployments[deployment], inference_class.metadata.name
         empty = self._nodes[class_name]
         if empty is None:

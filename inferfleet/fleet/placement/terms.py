@@ -146,6 +146,7 @@ class TermsByDeployment:
         return self._known[deployment]
 
     def _worked_out(self, deployment: str) -> Terms:
+        """Return the terms on which a deployment is placed, from documents and demands."""
         document, takes = self._documents.deployments[deployment], self._suitability.takes
         spec = document.spec
         closed = self._closed(spec)
@@ -246,6 +247,7 @@ class TermsByDeployment:
         offers: Mapping[str, int],
         closed: frozenset[PoolKey],
     ) -> Domains | None:
+        """Return the domains that a deployment is spread over, None where its document asks for no spread."""
         if spec.spread is None:
             return None
         over = spec.spread.over

@@ -109,6 +109,7 @@ def _nothing(stack: str, today: date) -> Side:
 
 
 def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
+    """Return the digest of a stack that is planned on both sides, or is new where there is no `base`."""
     update = update_of(base or _nothing(name, head.day), head)
     touched = resources(update)
     in_place = updates_in_place(update)

@@ -104,6 +104,7 @@ def _model(
     pickers: tuple[PickerChange, ...],
     gpus: int,
 ) -> ModelChange:
+    """Return all that changes of a deployment, with the lines that tell it."""
     new_sets = tuple(
         NewSet(roll.spot.place, tuple(spot.place for spot in roll.before), not roll.beside) for roll in rolls
     )

@@ -89,6 +89,7 @@ def _pool(
     cloud: CloudChange | None,
     updated: InPlace,
 ) -> Iterator[PoolChange]:
+    """Yield what becomes of a pool: by its cloud, else by its document."""
     place = "/".join(key)
     before, after = old.size if old else 0, new.size if new else 0
     comparison = updated.get(key)

@@ -192,6 +192,7 @@ def _broken(
     values: str,
     ended: list[tuple[str, Waiver]],
 ) -> Problem:
+    """Return the problem of a subject that breaks a policy, at the field that can be mended."""
     line_of_policy = documents.where("Policy", name, _CEL)
     # In the next step, so that a digest knows the problem again where the policy has moved.
     line = f" ({line_of_policy})" if line_of_policy else ""

@@ -120,6 +120,7 @@ class Subjects:
 
     @cached_property
     def _models(self) -> dict[str, facts.Model]:
+        """Return what policies may ask of each deployment, by its key."""
         clusters: dict[str, list[str]] = {}
         for spot in self._after.placements:
             clusters.setdefault(spot.deployment, []).append(spot.cluster)

@@ -109,6 +109,7 @@ class _Maker:
 
 
 def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
+    """Yield the cluster's own network, its subnetworks, and the NAT by which nodes reach the internet."""
     main = maker.resource(NETWORK, _MAIN, {"autoCreateSubnetworks": False, "routingMode": "REGIONAL"})
     yield main
     within = {"network": maker.path(_MAIN)}
@@ -137,6 +138,7 @@ def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
 
 
 def _between_gpus(maker: _Maker, ranges: Ranges, extra: ExtraNetwork) -> Iterator[CloudResource]:
+    """Yield a network between GPUs, its subnetworks, and the rule that lets its nodes talk to each other."""
     shape: dict[str, Any] = {"autoCreateSubnetworks": False}
     if extra.mtu:
         shape["mtu"] = extra.mtu
