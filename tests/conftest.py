@@ -88,4 +88,4 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     toolchain.end()
     # With several processes, the one that collects their reports; a worker has `workerinput`.
     if session.config.getoption("--record-durations") and not hasattr(session.config, "workerinput"):
-        record(DURATIONS)
+        record(DURATIONS, END_TO_END)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sharing
-from sharing import SHARED_FIXTURE, group, share_out
+from sharing import SHARED_FIXTURE, group, record, share_out
 
 END_TO_END = Path("/project/tests/e2e")
 
@@ -56,3 +56,19 @@ def test_files_that_share_clusters_are_in_groups_that_take_equally_long(tests: l
         "x": "",
         "y": "",
     }
+
+
+def test_a_file_that_was_never_measured_begins_as_early_as_a_usual_one(tests: list[Any]) -> None:
+    tests.append(_Test("e2e/new.py"))
+    share_out(tests, END_TO_END, first=True)
+    assert [test.path.stem for test in tests][:5] == ["long", "b", "c", "new", "a"]
+
+
+def test_what_some_files_took_is_recorded_beside_the_others_that_are_there(
+    tests: list[Any], tmp_path: Path
+) -> None:
+    for name in ("test_new", "test_long"):
+        (tmp_path / f"{name}.py").touch()
+    sharing.RECORD.write_text(json.dumps({"test_gone": 5, "test_long": 9}))
+    record({"test_new": 1.6}, tmp_path)
+    assert json.loads(sharing.RECORD.read_text()) == {"test_long": 9, "test_new": 2}
