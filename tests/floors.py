@@ -18,7 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.documents.documents",),
     ("inferfleet.documents.loading",),
     ("inferfleet.documents",),
-    ("inferfleet.fleet.shapes", "inferfleet.fleet.spot"),
+    ("inferfleet.fleet.node_conditions", "inferfleet.fleet.shapes", "inferfleet.fleet.spot"),
     (
         "inferfleet.fleet.selectors",
         "inferfleet.fleet.lock",

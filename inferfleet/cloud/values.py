@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from inferfleet.documents.kinds.base import Taint
+from inferfleet.fleet.node_conditions import Labels
 
 # The pool of CPU nodes that each cluster has for everything but engines; no pool of a document may have its
 # name.
@@ -88,8 +89,8 @@ class CloudPool:
     change replaces the nodes."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of its nodes that plugins are told, without that of the pool."""
-    node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Labels that its nodes are known to have, each with the values that one of them can have."""
+    node_labels: Labels = field(default_factory=dict)
+    """What is certain of labels of its nodes, whether they have them or not."""
     taints: tuple[Taint, ...] = ()
     """What its pods tolerate besides the taint of accelerators and those of documents."""
     zones: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ def edited_demands(documents: Documents, lock: Lock, chains: Chains) -> EditedDe
     by_pool: dict[RoleKey, dict[PoolKey, Demand]] = {}
     pods_by_spot: dict[Spot, SpotPods] = {}
     examples: dict[tuple[RoleKey, PoolKey], Spot] = {}
-    clouds: Mapping[str, Mapping[str, CloudPool]] | None = None
+    clouds = cloud_pools(documents, lock) if demands.conditions else None
     acting = _Acting(documents, chains)
     selectors = Selectors()
     nodes = {name: node(document) for name, document in documents.classes.items()}
@@ -74,7 +74,12 @@ def edited_demands(documents: Documents, lock: Lock, chains: Chains) -> EditedDe
                     needs = edited(needs, pods)
                 if needs != before:
                     by_pool.setdefault(key, {})[pool_of(spot)] = needs
-    return EditedDemands(replace(demands, edited=by_pool), pods_by_spot, examples)
+    labels = {
+        (cluster, name): pool.node_labels
+        for cluster, pools in (clouds or {}).items()
+        for name, pool in pools.items()
+    }
+    return EditedDemands(replace(demands, edited=by_pool, labels=labels), pods_by_spot, examples)
 
 
 def unplaced_link_problems(demands: EditedDemands, placed: Set[str]) -> Iterator[LinkProblem]:

@@ -20,6 +20,7 @@ from inferfleet.documents.kinds.workers import positions_of
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
+from inferfleet.fleet.node_conditions import Labels, declared_labels
 from inferfleet.fleet.roles import (
     DECODE,
     balance,
@@ -247,6 +248,8 @@ class _Place:
     device: Device | None
     node_gpus: int
     claims: Claims
+    labels: Labels
+    """What documents say of the labels of its nodes."""
     cloud: CloudPool | None
 
 
@@ -261,7 +264,8 @@ def spot_pods(
     every: list[Pods] = []
     problems: list[Problem] = []
     for role, pool_name in spot.pools:
-        pool = documents.clusters[spot.cluster].spec.pool(pool_name)
+        cluster = documents.clusters[spot.cluster]
+        pool = cluster.spec.pool(pool_name)
         inference_class = documents.classes[pool.class_name]
         empty = node(inference_class)
         if empty is None:
@@ -279,7 +283,8 @@ def spot_pods(
         problems += claimed.problems
         created = cloud.get(pool_name) if cloud else None
         device = accelerator(inference_class)
-        place = _Place(pool, inference_class, device, empty.gpus, claimed, created)
+        labels = declared_labels(cluster, pool)
+        place = _Place(pool, inference_class, device, empty.gpus, claimed, labels, created)
         positions = _role(documents, spot, role, place, chains, worker=worker)
         for position, of_position in positions:
             problems += [problem for problem in of_position if problem not in problems]
@@ -328,7 +333,7 @@ def _hardware(place: _Place, worker: Shape) -> Hardware:
         label=created.name if created else None,
         taints=created.taints if created else (),
         devices=place.inference_class.spec.all_devices,
-        labels=created.node_labels if created else {},
+        labels={**place.labels, **(created.node_labels if created else {})},
         allocation=place.inference_class.spec.allocation,
         claims=place.claims.pods,
         gpu_direct=recipe.networking.gpu_direct if recipe else "None",

@@ -1,7 +1,7 @@
 """What each role of each deployment needs of the nodes of a pool, and what of that the documents alone say.
 
-`declared_demands` reads templates and the routing proxy; what plugins make of pods is worked out above, in
-`desired`, and handed to the plan as `Demands.edited`.
+`declared_demands` reads templates and the routing proxy; what plugins make of pods, and what clouds say of
+labels of nodes, is worked out above, in `desired`, and handed to the plan as `edited` and `labels`.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.kinds.workers import POSITIONS, Position
 from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
+from inferfleet.fleet.node_conditions import Labels, NodeConditions, conditions_of
 from inferfleet.fleet.roles import (
     DECODE,
     every_pod_serves,
@@ -112,6 +113,10 @@ class Demands:
     """What a role needs of nodes with fewer GPUs than a group of its `tensor`, by the GPUs of a node."""
     node_gpus: Mapping[PoolKey, int] = field(default_factory=dict)
     """The GPUs of a node of each pool whose nodes a network joins."""
+    conditions: Mapping[RoleKey, tuple[NodeConditions, ...]] = field(default_factory=dict)
+    """What templates ask of the labels of nodes: those of entries and of followers, where these differ."""
+    labels: Mapping[PoolKey, Labels] = field(default_factory=dict)
+    """What clouds give to nodes of pools that the stack creates."""
 
     def of(self, deployment: str, role: str, pool: PoolKey) -> Demand:
         """Return what a role needs on the pool. Raises KeyError for one that no document has."""
@@ -160,7 +165,19 @@ def declared_demands(documents: Documents) -> Demands:
             }
             if wide:
                 spread[key, role] = wide
-    return Demands(demands, {}, spread, node_gpus)
+    return Demands(demands, {}, spread, node_gpus, _conditions(documents))
+
+
+def _conditions(documents: Documents) -> dict[RoleKey, tuple[NodeConditions, ...]]:
+    """Return what templates ask of nodes, for roles that ask for anything."""
+    conditions: dict[RoleKey, tuple[NodeConditions, ...]] = {}
+    for key, document in documents.deployments.items():
+        for role in roles_of(document):
+            templates = filter(None, map(workers_of(document, role).of, POSITIONS))
+            asked = filter(None, (conditions_of(template.spec) for template in templates))
+            if distinct := tuple(dict.fromkeys(asked)):
+                conditions[key, role] = distinct
+    return conditions
 
 
 def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None) -> Demand:

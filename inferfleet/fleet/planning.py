@@ -35,6 +35,11 @@ off requests and loads the model again. Planning again with the new lock changes
 away moves no others: a pool that held its pods holds fewer of them (`placement/packing.py` says no only where
 it is sure).
 
+What templates ask of the labels of nodes (node selector, required affinity) is a condition on pools, judged
+before a place is chosen: by documents, by what the cloud gives to nodes that the stack creates, else by what
+capacity.lock has (`placement/pool_labels.py`). Replicas leave a pool that does not meet it. Where it is not
+known whether a pool does, new ones come only if no pool is known to, with a warning.
+
 Deliberately coarse. The space of a pool is that of its largest size, not of the nodes that exist now: an
 autoscaler adds nodes for pending pods, and a plan must not depend on when it is made. Pods are packed onto
 alike empty nodes, each with what its class offers to pods: GPUs, cores, memory, huge pages, number of pods.
@@ -61,6 +66,7 @@ from inferfleet.documents.problems import Problem, in_reading_order
 from inferfleet.documents.work import spend
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.warnings import (
+    node_label_problems,
     placement_problems,
     uncounted_request_problems,
     unmet_wish_problems,
@@ -109,7 +115,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     task = Task(
         documents,
         demands,
-        Suitability(documents, selectors, demands),
+        Suitability(documents, selectors, demands, lock.seen),
         retained.fixed,
         lock.seen,
         _targets(documents, retained),
@@ -146,6 +152,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         *foreign_price_problems(documents),
         *shortage_problems(documents, lock.seen),
         *uncounted_request_problems(documents),
+        *node_label_problems(task, ledger),
         *_exchange_problems(placing.exchange_ended),
     ]
     return Plan(

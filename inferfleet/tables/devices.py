@@ -2,6 +2,7 @@
 Kubernetes' API for Dynamic Resource Allocation with its limits and NVIDIA's kinds.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -50,6 +51,16 @@ ACCELERATED_NODE_LABELS = (
     "nvidia.com/gpu.present",
     *(label for label, _ in PRODUCT_LABELS.values()),
 )
+
+
+def product_in_label(name: str, space: str) -> str:
+    """Return the name of a product as feature discovery writes it into a label."""
+    return space.join(re.sub(r"[^-A-Za-z0-9_. ]", "", name).split())
+
+
+def is_product(value: str, name: str) -> bool:
+    """Return whether a label has the name of a product, or of a slice or share of it."""
+    return value == name or value.startswith((f"{name}-MIG-", f"{name}-SHARED"))
 
 
 def is_network(driver: str, attributes: Iterable[str]) -> bool:

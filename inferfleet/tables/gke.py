@@ -48,4 +48,5 @@ CONSUMED_CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
 # Of a PodTemplate: GKE changes it as it changes pods, and counts what nodes must have by that.
 WARDEN_POLICIES = "cloud.google.com/apply-warden-policies"
 NODE_POOL_LABEL = "cloud.google.com/gke-nodepool"
+SPOT_LABEL = "cloud.google.com/gke-spot"
 FLEX_START_LABEL = "cloud.google.com/gke-flex-start"

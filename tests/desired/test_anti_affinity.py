@@ -54,8 +54,9 @@ def _requires(key: str, value: str) -> dict[str, Any]:
 def test_an_affinity_of_the_document_that_excludes_the_pool_is_an_error_with_its_field() -> None:
     documents = stack(cluster("east"), deployment("a", pod=_requires("inferfleet.dev/pool", "other")))
     assert _errors(documents) == [
-        f"ml/a spec.workers.template.spec.{REQUIRED}: it requires inferfleet.dev/pool In other (nodes have "
-        f"l4), but it was placed on pool l4 of cluster east. {STEP}"
+        "ml/a spec.workers.template.spec.affinity.nodeAffinity: no pool of the clusters that clusterSelector "
+        "matches has nodes for this template (east/l4: its nodes have inferfleet.dev/pool=l4, and the "
+        "template needs inferfleet.dev/pool=other). Correct it, or add a pool with such nodes"
     ]
 
 
@@ -80,7 +81,8 @@ def test_labels_that_gke_gives_its_nodes_are_known() -> None:
     step = f"(deployment ml/a, role decode on east/l4). {STEP}"
     assert _errors(replace(documents, settings=settings)) == [
         f'test plugins[{number}]: plugin selector: spec.nodeSelector["{key}"]: '
-        f"it is {wrong!r}, but pool l4 of cluster east, where it was placed, has {right!r} {step}"
+        f"it is {wrong!r}, but nodes of pool l4 of cluster east, where it was placed, have {key}={right} "
+        f"{step}"
         for number, (key, (wrong, right)) in enumerate(values.items())
     ]
 

@@ -69,7 +69,7 @@ SPREAD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAny
         (
             pod(nodeSelector={"inferfleet.dev/pool": "h100"}),
             'spec.nodeSelector["inferfleet.dev/pool"]',
-            "'h100'",
+            "h100",
         ),
         (pod(nodeName="node-1"), "spec.nodeName", "node-1"),
     ],

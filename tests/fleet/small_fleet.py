@@ -99,11 +99,14 @@ def deployment(
     labels: dict[str, str] | None = None,
     resources: dict[str, Any] | None = None,
     follower: str | None = None,
+    pod: dict[str, Any] | None = None,
     **spec: Any,
 ) -> ModelDeployment:
-    """`follower` are the cores that followers ask for, where they have a template of their own."""
+    """`follower` are the cores that followers ask for, where they have a template of their own; `pod` are
+    further fields of the spec of pods.
+    """
     engine = {"name": "engine", "image": "engine:1", **({"resources": resources} if resources else {})}
-    template = {"spec": {"containers": [engine]}}
+    template = {"spec": {"containers": [engine], **(pod or {})}}
     templates: dict[str, Any] = {"template": template}
     if follower:
         other = {"name": "engine", "image": "engine:1", "resources": {"requests": {"cpu": follower}}}
@@ -184,9 +187,16 @@ def placed(plan: Plan) -> dict[str, int]:
     }
 
 
-def role(gpus: int = 1, *, workers: int = 1, cel: str | None = None, **topology: int) -> dict[str, Any]:
+def role(
+    gpus: int = 1,
+    *,
+    workers: int = 1,
+    cel: str | None = None,
+    pod: dict[str, Any] | None = None,
+    **topology: int,
+) -> dict[str, Any]:
     """A further role of a deployment."""
-    template = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}}
+    template = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}], **(pod or {})}}
     made = {"count": workers, "topology": {"tensor": gpus, **topology}, "template": template}
     return {"workers": made, **({"nodeSelector": {"cel": cel}} if cel else {})}
 

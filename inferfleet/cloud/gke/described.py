@@ -17,7 +17,9 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Driver, Gke, GkeProvisioning
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
-from inferfleet.tables.gke import LARGEST_MTU
+from inferfleet.fleet.node_conditions import OS, REGION, ZONE
+from inferfleet.tables.devices import GKE_ACCELERATOR
+from inferfleet.tables.gke import FLEX_START_LABEL, LARGEST_MTU, SPOT_LABEL
 
 # Of clusters in documents and in the lock.
 SOURCE = "GKE"
@@ -104,20 +106,23 @@ class DescribedPool:
         return None if self.document.max_node_count else self.document.node_count or 0
 
     @property
-    def node_labels(self) -> dict[str, tuple[str, ...]]:
-        """Return labels that its nodes are known to have, each with the values that one of them can have.
+    def node_labels(self) -> dict[str, tuple[str | None, ...]]:
+        """Return what is certain of the labels that Kubernetes and GKE give to its nodes.
 
-        Beside those of the document: https://kubernetes.io/docs/reference/labels-annotations-taints/, and
-        that of the accelerator, https://cloud.google.com/kubernetes-engine/docs/how-to/gpus.
+        https://kubernetes.io/docs/reference/labels-annotations-taints/,
+        https://cloud.google.com/kubernetes-engine/docs/how-to/gpus and .../concepts/spot-vms.
         """
-        labels: dict[str, tuple[str, ...]] = {key: (value,) for key, value in self.document.labels.items()}
-        labels["kubernetes.io/os"] = ("linux",)
-        labels["topology.kubernetes.io/region"] = (self.gke.region,)
-        if gpu := self.gke_class.recipe.accelerator:
-            labels["cloud.google.com/gke-accelerator"] = (gpu.type,)
+        gpu, machine = self.gke_class.recipe.accelerator, self.gke_class.machine
+        model = self.document.capacity.model
+        labels: dict[str, tuple[str | None, ...]] = {
+            OS: ("linux",),
+            REGION: (self.gke.region,),
+            GKE_ACCELERATOR: (gpu.type if gpu else None,),
+            SPOT_LABEL: ("true" if model == "Spot" else None,),
+            FLEX_START_LABEL: ("true" if flex_start(self.document) else None,),
+        }
         if self.zones:
-            labels["topology.kubernetes.io/zone"] = self.zones
-        machine = self.gke_class.machine
+            labels[ZONE] = self.zones
         if machine.known:
             labels["kubernetes.io/arch"] = (machine.architecture,)
             labels["node.kubernetes.io/instance-type"] = (machine.type,)

@@ -10,11 +10,13 @@ from typing import Any
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.problems import Problem
-from inferfleet.documents.wording import shown
+from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.decisions import Reason
+from inferfleet.fleet.node_conditions import Standing, Verdict
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
+from inferfleet.fleet.placement.pool_labels import path_of_conditions
 from inferfleet.fleet.placement.reasons import Reasoning, kept_free, listed
 from inferfleet.fleet.placement.soundness import Soundness
 from inferfleet.fleet.placement.suitability import Consequence, Obstacle
@@ -218,6 +220,44 @@ def _replica_problems(documents: Documents, candidates: Candidates, key: str) ->
 
 def _warning(key: str, what: str, next_step: str, path: str) -> Problem:
     return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity="warning")
+
+
+# Labels of nodes that templates ask for, and that are not known, or that some of a pool's nodes have alone.
+
+
+def node_label_problems(task: Task, ledger: Ledger) -> Iterator[Problem]:
+    """Yield a warning for each role that runs on pools of which it is not known that all of their nodes have
+    the labels that its templates ask for.
+    """
+    for deployment, role in sorted(task.demands.conditions):
+        if deployment not in task.valid:
+            continue
+        found: dict[Verdict, set[PoolKey]] = {}
+        for spot in ledger.replicas(deployment):
+            pool = spot.cluster, dict(spot.pools).get(role, "")
+            verdict = task.suitability.verdict(deployment, role, pool)
+            if verdict.standing in (Standing.SOME, Standing.UNKNOWN):
+                found.setdefault(verdict, set()).add(pool)
+        path = path_of_conditions(task.documents.deployments[deployment], role)
+        for verdict, pools in sorted(found.items()):
+            where = f"pool {listing(sorted(map('/'.join, pools)), 3)}"
+            needs = "; or ".join(verdict.needs)
+            if verdict.standing == Standing.SOME:
+                yield _warning(
+                    deployment,
+                    f"only nodes with {needs} of {where} take its pods, and the plan counts all nodes there",
+                    "Make those nodes a pool of their own, or ask for less",
+                    path,
+                )
+                continue
+            yield _warning(
+                deployment,
+                f"its pods need nodes with {needs}, and whether those of {where}, where they are placed, "
+                "have that is not known; pods for which none has it stay Pending",
+                f"Write {' and '.join(verdict.keys)} into the pool (nodeSelector of pools that exist, labels "
+                "on GKE) if its nodes have it, or have them asked: inferfleet capacity --write",
+                path,
+            )
 
 
 # What plans do not count. A class does not say how much ephemeral storage nodes have, which depends on disks

@@ -15,6 +15,7 @@ from inferfleet.documents.problems import InvalidDocuments, Problem, Where
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.lock.text import MOST_PROBLEMS, Entry, entries, flow, quoted, read_flow, scalar
+from inferfleet.fleet.node_conditions import Labels
 from inferfleet.fleet.shapes import PoolKey
 
 FILE = "capacity.lock"
@@ -26,7 +27,7 @@ _ANEW = "Delete the file; inferfleet capacity --write makes it anew"
 _MI = 2**20
 _FIELDS = {
     *("seen", "nodes", "missing", "held", "gpus", "cpu", "memory", "foreign", "most"),
-    *("daemons", "others"),
+    *("daemons", "others", "labels"),
 }
 
 
@@ -71,6 +72,10 @@ class Observation:
     """The most that pods which every node has (of DaemonSets, and static ones) request on one of `nodes`."""
     others: tuple[Amounts, ...] = ()
     """What all other pods that no plan counts request, for each of `nodes` that has any."""
+    labels: Labels = field(default_factory=dict)
+    """The values that labels have on all its nodes, None where one lacks the label: of labels that templates
+    name and nothing else says. The file has them as `rack=a`, and `!rack` for None.
+    """
     where: Where | None = field(default=None, compare=False)
     """The line, None for what was seen just now."""
 
@@ -130,7 +135,28 @@ def _values(pool: Observation) -> dict[str, Any]:
     values |= {"foreign": sorted(pool.foreign)} if pool.foreign else {}
     values |= {"daemons": str(pool.daemons)} if any(pool.daemons) else {}
     values |= {"others": [str(amounts) for amounts in sorted(pool.others)]} if pool.others else {}
+    values |= {"labels": listed_labels(pool.labels)} if pool.labels else {}
     return values | ({"most": pool.most} if pool.most is not None else {})
+
+
+def listed_labels(labels: Labels) -> list[str]:
+    """Return labels with their values as the file has them."""
+    return sorted(
+        f"!{key}" if value is None else f"{key}={value}" for key, values in labels.items() for value in values
+    )
+
+
+def _labels(entry: Entry, listed: Any) -> dict[str, tuple[str | None, ...]]:
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise ValueError(f"{shown(entry.key)} has labels that are no list such as [rack=a, '!disk']")
+    labels: dict[str, tuple[str | None, ...]] = {}
+    for each in sorted(listed):
+        key, equals, text = each.partition("=")
+        if bool(equals) == key.startswith("!") or not key.removeprefix("!"):
+            raise ValueError(f"{shown(entry.key)} has {quoted(each)}, which is no label such as rack=a")
+        key, value = (key, text) if equals else (key[1:], None)
+        labels[key] = (*labels.get(key, ()), value)
+    return labels
 
 
 def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
@@ -162,6 +188,7 @@ def _pool(entry: Entry) -> tuple[PoolKey, Observation]:
         values.get("missing", 0),
         _amounts(entry, values["daemons"]) if "daemons" in values else NOTHING,
         tuple(sorted(_amounts(entry, each) for each in amounts_of_others)),
+        _labels(entry, values.get("labels", [])),
         entry.where,
     )
 

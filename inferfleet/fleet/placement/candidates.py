@@ -441,6 +441,10 @@ class SearchOrder:
         return gpus if node_gpus else terms.cpu[role]
 
     def suits(self, terms: Terms, role: str, space: Space) -> bool:
-        """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""
-        edited = (terms.deployment, role) in self._demands.edited
-        return not edited or not self._suitability.by_pool(terms.deployment, role, space.key)
+        """Return whether the pool suits pods that plugins edit, and the labels of its nodes pods of the role;
+        for others, that of its class says all.
+        """
+        key = terms.deployment, role
+        if key in self._demands.edited:
+            return not self._suitability.by_pool(terms.deployment, role, space.key)
+        return key not in self._demands.conditions or space.key not in self._suitability.closed(*key)

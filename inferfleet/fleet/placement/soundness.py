@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
 from inferfleet.documents.kinds.inference_cluster import Images
-from inferfleet.documents.kinds.model_deployment import ModelDeploymentSpec
+from inferfleet.documents.kinds.model_deployment import ModelDeployment, ModelDeploymentSpec
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.demands import Demands
+from inferfleet.fleet.placement.pool_labels import PoolLabels, path_of_conditions
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
 from inferfleet.fleet.placement.terms import domains
 from inferfleet.fleet.roles import (
@@ -28,6 +29,8 @@ from inferfleet.fleet.selectors.expressions import InvalidSelector
 from inferfleet.fleet.shapes import Node, PoolKey, accelerators, gpus, has_accelerators, node, shape
 from inferfleet.tables.devices import LINK_TYPE, NETWORK_DRIVER, RESOURCE_BY_DRIVER
 
+# Of pools whose nodes lack what a template asks for so many are named.
+_MOST_SAID = 3
 _DOMAIN_STEPS = {
     "region": "Write the label topology.kubernetes.io/region on clusters that exist",
     "zone": "Give pools one zone each: zones on GKE, topology.kubernetes.io/zone in the nodeSelector of "
@@ -56,6 +59,8 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
         if (empty := node(documents.classes[name]))
     }
     selected, impossible = _ClassesBySelector(documents), Impossible(documents)
+    # What was seen of nodes on a day is no fault of a document.
+    pool_labels = PoolLabels(documents, demands, {})
     for key in sorted(documents.deployments):
         found = [
             *(
@@ -66,6 +71,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
             *_cluster_problems(documents, key, selected),
             *_selector_problems(documents, key, selectors, selected),
             *_image_problems(documents, key),
+            *_node_label_problems(documents, key, pool_labels),
             *impossible.policy_problems(key),
         ]
         problems += found
@@ -234,6 +240,35 @@ def _selector_problems(
             what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"
             next_step = "Change it; `inferfleet classes` shows the attributes and capacity of each class"
             yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+
+
+def _node_label_problems(documents: Documents, key: str, pool_labels: PoolLabels) -> Iterator[Problem]:
+    """Yield an error for each role whose templates ask for labels that no pool of its clusters has."""
+    document = documents.deployments[key]
+    for role in roles_of(document):
+        standings = pool_labels.of(key, role)
+        if standings is None or not all(pool in standings.unmet for pool in _pools(documents, document)):
+            continue
+        reasons = {standings.of(pool).why: "/".join(pool) for pool in sorted(_pools(documents, document))}
+        if reasons:
+            said = [f"{pool}: {why}" for why, pool in sorted(reasons.items(), key=lambda item: item[1])]
+            more = f"; and {len(said) - _MOST_SAID} more" if len(said) > _MOST_SAID else ""
+            yield Problem(
+                "no pool of the clusters that clusterSelector matches has nodes for this template "
+                f"({'; '.join(said[:_MOST_SAID])}{more})",
+                "Correct it, or add a pool with such nodes",
+                path_of_conditions(document, role),
+                kind="ModelDeployment",
+                key=key,
+            )
+
+
+def _pools(documents: Documents, document: ModelDeployment) -> Iterator[PoolKey]:
+    """Yield the pools of the clusters that a deployment selects."""
+    selector = document.spec.cluster_selector
+    for name, cluster in documents.clusters.items():
+        if selector.matches(cluster.metadata.labels):
+            yield from ((name, pool.name) for pool in cluster.spec.node_pools)
 
 
 def _invalid(documents: Documents, key: str, path: str, cel: str, invalid: InvalidSelector) -> Problem:

@@ -3,15 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.base import Taint, Toleration
+from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import Images
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.work import spend
 from inferfleet.fleet.demands import Demand, Demands, Share
+from inferfleet.fleet.lock.capacity import Observation
+from inferfleet.fleet.node_conditions import MET, Standing, Verdict
+from inferfleet.fleet.placement.pool_labels import PoolLabels
 from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import FalseCondition, Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
@@ -72,7 +77,16 @@ class Obstacle:
         return self.short or self.why
 
 
-# What a deployment asks of a whole cluster: its selector, its tolerations, and images of engines.
+class _Toleration(NamedTuple):
+    """A toleration of a document or of one of its templates."""
+
+    key: str | None
+    operator: str
+    value: str | None
+    effect: str | None
+
+
+# What a deployment asks of a whole cluster: its selector, what its pods tolerate, and images of engines.
 _Asked = tuple[object, ...]
 _NO_IMAGES = Images()
 
@@ -80,7 +94,14 @@ _NO_IMAGES = Images()
 class Suitability:
     """What keeps replicas from clusters and pools, each obstacle worked out once per plan."""
 
-    def __init__(self, documents: Documents, selectors: Selectors, demands: Demands) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        selectors: Selectors,
+        demands: Demands,
+        seen: Mapping[PoolKey, Observation] = MappingProxyType({}),
+    ) -> None:
+        """`seen` is what capacity.lock has."""
         self._documents = documents
         self._selectors = selectors
         self._demands = demands
@@ -94,6 +115,8 @@ class Suitability:
         self._by_selector: dict[_Asked, frozenset[str]] = {}
         self._asked_of: dict[str, _Asked] = {}
         self._by_cluster: dict[tuple[_Asked, str], tuple[Obstacle, ...]] = {}
+        self._pool_labels = PoolLabels(documents, demands, seen)
+        self._known_meeting: dict[tuple[str, str], PoolKey | None] = {}
 
     def clusters(self, deployment: str) -> frozenset[str]:
         """Return the clusters that take new replicas of the deployment, as far as whole clusters are
@@ -116,7 +139,7 @@ class Suitability:
         if deployment not in self._asked_of:
             document = self._documents.deployments[deployment]
             spec, engines = document.spec, lacking_images(document, _NO_IMAGES)
-            self._asked_of[deployment] = (str(spec.cluster_selector), spec.tolerations, engines)
+            self._asked_of[deployment] = (str(spec.cluster_selector), _tolerations(document), engines)
         return self._asked_of[deployment]
 
     def takes(self, deployment: str, role: str, class_name: str) -> bool:
@@ -162,7 +185,10 @@ class Suitability:
             label = f"no cluster label {key}" if has is None else f"cluster label {key}={has}"
             obstacles.append(Obstacle(f"{label}, needs {needs}", f"lack {needs}", Consequence.EVICT))
         for taint in cluster.spec.taints:
-            if not any(_tolerates(toleration, taint) for toleration in spec.tolerations):
+            if not all(
+                any(_tolerates(toleration, taint) for toleration in of_template)
+                for of_template in _tolerations(document)
+            ):
                 consequence = Consequence.EVICT if taint.effect == "NoExecute" else Consequence.CORDON
                 text = f"{taint.key}={taint.value}" if taint.value else taint.key
                 obstacles.append(
@@ -188,11 +214,68 @@ class Suitability:
         if model not in spec.capacity_models:
             text = f"capacity model {model}, which capacityModels does not name"
             obstacles.append(Obstacle(text, f"have {text}"))
+        if of_labels := self._label_obstacle(deployment, role, pool):
+            obstacles.append(of_labels)
         empty = self._nodes[class_name]
         final = any(obstacle.final for obstacle in obstacles)
         if empty and not final and (small := too_small(empty, self._demands.of(deployment, role, pool))):
             obstacles.insert(0, small)
         return obstacles
+
+    def verdict(self, deployment: str, role: str, pool: PoolKey) -> Verdict:
+        """Return whether nodes of a pool meet what the templates of a role ask of their labels."""
+        standings = self._pool_labels.of(deployment, role)
+        return standings.of(pool) if standings else MET
+
+    def closed(self, deployment: str, role: str) -> frozenset[PoolKey]:
+        """Return the pools that take no new replicas of a role by the labels of their nodes.
+
+        Where some pool is known to have what templates ask for, those of which it is not known take none.
+        """
+        standings = self._pool_labels.of(deployment, role)
+        if standings is None:
+            return frozenset()
+        known = self._meeting(deployment, role) is not None
+        return standings.unmet_or_unknown if known else standings.unmet
+
+    def closed_to_all(self, deployment: str) -> frozenset[PoolKey]:
+        """Return the pools that take no new replicas of any role by the labels of their nodes."""
+        first, *others = roles_of(self._documents.deployments[deployment])
+        closed = self.closed(deployment, first)
+        for role in others if closed else ():
+            closed &= self.closed(deployment, role)
+        return closed
+
+    def _meeting(self, deployment: str, role: str) -> PoolKey | None:
+        """Return a pool that may take the role, and is known to meet what its templates ask of nodes."""
+        if (deployment, role) not in self._known_meeting:
+            standings, clusters = self._pool_labels.of(deployment, role), self.clusters(deployment)
+            spec = self._documents.deployments[deployment].spec
+            self._known_meeting[deployment, role] = next(
+                (
+                    key
+                    for key in (standings.meeting if standings else ())
+                    if key[0] in clusters
+                    and self._pools[key].capacity.model in spec.capacity_models
+                    and spec.pool_selector.matches(self._pools[key].node_labels)
+                    and self.takes(deployment, role, self._pools[key].class_name)
+                ),
+                None,
+            )
+        return self._known_meeting[deployment, role]
+
+    def _label_obstacle(self, deployment: str, role: str, pool: PoolKey) -> Obstacle | None:
+        """Return why the labels of a pool's nodes keep a role away, or None."""
+        verdict = self.verdict(deployment, role, pool)
+        needs = "; or ".join(verdict.needs)
+        if verdict.standing == Standing.UNMET:
+            return Obstacle(verdict.why, f"lack {needs} on nodes", Consequence.IMPOSSIBLE)
+        if verdict.standing != Standing.UNKNOWN or (meeting := self._meeting(deployment, role)) is None:
+            return None
+        return Obstacle(
+            f"whether its nodes have {needs} is not known, and those of {'/'.join(meeting)} do",
+            f"may lack {needs} on nodes",
+        )
 
     def false_condition(self, deployment: str, role: str, pool: PoolKey) -> FalseCondition | None:
         """Return the condition of the role's selector that is false on the class of a pool, or None.
@@ -246,12 +329,33 @@ def strongest(obstacles: list[Obstacle]) -> Obstacle | None:
     return max(obstacles, key=lambda obstacle: obstacle.consequence, default=None)
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+def _tolerations(document: ModelDeployment) -> tuple[tuple[_Toleration, ...], ...]:
+    """Return what the pods of each template tolerate: what the document says for all, and the template."""
+    by_document = tuple(
+        _Toleration(each.key, each.operator, each.value, each.effect) for each in document.spec.tolerations
+    )
+    templates = (
+        template
+        for role in roles_of(document)
+        for template in map(workers_of(document, role).of, POSITIONS)
+        if template
+    )
+    by_template = (
+        tuple(
+            _Toleration(each.get("key"), each.get("operator", "Equal"), each.get("value"), each.get("effect"))
+            for each in template.spec.get("tolerations", ())
+        )
+        for template in templates
+    )
+    return tuple(dict.fromkeys((*by_document, *written) for written in by_template))
+
+
+def _tolerates(toleration: _Toleration, taint: Taint) -> bool:
     """Return whether the taint is tolerated, by the rules of Kubernetes.
 
     No effect means all effects; Exists without a key tolerates everything.
     """
-    if toleration.effect not in (None, taint.effect):
+    if toleration.effect not in (None, "", taint.effect):
         return False
     if toleration.operator == "Exists":
         return toleration.key in (None, "", taint.key)

@@ -70,7 +70,9 @@ class Terms:
     """By role the least thousandths of a core that a pod asks for on any pool."""
     priority: int
     closed: frozenset[PoolKey]
-    """Pools that take none of its replicas: by their labels, or by their capacity model."""
+    """Pools that take none of its replicas: by their labels, by their capacity model, or because no role's
+    template has its nodes.
+    """
     unsteady: int | None
     """The most replicas on capacity models other than OnDemand and Reservation; None without a limit."""
     tiers: Mapping[PoolKey, int]
@@ -134,6 +136,7 @@ class TermsByDeployment:
         self._open: dict[tuple[str, frozenset[PoolKey]], bool] = {}
         self._nodes: dict[tuple[str, frozenset[str], frozenset[PoolKey]], int] = {}
         self._known_closed: dict[tuple[tuple[str, ...], str], frozenset[PoolKey]] = {}
+        self._closed_by_both: dict[tuple[frozenset[PoolKey], frozenset[PoolKey]], frozenset[PoolKey]] = {}
         self._known_tiers: dict[str, dict[PoolKey, int]] = {}
         self._known_by_tier: dict[tuple[object, ...], dict[int, dict[str, list[Space]]]] = {}
         self._domains: dict[str, dict[PoolKey, str]] = {}
@@ -150,6 +153,11 @@ class TermsByDeployment:
         document, takes = self._documents.deployments[deployment], self._suitability.takes
         spec = document.spec
         closed = self._closed(spec)
+        if by_labels := self._suitability.closed_to_all(deployment):
+            key = closed, by_labels
+            if key not in self._closed_by_both:
+                self._closed_by_both[key] = closed | by_labels
+            closed = self._closed_by_both[key]
         offers = {
             role: {
                 name: rank

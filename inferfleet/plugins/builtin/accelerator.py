@@ -127,7 +127,7 @@ def _label_and_product(request: Request, *, required: bool) -> tuple[str, str | 
             f"class {request.node_class.name} does not say what its device {device.name} is; add the "
             f"attribute {_PRODUCT} to it, or set product instead of productOfClass"
         )
-    return label, None if name is None else _in_label(str(name), space)
+    return label, None if name is None else devices.product_in_label(str(name), space)
 
 
 def _is(product: str, name: str, request: Request) -> bool:
@@ -136,13 +136,8 @@ def _is(product: str, name: str, request: Request) -> bool:
     if vendors is None and not _OF_GOOGLE.fullmatch(name):
         return True  # Google's name of the product says nothing about the vendor's
     _, space = devices.PRODUCT_LABELS.get(accelerator(request).driver, ("", "-"))
-    names = {product} if vendors is None else {product, _in_label(str(vendors), space)}
-    return any(name == own or name.startswith((f"{own}-MIG-", f"{own}-SHARED")) for own in names)
-
-
-def _in_label(name: str, space: str) -> str:
-    """Return the name of a product as feature discovery writes it into a label."""
-    return space.join(re.sub(r"[^-A-Za-z0-9_. ]", "", name).split())
+    names = {product} if vendors is None else {product, devices.product_in_label(str(vendors), space)}
+    return any(devices.is_product(name, own) for own in names)
 
 
 def _require_topology(template: PodTemplate, request: Request, config: Config) -> None:

@@ -5,7 +5,7 @@ nothing. They see a spec whose types are right. Labels cannot contradict: docume
 domains that are generated, and plugins must not change them.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -23,6 +23,7 @@ from inferfleet.documents.problems import Mistake, Problem, cluster_problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.fleet.names import LWS
+from inferfleet.fleet.node_conditions import REQUIRED, NodeConditions, Standing, conditions_of, verdict
 from inferfleet.fleet.roles import (
     connector,
     declared_image,
@@ -60,9 +61,6 @@ _GIVEN = "inferfleet adds the routing proxy to decode pods, and requests come in
 _LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
 # What a flag is that a command line does not have.
 _DEFAULTS = {"data-parallel-size": "1", "tracing": "false"}
-# Labels of the nodes of a pool: each node has one of the values.
-Labels = Mapping[str, Collection[str]]
-REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 
 
 def document_problems(pod: PlacedPod) -> Iterator[Problem]:
@@ -85,13 +83,15 @@ def document_problems(pod: PlacedPod) -> Iterator[Problem]:
 def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
     """Return the function that yields what an edited template contradicts.
 
-    These are the checks of `document_problems`. Places are as those of a difference, with containers by
-    name.
+    These are the checks of `document_problems`, and what plugins ask of nodes. Places are as those of a
+    difference, with containers by name.
     """
 
     def template_mistakes(template: dict[str, Any]) -> Iterator[Mistake]:
+        where = f"pool {pod.spot.pool(pod.role)} of cluster {pod.spot.cluster}"
         mistakes = (
             *_hardware_mistakes(template["spec"], pod),
+            *_node_mistakes(template["spec"], pod.hardware, where),
             *_group_mistakes(template, pod),
             *proxy_mistakes(template, pod),
         )
@@ -105,7 +105,7 @@ def _hardware_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:
     pool, cluster = pod.spot.pool(pod.role), pod.spot.cluster
     yield from _device_mistakes(spec, pod.hardware, pool, cluster)
     yield from _claim_mistakes(spec, pod.hardware)
-    yield from _node_mistakes(spec, pod.hardware, f"pool {pool} of cluster {cluster}")
+    yield from _pinned_mistakes(spec)
 
 
 def _device_mistakes(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterator[Mistake]:
@@ -201,76 +201,36 @@ def _claim_mistakes(spec: Spec, hardware: Hardware) -> Iterator[Mistake]:
 
 
 def _node_mistakes(spec: Spec, hardware: Hardware, pool: str) -> Iterator[Mistake]:
-    for key, value in spec.get("nodeSelector", {}).items():
-        ours = hardware.node_labels.get(key, (value,))
-        if value not in ours:
-            has = " and ".join(map(repr, ours))
-            what = f"it is {value!r}, but {pool}, where it was placed, has {has}"
-            yield Mistake(what, _HARDWARE, ("spec", "nodeSelector", key))
-    if requirement := _unmet_affinity(spec, hardware.node_labels):
-        what = f"it requires {requirement}, but it was placed on {pool}"
-        yield Mistake(what, _HARDWARE, REQUIRED)
+    """Yield labels of nodes that a pod asks for and that nodes of its pool do not have.
+
+    What templates of documents ask for was judged before the pool was chosen, so this is said of plugins.
+    """
+    conditions = conditions_of(spec)
+    if conditions is None:
+        return
+    known = hardware.node_labels
+    for requirement in conditions.selector:
+        alone = verdict(NodeConditions((requirement,), None), known)
+        if alone.standing == Standing.UNMET:
+            what = (
+                f"it is {requirement.values[0]!r}, but nodes of {pool}, where it was placed, have {alone.has}"
+            )
+            yield Mistake(what, _HARDWARE, ("spec", "nodeSelector", requirement.key))
+    # What the selector asks for, the affinity can rely on, also where the selector itself is wrong.
+    relied = {requirement.key: requirement.values for requirement in conditions.selector}
+    of_affinity = verdict(NodeConditions((), conditions.terms), relied | dict(known))
+    if of_affinity.standing == Standing.UNMET:
+        needs = "; or ".join(of_affinity.needs)
+        what = f"it requires {needs}, but nodes of {pool}, where it was placed, have {of_affinity.has}"
+        yield Mistake(what, _HARDWARE, ("spec", "affinity", "nodeAffinity", REQUIRED))
+
+
+def _pinned_mistakes(spec: Spec) -> Iterator[Mistake]:
+    """Yield that the pods are pinned to a node by its name."""
     if spec.get("nodeName"):
         node = spec["nodeName"]
         what = f"it pins every replica to node {node!r}, but inferfleet places replicas by pool"
         yield Mistake(what, _HARDWARE, ("spec", "nodeName"))
-
-
-def _unmet_affinity(spec: Mapping[str, Any], known: Labels) -> str | None:
-    """Return what a pod requires of nodes that none with these labels meets, or None.
-
-    Of most labels of nodes nothing is known, and nothing is said: a requirement counts as met where the label
-    is not known, or where one of the values that nodes of the pool may have meets it.
-    """
-    required = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED[-1])
-    if required is None:
-        return None
-    # What the selector asks for, the affinity can rely on, also of labels that are not known.
-    labels = {key: {value} for key, value in spec.get("nodeSelector", {}).items()} | dict(known)
-    refused = [_unmet_term(term, labels) for term in required["nodeSelectorTerms"]]
-    return "; or ".join(dict.fromkeys(text for text in refused if text)) if all(refused) else None
-
-
-def _unmet_term(term: Mapping[str, Any], known: Labels) -> str | None:
-    """Return the requirement of a term that no node meets, with what nodes have, or None."""
-    expressions = term.get("matchExpressions", [])
-    if not expressions and not term.get("matchFields"):
-        return "an empty term, which takes no node"
-    possible_values = {key: set(values) for key, values in known.items()}
-    for wanted in expressions:
-        key, before = wanted["key"], possible_values.get(wanted["key"])
-        if before is None:
-            continue
-        possible_values[key] = {value for value in before if _meets_label(value, wanted)}
-        if not possible_values[key]:
-            has = _either(known[key])
-            requirement = f"{key} {wanted['operator']} {_values_in_words(wanted)}".rstrip()
-            return f"{requirement} (nodes have {has})"
-    return None
-
-
-def _meets_label(value: str, wanted: Mapping[str, Any]) -> bool:
-    """Return whether a label with the value meets a requirement, as kube-scheduler compares them."""
-    operator, values = wanted["operator"], wanted.get("values", [])
-    if operator == "In":
-        return value in values
-    if operator == "NotIn":
-        return value not in values
-    if operator in ("Gt", "Lt"):
-        try:
-            number, limit = int(value), int(values[0])
-        except (ValueError, IndexError):
-            return False
-        return number > limit if operator == "Gt" else number < limit
-    return bool(operator == "Exists")
-
-
-def _values_in_words(wanted: Mapping[str, Any]) -> str:
-    return ", ".join(shown(value) for value in wanted.get("values", []))
-
-
-def _either(values: Collection[str]) -> str:
-    return " or ".join(sorted(values))
 
 
 def _group_mistakes(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake]:

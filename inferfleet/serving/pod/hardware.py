@@ -9,6 +9,7 @@ from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.inference_class import Device
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.fleet import names
+from inferfleet.fleet.node_conditions import Labels
 from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_network
 
 
@@ -43,7 +44,7 @@ class Hardware:
     taints: tuple[Taint, ...] = ()
     others: tuple[str, ...] = ()
     """Extended resources that nodes of the class have besides."""
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
     """Labels that nodes of the pool are known to have besides its selector, each with the values that one of
     them can have.
     """
@@ -62,7 +63,7 @@ class Hardware:
         return (counted, *self.others) if counted else self.others
 
     @property
-    def node_labels(self) -> Mapping[str, tuple[str, ...]]:
+    def node_labels(self) -> Labels:
         """Return the values that labels are known to have on nodes of the pool."""
         return {**self.labels, **{key: (value,) for key, value in self.node_selector.items()}}
 
@@ -80,7 +81,7 @@ def hardware(
     label: str | None = None,
     taints: tuple[Taint, ...] = (),
     devices: Iterable[Device] = (),
-    labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    labels: Labels = MappingProxyType({}),
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin",
     claims: tuple[PodClaim, ...] = (),
     gpu_direct: str = "None",

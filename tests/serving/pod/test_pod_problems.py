@@ -66,11 +66,6 @@ def test_an_equal_value_is_no_clash(
             "for the 2 nvidia.com/gpu of its engine alone",
         ),
         (
-            {"nodeSelector": {"inferfleet.dev/pool": "l4"}},
-            'spec.nodeSelector["inferfleet.dev/pool"]',
-            "it is 'l4', but pool h100 of cluster east, where it was placed, has 'h100'",
-        ),
-        (
             {"nodeName": "node-1"},
             "spec.nodeName",
             "it pins every replica to node 'node-1', but inferfleet places replicas by pool",
@@ -113,18 +108,10 @@ def test_nodes_have_what_their_class_says_of_devices_that_only_selectors_see(
 ) -> None:
     card = Device(name="nic", driver="nvidia.com/hostdev", claim="Synthetic")
     pool = NodePool(name="h100", class_name="h100", node_count=1)
-    labels = {"tier": ("gold",), "topology.kubernetes.io/zone": ("us-east5-a", "us-east5-b")}
     gpu = Device(name="gpu", driver="gpu.nvidia.com", device_class_name="gpu", count=8)
-    needs = hardware(device=gpu, gpus=2, pool=pool, devices=(gpu, card), labels=labels)
+    needs = hardware(device=gpu, gpus=2, pool=pool, devices=(gpu, card))
     asks = {"resources": {"limits": {"nvidia.com/hostdev": 1}}}
-    zone = {"topology.kubernetes.io/zone": "us-east5-b", "tier": "gold"}
-    assert _found(deployment({"engine": asks, "nodeSelector": zone}), spot, needs) == ()
-    elsewhere = {"topology.kubernetes.io/zone": "us-east5-c", "tier": "silver"}
-    assert [problem.what for problem in _found(deployment({"nodeSelector": elsewhere}), spot, needs)] == [
-        "it is 'us-east5-c', but pool h100 of cluster east, where it was placed, has 'us-east5-a' and "
-        "'us-east5-b'",
-        "it is 'silver', but pool h100 of cluster east, where it was placed, has 'gold'",
-    ]
+    assert _found(deployment({"engine": asks}), spot, needs) == ()
     (problem,) = _found(deployment({"engine": asks}), spot, quarter)
     assert problem.what == (
         "container 'engine' asks for 1 nvidia.com/hostdev, but pool h100 of cluster east has "

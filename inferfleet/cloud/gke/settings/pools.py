@@ -28,6 +28,7 @@ from inferfleet.tables.gke import (
     GPU_TAINT,
     IMAGE_TYPE,
     NETWORK_DRIVER_LABELS,
+    NODE_POOL_LABEL,
     RACK_TOPOLOGY,
     RESERVATION_KEY,
     SCOPES,
@@ -88,7 +89,9 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
         settings=create_only(NODE_POOL, inputs) | recreating(inputs) | labels,
         # GKE sets the first: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
         labels=({GKE_ACCELERATOR: gpu.type} if gpu else {}) | pool.document.labels,
-        node_labels=pool.node_labels,
+        node_labels=pool.node_labels
+        | {NODE_POOL_LABEL: (cloud_name,)}
+        | {key: (value,) for key, value in inputs["nodeConfig"]["labels"].items()},
         taints=pod_taints(pool.document),
         zones=pool.zones,
         fixed_size=pool.fixed_size,

@@ -1,0 +1,239 @@
+"""What pod templates ask of the labels of nodes, and whether nodes of a pool meet it, as kube-scheduler
+compares them: `nodeSelector`, and node affinity that is required (component-helpers/scheduling/corev1/
+nodeaffinity of Kubernetes 1.36).
+
+Of a pool it is known that each node has one of some values of a label, or nothing is known of the label. So a
+condition is met, met by some of the nodes, not met, or unknown. That two labels of a node go together is not
+known: a zone and a rack are looked at one by one.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
+from inferfleet.documents.pods.template import POOL_LABEL
+from inferfleet.tables.devices import GKE_ACCELERATOR, PRODUCT_LABELS, is_product, product_in_label
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+# The one field of nodes that an affinity may name; here it is read as a label that every node has.
+NAME = "metadata.name"
+OS, REGION, ZONE = "kubernetes.io/os", "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
+# Labels of the nodes of a pool: each node has one of the values, or for None it does not have the label.
+Labels = Mapping[str, Collection[str | None]]
+# What labels with the name of a product say on nodes of a class, where nodes have them.
+Products = Mapping[str, str]
+# As Go's ParseInt reads it.
+_NUMBER = re.compile(r"[-+]?[0-9]{1,19}")
+_PRODUCT = "productName"
+
+
+class Requirement(NamedTuple):
+    """A condition on one label; `values` are those of the operator, none for Exists and DoesNotExist."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def meets(self, value: str | None) -> bool:
+        """Return whether a node meets it whose label has the value, or which lacks the label."""
+        if self.operator == "In":
+            return value in self.values
+        if self.operator == "NotIn":
+            return value not in self.values
+        if self.operator == "Exists":
+            return value is not None
+        if self.operator == "DoesNotExist":
+            return value is None
+        limit = self.values[0] if len(self.values) == 1 else ""
+        if value is None or not _NUMBER.fullmatch(value) or not _NUMBER.fullmatch(limit):
+            return False
+        return int(value) > int(limit) if self.operator == "Gt" else int(value) < int(limit)
+
+    def __str__(self) -> str:
+        """Return it as kubectl writes selectors: `zone=a`, `zone in (a,b)`, `!spot`; `size > 5`."""
+        listed = f"({','.join(self.values)})"
+        if self.operator == "In":
+            return f"{self.key}={self.values[0]}" if len(self.values) == 1 else f"{self.key} in {listed}"
+        if self.operator == "NotIn":
+            return f"{self.key} notin {listed}"
+        if self.operator in ("Gt", "Lt"):
+            return f"{self.key} {'>' if self.operator == 'Gt' else '<'} {','.join(self.values)}"
+        return self.key if self.operator == "Exists" else f"!{self.key}"
+
+
+_Terms = tuple[tuple[Requirement, ...], ...]
+
+
+class NodeConditions(NamedTuple):
+    """What a pod asks of its node: all of its selector, and one term of its affinity, if it has one."""
+
+    selector: tuple[Requirement, ...]
+    terms: _Terms | None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Return the labels that it names."""
+        every = (*self.selector, *(requirement for term in self.terms or () for requirement in term))
+        return frozenset(requirement.key for requirement in every)
+
+
+class Standing(IntEnum):
+    """Whether nodes of a pool meet a condition; of several conditions the largest counts."""
+
+    MET = 0
+    SOME = 1  # some of the nodes
+    UNKNOWN = 2
+    UNMET = 3
+
+
+class Verdict(NamedTuple):
+    """Whether nodes of a pool meet a condition."""
+
+    standing: Standing
+    needs: tuple[str, ...] = ()
+    """The requirements that not all nodes meet, or for which the label is not known."""
+    keys: tuple[str, ...] = ()
+    """Their labels."""
+    has: str = ""
+    """What nodes have instead, where none meets it."""
+
+    @property
+    def why(self) -> str:
+        """Return why no node meets it."""
+        needs = "; or ".join(self.needs)
+        return f"its nodes have {self.has}, and the template needs {needs}" if self.has else f"needs {needs}"
+
+
+MET = Verdict(Standing.MET)
+_EMPTY_TERM = Verdict(Standing.UNMET, ("an empty term, which takes no node",))
+
+
+def conditions_of(spec: Mapping[str, Any]) -> NodeConditions | None:
+    """Return what a pod asks of its node, None where that is nothing."""
+    selector = tuple(
+        Requirement(key, "In", (value,)) for key, value in sorted(spec.get("nodeSelector", {}).items())
+    )
+    required = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED)
+    if required is None:
+        return NodeConditions(selector, None) if selector else None
+    return NodeConditions(selector, tuple(map(_requirements, required["nodeSelectorTerms"])))
+
+
+def _requirements(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(wanted["key"], wanted["operator"], tuple(wanted.get("values", ())))
+        for part in ("matchExpressions", "matchFields")
+        for wanted in term.get(part, ())
+    )
+
+
+_NOTHING: Products = MappingProxyType({})
+
+
+def verdict(conditions: NodeConditions, labels: Labels, products: Products = _NOTHING) -> Verdict:
+    """Return whether nodes with these labels meet the conditions."""
+    if conditions.terms is None:
+        return _of_all(conditions.selector, labels, products)
+    of_terms = [
+        _of_all((*conditions.selector, *term), labels, products) if term else _EMPTY_TERM
+        for term in conditions.terms
+    ]
+    best = min(of_terms, default=_EMPTY_TERM, key=lambda of_term: of_term.standing)
+    same = list(dict.fromkeys(each for each in of_terms if each.standing == best.standing))
+    if best.standing == Standing.MET or len(same) < 2:
+        return best
+    return Verdict(
+        best.standing,
+        tuple(dict.fromkeys(", ".join(each.needs) for each in same)),
+        tuple(dict.fromkeys(key for each in same for key in each.keys)),
+        " and ".join(dict.fromkeys(each.has for each in same if each.has)),
+    )
+
+
+def _of_all(requirements: Iterable[Requirement], labels: Labels, products: Products) -> Verdict:
+    """Return whether nodes meet all requirements. What one leaves of the values counts for the next."""
+    possible: dict[str, Collection[str | None]] = {}
+    unknown: list[Requirement] = []
+    partly: list[Requirement] = []
+    for requirement in requirements:
+        key = requirement.key
+        values = possible.get(key, labels.get(key))
+        if values is None:
+            if requirement.operator == "In":
+                product = products.get(key)
+                if product and not any(is_product(value, product) for value in requirement.values):
+                    return _unmet(requirement, (product,))
+                possible[key] = requirement.values
+            unknown.append(requirement)
+            continue
+        left = [value for value in values if requirement.meets(value)]
+        if not left:
+            return _unmet(requirement, labels.get(key, values))
+        if len(left) < len(values):
+            partly.append(requirement)
+        possible[key] = left
+    found = unknown or partly
+    standing = Standing.UNKNOWN if unknown else Standing.SOME if partly else Standing.MET
+    return Verdict(standing, tuple(map(str, found)), tuple(dict.fromkeys(each.key for each in found)))
+
+
+def _unmet(requirement: Requirement, values: Collection[str | None]) -> Verdict:
+    key = requirement.key
+    said = [f"{key}={value}" for value in sorted(value for value in values if value is not None)]
+    said += [f"no label {key}"] if None in values else []
+    return Verdict(Standing.UNMET, (str(requirement),), (key,), " or ".join(said))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict of pods that must all be on the same pool."""
+    return max(verdicts, default=MET, key=lambda each: each.standing)
+
+
+def of_node(node: Mapping[str, Any], keys: Iterable[str]) -> Labels:
+    """Return what a node that a cluster lists has of these labels."""
+    metadata = node["metadata"]
+    labels = {**(metadata.get("labels") or {}), NAME: metadata["name"]}
+    return {key: (labels.get(key),) for key in keys}
+
+
+# What documents say of the nodes of a pool.
+
+
+def declared_labels(cluster: InferenceCluster, pool: NodePool) -> dict[str, tuple[str | None, ...]]:
+    """Return what the documents say of labels of a pool's nodes. On a cluster that the stack creates, its
+    cloud knows more.
+
+    Region and zone of a cluster that exists are those of its own labels, as for `spread`.
+    """
+    labels: dict[str, tuple[str | None, ...]] = {OS: ("linux",)}
+    if cluster.spec.cluster.existing is None:
+        return labels | {key: (value,) for key, value in pool.labels.items()}
+    of_cluster = cluster.metadata.labels
+    labels |= {key: (of_cluster[key],) for key in (REGION, ZONE) if key in of_cluster}
+    return labels | {key: (value,) for key, value in (pool.node_selector or {POOL_LABEL: pool.name}).items()}
+
+
+def products_of(inference_class: InferenceClass) -> dict[str, str]:
+    """Return what labels with the name of the product say on nodes of a class that have them.
+
+    It is the product in Google's words where the class has a recipe for GKE, and in the vendor's words where
+    its device has the attribute `productName`.
+    """
+    provisioning = inference_class.spec.provisioning
+    gke = provisioning.gke if provisioning else None
+    products = {GKE_ACCELERATOR: gke.accelerator.type} if gke and gke.accelerator else {}
+    for device in inference_class.spec.all_devices:
+        label, space = PRODUCT_LABELS.get(device.driver, ("", ""))
+        for name, attribute in device.attributes.items():
+            if label and name.rpartition("/")[2] == _PRODUCT and attribute.string:
+                products[label] = product_in_label(attribute.string, space)
+    return products
+
+
+def label_keys(conditions: Iterable[NodeConditions]) -> Iterator[str]:
+    """Yield the labels that any of the conditions names."""
+    yield from sorted({key for each in conditions for key in each.keys})
