@@ -7,6 +7,7 @@ ends with an error before the engine deletes anything. Resources are registered 
 that the program waits for, as for every Output; they are the same in a preview and in its update.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -245,7 +246,8 @@ class _Run:
             self.handed = Handed(
                 {fact.cluster: facts[fact] for fact in self.facts if not fact.path}, self.handed.fields
             )
-        prepared = self._prepared(documents)
+        # Clusters have 25 s to answer. Meanwhile the program goes on, and so do its other Fleets.
+        prepared = await asyncio.to_thread(self._prepared, documents)
         desired = prepared.desired
         if holds_any(desired):
             desired = kept(desired, await standing(self.prefix))

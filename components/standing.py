@@ -1,9 +1,13 @@
 """What stands: the resources that Pulumi's state has of a fleet, asked of the engine."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pulumi
+from pulumi.runtime import rpc
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import get_monitor
 
 from inferfleet.desired.values import COMPONENTS, Resource, Standing
 
@@ -20,7 +24,7 @@ async def standing(prefix: str) -> Standing:
     """
     stack = pulumi.get_stack()
     whole = "/".join((pulumi.get_organization(), pulumi.get_project(), stack))
-    read: Any = await pulumi.runtime.invoke_async(_READ, {"stackName": whole})
+    read = await _read(whole)
     outputs = {_parts(urn): made["outputs"] for urn, made in read["outputs"].items()}
     fleets = {name for types, name in outputs if types[-1] == _FLEET}
     others = () if prefix else tuple(f"{name}/" for name in fleets - {stack})
@@ -30,6 +34,22 @@ async def standing(prefix: str) -> Standing:
         if name.startswith(prefix) and not name.startswith(others)
         for place in _places(types, name.removeprefix(prefix))
     }
+
+
+async def _read(stack: str) -> Any:
+    """Return the name of a stack and the outputs of its resources.
+
+    `pulumi.runtime.invoke` has references to resources made into resources, where a component of the program
+    has such outputs. The engine is then asked for each of them, and knows those alone that this update has
+    registered before, so that the program ended with `unknown resource`. So they come as text here.
+    """
+    request = resource_pb2.ResourceInvokeRequest(
+        tok=_READ, args=await rpc.serialize_properties({"stackName": stack}, {}), acceptResources=False
+    )
+    monitor: Any = get_monitor()
+    answer = await asyncio.to_thread(monitor.Invoke, request)
+    read, _ = rpc.deserialize_properties_unwrap_secrets(getattr(answer, "return"))
+    return read
 
 
 def _parts(urn: str) -> tuple[tuple[str, ...], str]:

@@ -1,5 +1,6 @@
 """Fleet in somebody's program: what it waits for, what it registers under which names, what comes back."""
 
+import asyncio
 import shutil
 import subprocess
 import sys
@@ -243,6 +244,27 @@ def test_a_cluster_that_the_fleet_creates_is_in_the_programs_project_and_network
     # A preview that does not know them shows no other cluster: the lock knows what it was made with.
     previewed, _ = registered(lambda: cloudy(unknown(), unknown()), preview=True)
     assert previewed.inputs[cluster] == updated.inputs[cluster]
+
+
+def test_the_program_goes_on_while_clusters_are_asked(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def other() -> str:
+        return "done"
+
+    def observe(*_: Any, **__: Any) -> Observation:
+        assert asyncio.run_coroutine_threadsafe(other(), loops[0]).result(timeout=60) == "done"
+        return Observation(uids={"east": UID})
+
+    def program() -> Mapping[str, Any]:
+        loops.append(asyncio.get_running_loop())
+        return {"placements": chat().placements}
+
+    monkeypatch.setattr(run, "observe", observe)
+    recorder, _ = registered(program)
+    assert recorder.outputs == {"placements": {"ml/qwen": {"east decode=l4": 1}}}
 
 
 def test_a_cluster_belongs_to_one_fleet(clusters: Clusters) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pulumi
 import pytest
+from pulumi.runtime.proto import resource_pb2
 
+from inferfleet.components import standing as components_standing
 from inferfleet.components.standing import standing
 from inferfleet.desired.values import Resource, Standing
 
@@ -23,13 +25,18 @@ STATE = {
 
 
 def _standing(monkeypatch: pytest.MonkeyPatch, prefix: str) -> Standing:
-    async def read(token: str, arguments: dict[str, str]) -> Any:
-        assert arguments == {"stackName": "org/acme/prod"}
-        return {"outputs": {urn: {"type": "any", "outputs": outputs} for urn, outputs in STATE.items()}}
+    class Engine:
+        def Invoke(self, request: Any) -> Any:  # noqa: N802 (the name of the call)
+            assert request.acceptResources is False, "a reference would be looked up, which may fail"
+            assert dict(request.args) == {"stackName": "org/acme/prod"}
+            outputs = {urn: {"type": "any", "outputs": outputs} for urn, outputs in STATE.items()}
+            answer = resource_pb2.ResourceInvokeResponse()
+            getattr(answer, "return").update({"outputs": outputs})
+            return answer
 
     for name, value in {"organization": "org", "project": "acme", "stack": "prod"}.items():
         monkeypatch.setattr(pulumi, f"get_{name}", lambda value=value: value)
-    monkeypatch.setattr(pulumi.runtime, "invoke_async", read)
+    monkeypatch.setattr(components_standing, "get_monitor", Engine)
     return asyncio.run(standing(prefix))
 
 
