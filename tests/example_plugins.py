@@ -72,7 +72,7 @@ EXAMPLES: dict[str, Any] = {
         {"pvc": {"claimName": "models", "subPath": "hf"}, "hfToken": {"name": "hf", "key": "token"}},
         {"image": {"reference": f"registry.example.com/qwen@sha256:{DIGEST}"}, "offline": True},
         {
-            "gcsFuse": {"bucket": "models", "mountOptions": ["implicit-dirs"], "driverInstalled": True},
+            "gcsFuse": {"bucket": "models", "mountOptions": ["implicit-dirs"]},
             "offline": True,
         },
         {"emptyDir": {"sizeLimit": "200Gi"}},

@@ -17,8 +17,9 @@ from inferfleet.desired.pods import Chains, Pods, SpotPods, spot_pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.pods.diff import changes, leaves
+from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.problems import Problem, Where
-from inferfleet.fleet.demands import Demand, Demands, RoleKey, Share, declared_demands
+from inferfleet.fleet.demands import Demand, Demands, RoleKey, Share, declared_demands, with_sidecars
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import Selectors
@@ -255,21 +256,16 @@ def _pod_and_shares(before: Pod, pods: Pods) -> tuple[Pod, tuple[Share, ...]]:
 
 
 def admitted(outcome: Outcome) -> dict[str, Any]:
-    """Return the pod spec with the sidecars that webhooks inject, as the last link for each says.
+    """Return the pod spec with the sidecars that webhooks inject, as the last link for each says, or the
+    pod's own annotations.
 
     Each counts as a native one that starts before every init container, which is where Istio and Cloud
     Storage FUSE put theirs; a regular container would request no more. A chain refuses one whose name the
     template has; were it there, both would count, because nothing that a template asks for may be forgotten.
     """
     spec = outcome.template["spec"]
-    sidecars = {name: requests for effect in outcome.effects for name, requests in effect.injected.items()}
-    if not sidecars:
-        return dict(spec)
-    added = [
-        {"name": name, "restartPolicy": "Always", "resources": {"requests": dict(requests)}}
-        for name, requests in sidecars.items()
-    ]
-    return {**spec, "initContainers": [*added, *spec.get("initContainers", ())]}
+    by_links = {name: requests for effect in outcome.effects for name, requests in effect.injected.items()}
+    return with_sidecars(spec, {**sidecar(outcome.template), **by_links})
 
 
 def _parts(final: Mapping[str, Any], generated: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from inferfleet.documents.kinds.inference_class import Device, InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import positions_of
+from inferfleet.documents.pods.gcsfuse import with_annotations
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
@@ -355,9 +356,9 @@ def _position(documents: Documents, placed: PlacedPod, place: _Place, chains: Ch
     outcome = chain.run(generated, request, links, template_check(placed))
     problems += outcome.problems
     problems += missing_request_problems(outcome.template, placed)
-    # Last, so that a plugin may give what is taken from pods that say nothing.
-    outcome = replace(outcome, template=restrained(outcome.template, generated))
-    generated = restrained(generated, generated)
+    # Last, so that a plugin may give what is taken from pods that say nothing, and volumes of the driver.
+    outcome = replace(outcome, template=with_annotations(restrained(outcome.template, generated)))
+    generated = with_annotations(restrained(generated, generated))
     pods = Pods(placed, generated, outcome, place.pool.autoscaled, request, links, place.claims)
     return pods, problems
 

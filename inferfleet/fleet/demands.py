@@ -1,15 +1,18 @@
 """What each role of each deployment needs of the nodes of a pool, and what of that the documents alone say.
 
-`declared_demands` reads templates and the routing proxy; what plugins make of pods, and what clouds say of
-labels of nodes, is worked out above, in `desired`, and handed to the plan as `edited` and `labels`.
+`declared_demands` reads templates, the routing proxy, and what makes GKE inject a sidecar; what plugins make
+of pods, and what clouds say of labels of nodes, is worked out above, in `desired`, and handed to the plan as
+`edited` and `labels`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.workers import POSITIONS, Position
+from inferfleet.documents.kinds.workers import POSITIONS, PodTemplate, Position
+from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
 from inferfleet.fleet.node_conditions import Labels, NodeConditions, conditions_of
@@ -195,14 +198,32 @@ def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | Non
     proxied = proxied_port(deployment, role) is not None
     behind = proxied and pods > 1 and every_pod_serves(deployment, role, pods)
     return Demand(
-        pod_of(_with_proxy(deployment, workers.entry_template.spec, proxied), gpus=gpus),
+        pod_of(_with_proxy(deployment, _admitted(workers.entry_template), proxied), gpus=gpus),
         workers.count * pods,
         pods if surge and not apart else 0,
         gang=pods,
-        follower=pod_of(_with_proxy(deployment, follower.spec, behind), gpus=gpus) if follower else None,
+        follower=pod_of(_with_proxy(deployment, _admitted(follower), behind), gpus=gpus)
+        if follower
+        else None,
         # A second set has space for the one pod more of a change in place too.
         sets=2 if surge and apart else 1,
     )
+
+
+def _admitted(template: PodTemplate) -> PodSpec:
+    """Return the pod spec of a written template with the sidecar that GKE injects, if it does."""
+    return with_sidecars(template.spec, sidecar(template.manifest))
+
+
+def with_sidecars(spec: PodSpec, sidecars: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return a pod spec with sidecars by their names and requests, before every init container."""
+    if not sidecars:
+        return dict(spec)
+    added = [
+        {"name": name, "restartPolicy": "Always", "resources": {"requests": dict(requests)}}
+        for name, requests in sidecars.items()
+    ]
+    return {**spec, "initContainers": [*added, *spec.get("initContainers", ())]}
 
 
 def _with_proxy(deployment: ModelDeployment, spec: PodSpec, proxied: bool) -> PodSpec:

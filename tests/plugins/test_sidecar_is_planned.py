@@ -122,7 +122,7 @@ def test_explain_says_what_a_pod_asks_for_with_its_plugins(project: OnDisk) -> N
         ("istio", "{inject: true, proxy: {memory: 4Ti, memoryLimit: 4Ti}}"),
         (
             "model-cache",
-            "{gcsFuse: {bucket: abc, driverInstalled: true, sidecar: {memory: 4Ti}}, offline: true}",
+            "{gcsFuse: {bucket: abc, sidecar: {memory: 4Ti}}, offline: true}",
         ),
     ],
 )

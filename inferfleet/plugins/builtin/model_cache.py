@@ -6,8 +6,9 @@ it. Claims, buckets, images and Secrets come from the stack; values of tokens ar
 * A claim that all replicas share has to be ReadWriteMany or ReadOnlyMany.
 * An image volume is named by digest, so that all replicas have the same files. It is alpha in Kubernetes
   1.31, beta and off in 1.33, on by default from 1.35, stable in 1.36, and needs containerd 2.1 or CRI-O 1.31.
-* Cloud Storage FUSE gets a sidecar of GKE by an annotation; the driver is on in GKE clusters of the stack.
-  Pods read the bucket as their ServiceAccount, by Workload Identity Federation. The plan counts the sidecar.
+* Pods with a volume of Cloud Storage FUSE get GKE's sidecar, whoever gave them the volume, and the plan
+  counts it. The driver is on in GKE clusters of the stack, and looked for on others. Pods read the bucket as
+  their ServiceAccount, by Workload Identity Federation.
 * An emptyDir is empty for each new pod, so it saves downloads of containers that restart, and nothing else.
 * A model in an OCI registry is unpacked by kit, in an init container, to a folder with which engines are
   started: no cache, so no variable names it.
@@ -51,7 +52,6 @@ from inferfleet.plugins.api import (
     containers,
     engine,
     put_env,
-    put_field,
     put_init_container,
     put_mount,
     put_volume,
@@ -60,7 +60,6 @@ from inferfleet.plugins.api import (
 VOLUME = "model-cache"
 NIM_PATH = "/opt/nim/.cache"
 HF_PATH = "/model-cache"
-GCS_ANNOTATION = "gke-gcsfuse/volumes"
 GCS_DRIVER = "gcsfuse.csi.storage.gke.io"
 _IMAGES_SINCE = (1, 35)
 # Code of a model that transformers copies there must be writable, also where HF_HOME is not.
@@ -161,8 +160,6 @@ class Bucket(api.Config):
     """Options of Cloud Storage FUSE, such as `implicit-dirs`. Default: none."""
     read_only: bool = True
     """Whether pods only read it."""
-    driver_installed: bool = False
-    """Says that a cluster that this stack did not create has the driver and its webhook."""
     sidecar: GcsFuseSidecar = GcsFuseSidecar()
     """What the sidecar requests and may use, which the plan counts. Default: as the driver has it."""
 
@@ -387,12 +384,6 @@ def _variables(config: Config) -> list[dict[str, Any]]:
 
 
 def _with_bucket(template: PodTemplate, request: Request, bucket: Bucket) -> Edited:
-    if request.cluster.source != "GKE" and not bucket.driver_installed:
-        raise PluginError(
-            f"cluster {request.cluster.name} is not created by this stack, so it may not have the driver "
-            f"{GCS_DRIVER}; set gcsFuse.driverInstalled: true if it does, or take another source"
-        )
-    put_field(template, "metadata", "annotations", GCS_ANNOTATION, value="true")
     injected = bucket.sidecar.inject(template)
     account = template["spec"].get("serviceAccountName", "default")
     remark = f"ServiceAccount {request.namespace}/{account} needs access to the bucket {bucket.bucket}"

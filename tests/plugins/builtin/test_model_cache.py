@@ -14,7 +14,6 @@ from inferfleet.plugins.builtin.model_cache import Config, edit
 LAST = {"name": "LAST", "value": "$(HF_HOME)"}
 IMAGE = f"registry.example.com/qwen@sha256:{DIGEST}"
 SIDECAR = {
-    "gke-gcsfuse/volumes": "true",
     "gke-gcsfuse/cpu-request": "250m",
     "gke-gcsfuse/memory-request": "256Mi",
     "gke-gcsfuse/ephemeral-storage-request": "5Gi",
@@ -120,7 +119,7 @@ def test_a_cluster_that_may_be_without_image_volumes_is_refused(
     )
 
 
-def test_a_bucket_gets_the_annotation_for_the_sidecar_of_gke(
+def test_a_bucket_gets_what_the_sidecar_of_gke_requests(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
     expected = cached(
@@ -142,17 +141,16 @@ def test_a_bucket_gets_the_annotation_for_the_sidecar_of_gke(
         MODULES,
     )
     expected["metadata"]["annotations"] = SIDECAR
-    request = replace(pod_request, cluster=replace(pod_request.cluster, source="GKE"))
     remark = "ServiceAccount ml/default needs access to the bucket models"
     config = Config.model_validate({"gcsFuse": BUCKET, "offline": True})
-    assert edit(generated, request, config) == Edited(expected, remarks=(remark,), injected=INJECTED)
+    assert edit(generated, pod_request, config) == Edited(expected, remarks=(remark,), injected=INJECTED)
 
 
 def test_what_the_sidecar_requests_is_written_and_counted(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
     sidecar = {"cpu": "2", "memory": "4Gi", "ephemeralStorage": "50Gi", "memoryLimit": "8Gi"}
-    bucket = {**BUCKET, "driverInstalled": True, "sidecar": sidecar}
+    bucket = {**BUCKET, "sidecar": sidecar}
     edited = edit(generated, pod_request, Config.model_validate({"gcsFuse": bucket, "offline": True}))
     assert edited.template["metadata"]["annotations"] == {
         **SIDECAR,
@@ -163,17 +161,6 @@ def test_what_the_sidecar_requests_is_written_and_counted(
     }
     requests = {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "50Gi"}
     assert edited.injected == {"gke-gcsfuse-sidecar": requests}
-
-
-def test_a_bucket_on_a_cluster_of_others_needs_a_word(
-    generated: dict[str, Any], pod_request: Request
-) -> None:
-    config = {"gcsFuse": BUCKET, "offline": True}
-    with pytest.raises(PluginError, match=r"set gcsFuse\.driverInstalled: true if it does"):
-        edit(copy.deepcopy(generated), pod_request, Config.model_validate(config))
-    told = Config.model_validate({**config, "gcsFuse": {**BUCKET, "driverInstalled": True}})
-    edited = edit(generated, pod_request, told)
-    assert edited.template["metadata"]["annotations"] == SIDECAR
 
 
 def test_an_empty_dir_is_limited(generated: dict[str, Any], pod_request: Request) -> None:
