@@ -156,7 +156,7 @@ class DescribedCluster:
     @property
     def account(self) -> str:
         """Return the address of the service account that its nodes act as."""
-        return cloud_names.account_email(
+        return self.gke.service_account or cloud_names.account_email(
             cloud_names.node_account(self.name, stack=self.stack), self.gke.project
         )
 
@@ -164,6 +164,11 @@ class DescribedCluster:
     def labels(self) -> dict[str, str]:
         """Return the labels of its resources in Google Cloud, which are not those of Kubernetes nodes."""
         return self.gke.labels | cloud_names.cloud_labels(self.stack, cluster=self.name)
+
+    def labels_of(self, pool: DescribedPool) -> dict[str, str]:
+        """Return the labels of machines and disks of a pool in Google Cloud."""
+        own = cloud_names.cloud_labels(self.stack, cluster=self.name)
+        return self.gke.labels | pool.document.resource_labels | own
 
 
 def described_clusters(documents: Documents) -> dict[str, DescribedCluster]:

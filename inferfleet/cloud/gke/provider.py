@@ -31,6 +31,7 @@ from inferfleet.cloud.gke.settings.addresses import (
 )
 from inferfleet.cloud.gke.settings.cluster import accounts, control_plane
 from inferfleet.cloud.gke.settings.network import made_with, network
+from inferfleet.cloud.gke.settings.passed import passed_on, passed_problems, without_passed
 from inferfleet.cloud.gke.settings.pools import gpu_pool
 from inferfleet.cloud.gke.settings.system_pool import (
     PickerNeed,
@@ -99,7 +100,24 @@ def clusters(
     )
     if of_severity(problems, "error"):
         return (), problems
+    problems += tuple(_passed_problems(documents, described, lock, planned))
+    if of_severity(problems, "error"):
+        return (), problems
     return cloud_clusters(documents, described, lock, planned), problems
+
+
+def _passed_problems(
+    documents: Documents, described: Mapping[str, DescribedCluster], lock: Lock, planned: Plan
+) -> Iterator[Problem]:
+    """Yield what is wrong with inputs that documents pass on to Google, by those that are decided here."""
+    bare = {name: without_passed(cluster) for name, cluster in described.items()}
+    passing = {name: cluster for name, cluster in bare.items() if cluster != described[name]}
+    problems: dict[tuple[str, str], Problem] = {}
+    for cluster in cloud_clusters(documents, passing, lock, planned):
+        for passed in passed_on(described[cluster.cluster], cluster):
+            # A class may be that of pools of several clusters.
+            problems |= {(problem.path, problem.what): problem for problem in passed_problems(passed)}
+    yield from problems.values()
 
 
 def cloud_clusters(

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -191,6 +191,9 @@ def _check_cloud_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
+CloudLabels = Annotated[dict[str, str], AfterValidator(_check_cloud_labels)]
+
+
 def zone_mistakes(zones: tuple[str, ...], region: str, path: FieldPath) -> list[Mistake]:
     """Return a mistake for each zone of another region or named twice; `path` is the path of the list."""
     mistakes = []
@@ -201,6 +204,60 @@ def zone_mistakes(zones: tuple[str, ...], region: str, path: FieldPath) -> list[
         elif zone in zones[:index]:
             mistakes.append(Mistake(f"zone {zone} is named twice", "Name it once", (*path, index)))
     return mistakes
+
+
+# `provider`: inputs of Google's resources that no field here has, in the words of Pulumi's provider.
+
+
+def _null_mistakes(value: Any, path: FieldPath = ()) -> list[Mistake]:
+    if value is None:
+        return [Mistake("{field} is there and says nothing", "Fill it in, or remove the line", path)]
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [mistake for step, part in inner for mistake in _null_mistakes(part, (*path, step))]
+
+
+def _check_no_nulls(inputs: dict[str, Any]) -> dict[str, Any]:
+    if mistakes := _null_mistakes(inputs):
+        raise Mistaken(*mistakes)
+    return inputs
+
+
+# Which inputs there are, and which inferfleet decides itself, is judged with the settings that it makes:
+# cloud/gke/settings/passed.py.
+PassedInputs = Annotated[dict[str, Any], AfterValidator(_check_no_nulls)]
+
+
+class ClusterInputs(StrictModel):
+    """Inputs of Google's resources in the words of Pulumi's provider, passed on as they are written: any that
+    inferfleet does not decide itself.
+    """
+
+    cluster: PassedInputs = {}
+    """Inputs of the cluster (`gcp.container.Cluster`), such as `{enableIntranodeVisibility: true}`. Default:
+    none.
+    """
+    subnetwork: PassedInputs = {}
+    """Inputs of the subnetwork of the nodes (`gcp.compute.Subnetwork`), such as `{stackType: IPV4_IPV6}`;
+    refused with `network.existing`. Default: none.
+    """
+
+
+# A key of Google's Key Management Service by its whole name.
+KmsKey = Annotated[
+    str,
+    TextRule(
+        "projects/[^/ ]+/locations/[^/ ]+/keyRings/[^/ ]+/cryptoKeys/[^/ ]+",
+        "a key such as projects/keys/locations/us-east5/keyRings/gke/cryptoKeys/nodes",
+        400,
+    ),
+]
+NetworkTag = Annotated[str, _RESOURCE]
+# https://cloud.google.com/iam/docs/service-account-types: of users, and those that Google makes for projects.
+_ACCOUNT = TextRule(
+    r"[-a-z0-9]{1,63}@([-a-z0-9.]+\.)?gserviceaccount\.com",
+    "the address of a service account such as nodes@acme.iam.gserviceaccount.com",
+    200,
+)
 
 
 class ExistingNetwork(StrictModel):
@@ -244,6 +301,15 @@ class SystemPool(StrictModel):
     """Compute Engine machine type without GPUs. Default: `e2-standard-16`."""
     disk_size_gb: int = Field(default=100, ge=10, le=65_536)
     """Size of the boot disk in GB."""
+    max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
+    """Most pods per node, by which each node takes addresses of the range for pods: a /24 for 110, a /26 for
+    32. Default: Google's own, 110.
+    """
+    provider: PassedInputs = {}
+    """Inputs of the node pool (`gcp.container.NodePool`) in the words of Pulumi's provider, passed on as they
+    are written: any that inferfleet does not decide itself. Those of `nodeConfig` also reach the pool that
+    Google makes with each cluster, and that is removed minutes later. Default: none.
+    """
 
 
 class Replace(StrictModel):
@@ -298,10 +364,34 @@ class Gke(StrictModel):
     """Whether Pulumi and Google Cloud both refuse to delete the cluster. Turning it off takes an update of
     its own.
     """
-    labels: Annotated[dict[str, str], AfterValidator(_check_cloud_labels)] = {}
+    labels: CloudLabels = {}
     """Google Cloud labels of the cluster and of its machines and disks, for billing and search; pods do not
     get them, and GKE replaces all nodes when they change. Default: none beside those of inferfleet.
     """
+    service_account: Annotated[str, _ACCOUNT] | None = None
+    """Address of an account that exists and that all nodes act as, with the roles that nodes need; the stack
+    then makes neither an account nor bindings. Default: an account of the cluster's own.
+    """
+    iam: Literal["Stack", "None"] = "Stack"
+    """Who gives the roles that nodes need to the account that the stack makes for them: the `Stack`, by
+    bindings on the project, or nobody here (`None`), where somebody else does.
+    """
+    network_tags: Annotated[tuple[NetworkTag, ...], Field(max_length=64)] = ()
+    """Network tags of all nodes, by which firewall rules and routes of a VPC choose them. Default: none."""
+    database_encryption: KmsKey | None = None
+    """Key with which Google encrypts the Secrets of the cluster in its database, by its whole name. Default:
+    keys of Google's.
+    """
+    boot_disk_kms_key: KmsKey | None = None
+    """Key with which Google encrypts the boot disks of all nodes, by its whole name. Default: keys of
+    Google's.
+    """
+    confidential_nodes: bool = False
+    """Whether all nodes are Confidential VMs. Not every machine type can be one; that of the system pool has
+    to be named then (`systemPool.machineType`).
+    """
+    provider: ClusterInputs = ClusterInputs()
+    """Inputs of Google's resources that no other field has. Default: none."""
     system_pool: SystemPool = SystemPool()
     """The CPU node pool for all pods that are not engines. Default: e2-standard-16 machines."""
     replace: Replace = Replace()
@@ -314,6 +404,15 @@ class Gke(StrictModel):
         if self.authorized_networks and self.control_plane_endpoint == "DNS":
             what = "authorizedNetworks apply to the IP endpoint; IAM controls access to the DNS endpoint"
             raise mistaken(what, "Remove authorizedNetworks, or use controlPlaneEndpoint: IP")
+        if self.network.existing and self.provider.subnetwork:
+            what = "provider.subnetwork is of a subnetwork that the stack makes, and network.existing is not"
+            raise mistaken(what, "Remove one of the two")
+        if self.service_account and self.iam == "None":
+            what = "iam is about the account that the stack makes, and serviceAccount exists"
+            raise mistaken(what, "Remove iam: to an account that exists the stack gives no roles")
+        if self.confidential_nodes and self.system_pool.machine_type is None:
+            what = "confidentialNodes is true, and e2-standard-16 of the system pool cannot be confidential"
+            raise mistaken(what, "Write systemPool: {machineType: n2d-standard-16}")
         if mistakes := zone_mistakes(self.zones, self.region, ("zones",)):
             raise Mistaken(*mistakes)
         return self
@@ -525,6 +624,11 @@ class GkeProvisioning(StrictModel):
     """Network between the GPUs of different nodes. Default: no GPUDirect."""
     compact_placement: bool = False
     """Whether nodes are placed physically close together. The pool then needs exactly one zone."""
+    provider: PassedInputs = {}
+    """Inputs of the node pool (`gcp.container.NodePool`) in the words of Pulumi's provider, passed on as they
+    are written: any that inferfleet does not decide itself, such as `{nodeConfig: {kubeletConfig:
+    {podPidsLimit: 4096}}}`. Default: none.
+    """
     verified: str | None = Field(default=None, min_length=1, max_length=200)
     """Where and when this recipe was seen to work on GKE, such as `us-east5-a, 2026-11-02`. What the built-in
     table of machines has against the recipe is then only a warning; default: not verified.

@@ -24,7 +24,16 @@ from inferfleet.documents.kinds.base import (
     label_mistakes,
     seconds,
 )
-from inferfleet.documents.kinds.gke import PROJECT, ZONE, Gke, IpRange, UpgradeSettings, zone_mistakes
+from inferfleet.documents.kinds.gke import (
+    PROJECT,
+    ZONE,
+    CloudLabels,
+    Gke,
+    IpRange,
+    PassedInputs,
+    UpgradeSettings,
+    zone_mistakes,
+)
 from inferfleet.documents.kinds.scheduler import Scheduler, check_cluster_scheduler
 from inferfleet.documents.pods.template import POOL_LABEL
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
@@ -137,6 +146,15 @@ class NodePool(StrictModel):
     `FlexStart` and `Queued`, for which GKE has a strategy of its own. Default: one node at a time, which is
     missing meanwhile.
     """
+    resource_labels: CloudLabels = {}
+    """Google Cloud labels of the pool's machines and disks, for billing and search, beside those of the
+    cluster; GKE replaces the nodes when they change. Refused on existing clusters. Default: none.
+    """
+    provider: PassedInputs = {}
+    """Inputs of the node pool (`gcp.container.NodePool`) in the words of Pulumi's provider, passed on as they
+    are written: any that inferfleet does not decide itself; where the class has the same, these count.
+    Refused on existing clusters. Default: none.
+    """
 
     @model_validator(mode="after")
     def _check_one_size(self) -> "NodePool":
@@ -170,7 +188,13 @@ class NodePool(StrictModel):
 
     def existing_cluster_mistakes(self, index: int) -> list[Mistake]:
         """Return mistakes: fields that only a pool which the stack creates can have."""
-        fields = {"labels": "labels", "zones": "zones", "upgrade_settings": "upgradeSettings"}
+        fields = {
+            "labels": "labels",
+            "zones": "zones",
+            "upgrade_settings": "upgradeSettings",
+            "resource_labels": "resourceLabels",
+            "provider": "provider",
+        }
         written: list[tuple[str, ...]] = [
             (field,) for name, field in fields.items() if name in self.model_fields_set
         ]

@@ -36,6 +36,7 @@ ON: dict[str, Any] = {
     },
 }
 EXISTING = {"name": "n", "subnetwork": "s", "podsRange": "p", "servicesRange": "q"}
+KEY = "projects/keys/locations/us-east5/keyRings/gke/cryptoKeys/nodes"
 TAINTS = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
 # Another class could differ in anything.
 BY_CLASS = f"{POOLS}.className"
@@ -85,6 +86,13 @@ EDITS: dict[str, Edit] = {
     f"{GKE}.authorizedNetworks": (["10.0.0.0/8"], {f"{GKE}.controlPlaneEndpoint": "IP"}),
     f"{GKE}.deletionProtection": (False, {}),
     f"{GKE}.labels": ({"team": "ml"}, {}),
+    f"{GKE}.serviceAccount": ("nodes@acme-ml.iam.gserviceaccount.com", {}),
+    f"{GKE}.iam": ("None", {}),
+    f"{GKE}.networkTags": (["egress"], {}),
+    f"{GKE}.databaseEncryption": (KEY, {}),
+    f"{GKE}.bootDiskKmsKey": (KEY, {}),
+    f"{GKE}.confidentialNodes": (True, {f"{GKE}.systemPool.machineType": "n2d-standard-16"}),
+    f"{GKE}.systemPool.maxPodsPerNode": (32, {}),
     f"{GKE}.systemPool.machineType": ("e2-standard-32", {}),
     f"{GKE}.systemPool.diskSizeGb": (200, {}),
     f"{GKE}.replace": ({"order": "DeleteFirst"}, {}),
@@ -99,6 +107,7 @@ EDITS: dict[str, Edit] = {
     f"{POOLS}.maxNodeCount": (9, {}),
     f"{POOLS}.taints": (TAINTS, {}),
     f"{POOLS}.labels": ({"a": "b"}, {}),
+    f"{POOLS}.resourceLabels": ({"team": "ml"}, {}),
     f"{POOLS}.zones": (["us-east5-a"], {}),
     f"{POOLS}.capacity.model": ("FlexStart", {}),
     f"{POOLS}.capacity.reservation": ({"name": "b"}, {f"{POOLS}.capacity.model": "Reservation"}),
@@ -122,6 +131,10 @@ ALONE = {
     POOLS: "it is about whole pools",
     f"{POOLS}.name": "it is the pool",
     f"{POOLS}.nodeSelector": "it is of another source",
+    f"{RECIPE}.provider": "it is of each input",
+    f"{GKE}.provider": "it is of each input",
+    f"{GKE}.systemPool.provider": "it is of each input",
+    f"{POOLS}.provider": "it is of each input",
 }
 
 
@@ -143,7 +156,6 @@ def _effect(before: dict[str, Any], after: dict[str, Any], changed: list[str]) -
     life = {path for path in changed if (before | after)[path][1] == "life"}
     if any(path.startswith("Cluster.") for path in life):
         return Effect.REFUSED
-    assert not any(path.startswith("SystemPool.") for path in life)
     if life:
         return Effect.REPLACES
     moved = {path.partition(".")[2] for path in changed if (before | after)[path][1] == "nodes"}
@@ -180,6 +192,9 @@ def _flat(one: CloudResource, part: str) -> dict[str, tuple[Any, str]]:
     nodes = {without_places(path) for path in recreating(one.inputs)} if one.token == NODE_POOL else set()
     found: dict[str, tuple[Any, str]] = {}
     for path, value in _leaves(one.inputs):
+        # The pool that Google makes with a cluster is gone, and its settings are ignored.
+        if one.token == CLUSTER and path.startswith("nodeConfig."):
+            continue
         moved = path in nodes or (one.token == NODE_POOL and path.startswith(f"{LABELS}."))
         lasts = "life" if path in life else "nodes" if moved else "any time"
         found[f"{part}.{path}"] = ([*found.get(f"{part}.{path}", ([],))[0], value], lasts)

@@ -29,7 +29,7 @@ def test_sizes_labels_taints_and_channels_are_in_place_and_not_told() -> None:
 
 
 def test_labels_of_machines_replace_the_nodes_and_those_of_nodes_do_not() -> None:
-    told = 'labels (resourceLabels {"team": "ml"} -> {"team": "web"})'
+    told = 'labels or resourceLabels (resourceLabels {"team": "ml"} -> {"team": "web"})'
     assert changes(standing(cluster(labels={"team": "ml"})), cluster(labels={"team": "web"})) == (
         [f"pool east/l4 has its nodes replaced: {told}; 2 replicas (2 of ml/coder)"],
         [],
@@ -202,9 +202,10 @@ def test_allowing_what_never_replaces_a_pool_is_a_mistake() -> None:
         "spec.cluster.gke.replace.allow[1]: 'nodeCount' does not name a field whose change replaces a pool. "
         "Fields that do: "
         "accelerator.count, accelerator.partitionSize, accelerator.sharing, accelerator.type, "
-        "capacity.hostMaintenance, capacity.maxRunDuration, capacity.model, capacity.reservation, "
+        "bootDiskKmsKey, capacity.hostMaintenance, capacity.maxRunDuration, capacity.model, capacity.reservation, "
         "compactPlacement, driver, localSsd, "
-        "networking.acceleratorNetworkProfile, networking.gpuDirect, node.pods, secondaryBootDisks, zones",
+        "networking.acceleratorNetworkProfile, networking.gpuDirect, node.pods, secondaryBootDisks, "
+        "serviceAccount, zones",
     ]
 
 

@@ -32,6 +32,7 @@ class Effect(StrEnum):
     DELETES = "deletes the pool"
     ANOTHER = "creates another pool, deletes this one"
     REPLACES = "replaces the pool"
+    PROVIDER = "as the provider has it of each input"
     REFUSED = "refused"
 
 
@@ -93,6 +94,8 @@ _UPGRADE = "GKE replaces the nodes of the pool, some at a time, as upgradeSettin
 # UpdateNodePoolRequest of Google's API takes accelerators, flexStart, maxRunDuration and queuedProvisioning:
 # https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/update
 _IN_PROVIDER = "immutable in the provider (GKE could change it)"
+
+_PASSED = "the plan names the inputs whose change replaces the resource, or the nodes"
 
 _CLASS = (
     Row("InferenceClass", "apiVersion", Effect.NOTHING, "it has a single value"),
@@ -187,6 +190,7 @@ _CLASS = (
         "immutable: placement of machines is set when the pool is created",
         "NodePool.placementPolicy",
     ),
+    _recipe("provider", Effect.PROVIDER, _PASSED),
     _recipe("verified", Effect.NOTHING, "it turns problems of the recipe into warnings"),
 )
 
@@ -267,6 +271,43 @@ _CLUSTER = (
         f"{_NODE}.resourceLabels",
         "SystemPool.nodeConfig.resourceLabels",
     ),
+    _gke(
+        "serviceAccount",
+        Effect.REPLACES,
+        _CREATED,
+        f"{_NODE}.serviceAccount",
+        "SystemPool.nodeConfig.serviceAccount",
+    ),
+    _gke("iam", Effect.NOTHING, "bindings on the project are made or deleted"),
+    _gke(
+        "networkTags",
+        Effect.IN_PLACE,
+        "nodes that run get them too",
+        f"{_NODE}.tags",
+        "SystemPool.nodeConfig.tags",
+    ),
+    _gke(
+        "databaseEncryption",
+        Effect.IN_PLACE,
+        "Google encrypts the database anew",
+        "Cluster.databaseEncryption",
+    ),
+    _gke(
+        "bootDiskKmsKey",
+        Effect.REPLACES,
+        _CREATED,
+        f"{_NODE}.bootDiskKmsKey",
+        "SystemPool.nodeConfig.bootDiskKmsKey",
+    ),
+    _gke(
+        "confidentialNodes",
+        Effect.REFUSED,
+        "immutable: a cluster's nodes are confidential from its beginning, or never",
+        "Cluster.confidentialNodes",
+    ),
+    _gke("provider", Effect.PROVIDER, _PASSED),
+    _gke("systemPool.maxPodsPerNode", Effect.REPLACES, _CREATED, "SystemPool.maxPodsPerNode"),
+    _gke("systemPool.provider", Effect.PROVIDER, _PASSED),
     _gke("systemPool.machineType", Effect.NODES, _UPGRADE, "SystemPool.nodeConfig.machineType"),
     _gke("systemPool.diskSizeGb", Effect.NODES, _UPGRADE, "SystemPool.nodeConfig.bootDisk.sizeGb"),
     _gke("replace", Effect.NOTHING, "it says how the stack may replace pools"),
@@ -323,5 +364,9 @@ _POOLS = (
     _pool("capacity.reservation", Effect.REPLACES, _CREATED, _RESERVED),
     _pool("capacity.maxRunDuration", Effect.REPLACES, _IN_PROVIDER, f"{_NODE}.maxRunDuration"),
     _pool("upgradeSettings", Effect.IN_PLACE, "the next upgrade goes by it", "NodePool.upgradeSettings"),
+    _pool(
+        "resourceLabels", Effect.NODES, f"labels of machines and disks: {_UPGRADE}", f"{_NODE}.resourceLabels"
+    ),
+    _pool("provider", Effect.PROVIDER, _PASSED),
     _pool("capacity.hostMaintenance", Effect.REPLACES, _CREATED, f"{_NODE}.hostMaintenancePolicy"),
 )

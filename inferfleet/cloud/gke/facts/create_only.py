@@ -45,6 +45,8 @@ RECREATING: tuple[str, ...] = (
     "nodeConfig.gcfsConfig",
     "nodeConfig.gvnic",
     "nodeConfig.imageType",
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/node-system-config
+    "nodeConfig.kubeletConfig",
     "nodeConfig.linuxNodeConfig",
     "nodeConfig.machineType",
     "nodeConfig.workloadMetadataConfig",
@@ -129,6 +131,9 @@ class _Rule:
     unordered: bool
 
 
+_UNKNOWN = _Rule("", block=False, unordered=False)
+
+
 # Looked up hundreds of times for each pool, so worked out once for each type.
 @cache
 def _rules(token: str) -> Mapping[str, _Rule]:
@@ -162,7 +167,8 @@ def _leaves(
     """
     for name, value in inputs.items():
         plain, at = f"{before}{name}", f"{path}{name}"
-        rule = rules[plain]
+        # Inputs that documents pass on may be of a newer provider than the table.
+        rule = rules.get(plain, _UNKNOWN)
         if value is None:
             continue
         if not rule.block:

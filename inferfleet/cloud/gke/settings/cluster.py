@@ -8,13 +8,15 @@ from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.described import DescribedCluster
 from inferfleet.cloud.gke.facts.schema import ACCOUNT, CLUSTER, MEMBER
 from inferfleet.cloud.gke.settings.network import network_settings
+from inferfleet.cloud.gke.settings.passed import merged
+from inferfleet.cloud.gke.settings.pools import of_all_nodes
 from inferfleet.cloud.values import CloudResource
 from inferfleet.documents.kinds.gke import (
     Gke,
     MaintenancePolicy,
 )
 from inferfleet.fleet import names
-from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, NODE_ROLES, SCOPES
+from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, NODE_ROLES
 
 # An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
 _SECONDS = 3600
@@ -47,36 +49,7 @@ def control_plane(
     return CloudResource(
         CLUSTER,
         names.cluster_component(cluster.name),
-        {
-            "name": cluster.cloud_name,
-            "project": gke.project,
-            "location": gke.region,
-            **({"nodeLocations": sorted(gke.zones)} if gke.zones else {}),
-            **network_settings(cluster),
-            "datapathProvider": "ADVANCED_DATAPATH",
-            **({_MULTI_NETWORKING: True} if multi_networking else {}),
-            "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes},
-            **_endpoints(gke),
-            **_versions(gke),
-            **maintenance(gke.maintenance_policy),
-            **_first_pool(cluster.account),
-            "workloadIdentityConfig": {"workloadPool": f"{gke.project}.svc.id.goog"},
-            "gatewayApiConfig": {"channel": GATEWAY_CHANNEL},
-            "addonsConfig": {
-                # Gateways are load balancers: without this addon none is ever made.
-                "httpLoadBalancing": {"disabled": False},
-                "gcePersistentDiskCsiDriverConfig": {"enabled": True},
-                "gcsFuseCsiDriverConfig": {"enabled": True},
-            },
-            "loggingConfig": {"enableComponents": list(LOGS)},
-            "monitoringConfig": {
-                "enableComponents": list(METRICS),
-                "managedPrometheus": {"enabled": True},
-            },
-            "costManagementConfig": {"enabled": True},
-            "resourceLabels": cluster.labels,
-            "deletionProtection": gke.deletion_protection,
-        },
+        merged(_inputs(cluster, multi_networking=multi_networking), gke.provider.cluster),
         after=after,
         ignore=(
             *_OF_FIRST_POOL,
@@ -86,6 +59,51 @@ def control_plane(
         protect=gke.deletion_protection,
         timeout=_SECONDS,
     )
+
+
+def _inputs(cluster: DescribedCluster, *, multi_networking: bool) -> dict[str, Any]:
+    gke = cluster.gke
+    return {
+        "name": cluster.cloud_name,
+        "project": gke.project,
+        "location": gke.region,
+        **({"nodeLocations": sorted(gke.zones)} if gke.zones else {}),
+        **network_settings(cluster),
+        "datapathProvider": "ADVANCED_DATAPATH",
+        **({_MULTI_NETWORKING: True} if multi_networking else {}),
+        "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes},
+        **_endpoints(gke),
+        **_versions(gke),
+        **maintenance(gke.maintenance_policy),
+        **_first_pool(cluster),
+        **_encryption(gke),
+        "workloadIdentityConfig": {"workloadPool": f"{gke.project}.svc.id.goog"},
+        "gatewayApiConfig": {"channel": GATEWAY_CHANNEL},
+        "addonsConfig": {
+            # Gateways are load balancers: without this addon none is ever made.
+            "httpLoadBalancing": {"disabled": False},
+            "gcePersistentDiskCsiDriverConfig": {"enabled": True},
+            "gcsFuseCsiDriverConfig": {"enabled": True},
+        },
+        "loggingConfig": {"enableComponents": list(LOGS)},
+        "monitoringConfig": {
+            "enableComponents": list(METRICS),
+            "managedPrometheus": {"enabled": True},
+        },
+        "costManagementConfig": {"enabled": True},
+        "resourceLabels": cluster.labels,
+        "deletionProtection": gke.deletion_protection,
+    }
+
+
+def _encryption(gke: Gke) -> dict[str, Any]:
+    """Return by which keys Google encrypts the database, and whether it does so with memory in use."""
+    encryption: dict[str, Any] = {}
+    if gke.database_encryption:
+        encryption["databaseEncryption"] = {"state": "ENCRYPTED", "keyName": gke.database_encryption}
+    if gke.confidential_nodes:
+        encryption["confidentialNodes"] = {"enabled": True}
+    return encryption
 
 
 def _endpoints(gke: Gke) -> dict[str, Any]:
@@ -146,28 +164,32 @@ def maintenance(policy: MaintenancePolicy | None) -> dict[str, Any]:
     return {"maintenancePolicy": settings}
 
 
-def _first_pool(account: str) -> dict[str, Any]:
+def _first_pool(cluster: DescribedCluster) -> dict[str, Any]:
     """Return the settings of the pool that GKE creates with a cluster and removes some minutes later.
 
-    GKE creates no cluster without a pool. It has one node per zone, and its nodes use our account: the
-    project's default account may have been deleted. Its disks are small and standard ones: Google's default
-    of 100 GB each, balanced, is 300 GB in a region, where a new project's quota SSD_TOTAL_GB may be 250 (https://
-    github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795, 2023-11-07). Provider
-    8.9 announces that this argument will go; until it offers another way, this is what every version takes.
+    GKE creates no cluster without a pool. It has one node per zone, and policies of an organisation ask of
+    its nodes what they ask of all: so they are those of the system pool, with the account, keys, tags and
+    labels of the cluster. Their disks are small and standard ones: Google's default of 100 GB each, balanced,
+    is 300 GB in a region, where a new project's quota SSD_TOTAL_GB may be 250 (https://github.com/
+    terraform-google-modules/terraform-google-kubernetes-engine/issues/1795, 2023-11-07). Of a small machine
+    of Google's choice, but for Confidential VMs, which few machine types can be. Provider 8.9 announces that
+    this argument will go; until it offers another way, this is what every version takes.
     """
-    return {
-        "removeDefaultNodePool": True,
-        "initialNodeCount": 1,
-        "nodeConfig": {
-            "serviceAccount": account,
-            "oauthScopes": list(SCOPES),
-            "bootDisk": {"sizeGb": _FIRST_DISK_GB, "diskType": "pd-standard"},
-        },
+    machine_type = cluster.gke.system_pool.machine_type if cluster.gke.confidential_nodes else None
+    own = {
+        **({"machineType": machine_type} if machine_type else {}),
+        "bootDisk": {"sizeGb": _FIRST_DISK_GB, "diskType": "pd-standard"},
+        "resourceLabels": cluster.labels,
+        **of_all_nodes(cluster, secure_boot=True),
     }
+    passed = cluster.gke.system_pool.provider.get("nodeConfig", {})
+    return {"removeDefaultNodePool": True, "initialNodeCount": 1, "nodeConfig": merged(own, passed)}
 
 
 def accounts(cluster: DescribedCluster) -> tuple[CloudResource, ...]:
-    """Return the service account, then its roles on the project."""
+    """Return the service account, then its roles on the project; none for an account that exists."""
+    if cluster.gke.service_account:
+        return ()
     account = CloudResource(
         ACCOUNT,
         cloud_names.cloud_resource(cluster.name, "nodes"),
@@ -188,6 +210,6 @@ def accounts(cluster: DescribedCluster) -> tuple[CloudResource, ...]:
             },
             after=(account.key,),
         )
-        for role in NODE_ROLES
+        for role in (NODE_ROLES if cluster.gke.iam == "Stack" else ())
     )
     return (account, *roles)

@@ -8,6 +8,7 @@ from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.described import DescribedCluster, ExtraNetwork
 from inferfleet.cloud.gke.facts.schema import FIREWALL, NETWORK, ROUTER, ROUTER_NAT, SUBNETWORK
 from inferfleet.cloud.gke.settings.addresses import Ranges
+from inferfleet.cloud.gke.settings.passed import merged
 from inferfleet.cloud.values import CloudComponent, CloudResource
 from inferfleet.fleet import names
 
@@ -118,7 +119,7 @@ def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
         {"rangeName": SERVICES, "ipCidrRange": ranges.services},
     ]
     nodes = {"ipCidrRange": ranges.nodes, "privateIpGoogleAccess": True, "secondaryIpRanges": secondary}
-    yield maker.resource(SUBNETWORK, _NODES, within | nodes, main)
+    yield maker.resource(SUBNETWORK, _NODES, merged(within | nodes, maker.gke.provider.subnetwork), main)
     # For the Envoys of regional load balancers; gateways of class gke-l7-rilb never get ready without it.
     proxies = {"ipCidrRange": ranges.proxies, "purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE"}
     yield maker.resource(SUBNETWORK, _PROXIES, within | proxies, main)

@@ -8,6 +8,7 @@ from inferfleet.cloud.gke.facts.create_only import LABELS, create_only, digest, 
 from inferfleet.cloud.gke.facts.machines import Machine, only_boot_disk
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from inferfleet.cloud.gke.settings.network import interfaces
+from inferfleet.cloud.gke.settings.passed import merged
 from inferfleet.cloud.values import CloudComponent, CloudPool, CloudResource
 from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.gke import (
@@ -53,18 +54,18 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
     for one, so creating a pool never waits for accelerators.
     """
     policy = _rack_policy(cluster, pool) if pool.gke_class.machine.family == _RACKS else None
-    cloud_name, inputs = with_name(
-        pool.name,
-        {
-            **pool_of(cluster),
-            **_nodes(pool),
-            **_placement(pool, policy),
-            **_network(cluster, pool),
-            **_upkeep(pool),
-            "maxPodsPerNode": pool.gke_class.document.spec.node.pods,
-            "nodeConfig": node_config(cluster, pool),
-        },
-    )
+    own = {
+        **pool_of(cluster),
+        **_nodes(pool),
+        **_placement(pool, policy),
+        **_network(cluster, pool),
+        **_upkeep(pool),
+        "maxPodsPerNode": pool.gke_class.document.spec.node.pods,
+        "nodeConfig": node_config(cluster, pool),
+    }
+    # What both documents pass on is as that of the pool has it.
+    passed = merged(pool.document.provider, pool.gke_class.recipe.provider)
+    cloud_name, inputs = with_name(pool.name, merged(own, passed))
     resource = CloudResource(
         NODE_POOL,
         cloud_names.cloud_resource(cluster.name, pool.name),
@@ -76,7 +77,8 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
         timeout=SECONDS,
     )
     resources = (policy, resource) if policy else (resource,)
-    labels = {LABELS: dict(sorted(cluster.gke.labels.items()))} if cluster.gke.labels else {}
+    written = cluster.gke.labels | pool.document.resource_labels
+    labels = {LABELS: dict(sorted(written.items()))} if written else {}
     gpu, reservation = pool.gke_class.recipe.accelerator, pool.document.capacity.reservation
     return CloudPool(
         cluster=cluster.name,
@@ -247,9 +249,9 @@ def node_config(cluster: DescribedCluster, pool: DescribedPool) -> dict[str, Any
         ],
         # GKE would keep away pods that say nothing about Arm. The taint of GPUs keeps all others away.
         **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if machine.architecture == "arm64" else {}),
-        "resourceLabels": cluster.labels,
+        "resourceLabels": cluster.labels_of(pool),
         # GKE's own drivers are signed, those of others may not be.
-        **_identity(cluster.account, secure_boot=recipe.driver != "INSTALLATION_DISABLED"),
+        **of_all_nodes(cluster, secure_boot=recipe.driver != "INSTALLATION_DISABLED"),
     }
 
 
@@ -382,13 +384,17 @@ def system_node_config(cluster: DescribedCluster, machine_type: str) -> dict[str
         "imageType": IMAGE_TYPE,
         "bootDisk": {"sizeGb": cluster.gke.system_pool.disk_size_gb, **({"diskType": disk} if disk else {})},
         "resourceLabels": cluster.labels,
-        **_identity(cluster.account, secure_boot=True),
+        **of_all_nodes(cluster, secure_boot=True),
     }
 
 
-def _identity(account: str, *, secure_boot: bool) -> dict[str, Any]:
+def of_all_nodes(cluster: DescribedCluster, *, secure_boot: bool) -> dict[str, Any]:
+    """Return the settings that all nodes of a cluster have: tags, key, account, and that they are shielded."""
+    gke = cluster.gke
     return {
-        "serviceAccount": account,
+        **({"tags": list(gke.network_tags)} if gke.network_tags else {}),
+        **({"bootDiskKmsKey": gke.boot_disk_kms_key} if gke.boot_disk_kms_key else {}),
+        "serviceAccount": cluster.account,
         "oauthScopes": list(SCOPES),
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         "shieldedInstanceConfig": {"enableSecureBoot": secure_boot, "enableIntegrityMonitoring": True},

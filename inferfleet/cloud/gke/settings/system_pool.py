@@ -7,6 +7,7 @@ from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.described import DescribedCluster
 from inferfleet.cloud.gke.facts.machines import Machine, machine
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.cloud.gke.settings.passed import merged
 from inferfleet.cloud.gke.settings.pools import SECONDS, pool_of, system_node_config, with_name
 from inferfleet.cloud.values import SYSTEM_POOL, CloudResource
 from inferfleet.documents.documents import Documents
@@ -49,12 +50,13 @@ def system_pool(
         "ignoreNodeCountChanges": True,
         "management": {"autoRepair": True, "autoUpgrade": True},
         "upgradeSettings": {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},
+        **({"maxPodsPerNode": most_pods} if (most_pods := gke.system_pool.max_pods_per_node) else {}),
         "nodeConfig": system_node_config(cluster, machine_type),
     }
     return CloudResource(
         NODE_POOL,
         cloud_names.cloud_resource(cluster.name, SYSTEM_POOL),
-        with_name(SYSTEM_POOL, inputs)[1],
+        with_name(SYSTEM_POOL, merged(inputs, gke.system_pool.provider))[1],
         after=after,
         # It says how the pool began, and Google changes it when somebody resizes the pool.
         ignore=("initialNodeCount",),

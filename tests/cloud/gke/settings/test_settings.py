@@ -92,9 +92,9 @@ CONTROL_PLANE: dict[str, Any] = {
     "removeDefaultNodePool": True,
     "initialNodeCount": 1,
     "nodeConfig": {
-        "serviceAccount": ACCOUNT,
-        "oauthScopes": IDENTITY["oauthScopes"],
         "bootDisk": {"sizeGb": 30, "diskType": "pd-standard"},
+        "resourceLabels": LABELS,
+        **IDENTITY,
     },
     "workloadIdentityConfig": {"workloadPool": "acme-ml.svc.id.goog"},
     "gatewayApiConfig": {"channel": "CHANNEL_STANDARD"},
@@ -173,6 +173,7 @@ def test_a_cluster_with_l4_on_demand_in_two_zones() -> None:
             "nodeLocations": zones,
             "minMasterVersion": "1.34",
             "resourceLabels": labels,
+            "nodeConfig": {**CONTROL_PLANE["nodeConfig"], "resourceLabels": labels},
         },
         "gcp:container/nodePool:NodePool east/system": {
             **SYSTEM,
