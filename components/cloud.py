@@ -5,6 +5,7 @@ which are Python's there. Importing them takes a second and more, so only a stac
 this module.
 """
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -85,6 +86,24 @@ def resource(plan: CloudResource, *, prefix: str, opts: pulumi.ResourceOptions) 
     """Register one resource with the inputs of the plan."""
     inputs: dict[str, Any] = {argument(name): value for name, value in plan.inputs.items()}
     return CLASSES[plan.token](prefix + plan.name, opts=opts, **inputs)
+
+
+def unknown_inputs(plan: CloudComponent) -> list[str]:
+    """Return the inputs of its resources that the installed provider has no argument for, in words.
+
+    Only those that documents pass on can be such: what inferfleet decides is held by a test.
+    """
+    return [
+        f"{planned.title} has {name}"
+        for planned in plan.resources
+        for name in planned.inputs
+        if argument(name) not in _arguments(planned.token)
+    ]
+
+
+def _arguments(token: str) -> frozenset[str]:
+    """Return the inputs of a class by their Python names. Its signature says nothing: it is overloaded."""
+    return frozenset(inspect.signature(CLASSES[token]._internal_init).parameters)  # type: ignore[attr-defined]
 
 
 def argument(name: str) -> str:

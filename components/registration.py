@@ -64,12 +64,11 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
     registered: dict[str, pulumi.CustomResource] = {}
     remembered: dict[str, dict[str, pulumi.Output[str]]] = {}
     kubeconfigs: dict[str, pulumi.Input[str]] = {}
-    google = None
+    google = _google(fleet, desired, given.prefix)
     for cluster in desired.clusters:
         connection = cluster.connection
         name = connection.cluster
-        if connection.cloud and connection.cloud.components:
-            google = google or _google(fleet, given.prefix)
+        if connection.cloud and connection.cloud.components and google:
             kubeconfigs[name] = _created(fleet, connection.cloud, google, registered, given)
         else:
             kubeconfigs[name] = given.kubeconfigs.get(name, NOWHERE)
@@ -98,15 +97,31 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
     )
 
 
-def _google(fleet: pulumi.ComponentResource, prefix: str) -> pulumi.ProviderResource:
-    """Return the provider for Google Cloud that the program gave the fleet, or a new one."""
+def _google(fleet: pulumi.ComponentResource, desired: Desired, prefix: str) -> pulumi.ProviderResource | None:
+    """Return the provider for Google Cloud that the program gave the fleet, or a new one; None without need.
+
+    Inputs that the installed provider does not take are refused here, before anything is registered.
+    """
+    components = [
+        component
+        for cluster in desired.clusters
+        if cluster.connection.cloud
+        for component in cluster.connection.cloud.components
+    ]
+    if not components:
+        return None
     try:
-        from inferfleet.components.cloud import Provider
+        from inferfleet.components.cloud import Provider, unknown_inputs
     except ModuleNotFoundError as missing:
         raise pulumi.RunError(
             f"clusters of source GKE need the package {missing.name}, which is not installed. "
             "Install it where inferfleet is: pip install 'inferfleet[gke]'"
         ) from None
+    if unknown := [said for component in components for said in unknown_inputs(component)]:
+        raise pulumi.RunError(
+            f"the installed pulumi-gcp does not take what documents pass on: {'; '.join(unknown)}. "
+            "Correct it in `provider` of the document, or install another version"
+        )
     return fleet.get_provider("gcp:container/cluster:Cluster") or Provider(fleet, prefix)
 
 

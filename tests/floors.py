@@ -145,7 +145,11 @@ OUTSIDE = {
     },
     # Time limits of what they ask, many objects of an API server at once, and a gateway at its own address.
     "inferfleet.clusters.preflight": {"time"},
-    "inferfleet.components": {"asyncio", "os", "pulumi", "pulumi_gcp", "pulumi_kubernetes", "weakref"},
+    # `inspect` says which inputs the installed classes of a cloud take.
+    "inferfleet.components": {
+        *("asyncio", "inspect", "os", "weakref"),
+        *("pulumi", "pulumi_gcp", "pulumi_kubernetes"),
+    },
     "inferfleet.clusters.status": {"time"},
     "inferfleet.clusters.chat": {"ssl", "time", "urllib3"},
     "inferfleet.run": {"time"},

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
 
+from bench.pages import inputs
 from bench.pages.commands import sections
 from bench.pages.fields import tables
 from bench.pages.plugins import sections as plugin_sections
@@ -92,6 +93,7 @@ def pages() -> dict[str, str]:
         "digest.md": _page("A digest", _digest()),
         "outputs.md": _page("Stack outputs", _outputs()),
         "placement-lock.md": _page("placement.lock", _lock()),
+        "provider-inputs.md": _page("Inputs of Google's cluster and node pool", inputs.page()),
     }
     return {"README.md": _page("Reference", [_index({**kinds, **others})]), **kinds, **others}
 

@@ -166,6 +166,7 @@ _PARTS = (
     Fact("Cluster.nodeConfig.bootDisk.sizeGb", None, CLUSTER),
     Fact("Cluster.nodeConfig.bootDisk.diskType", None, CLUSTER),
     Fact("Cluster.nodeConfig.oauthScopes", None, CLUSTER),
+    Fact("Cluster.nodeConfig.workloadMetadataConfig.mode", None, CLUSTER),
     Fact("Cluster.nodeConfig.shieldedInstanceConfig.enableSecureBoot", True, CLUSTER_DEFAULTS),
     Fact("Cluster.nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring", True, CLUSTER),
 )

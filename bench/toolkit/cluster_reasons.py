@@ -72,8 +72,8 @@ CLUSTERS = (
         "the pool that GKE begins with uses the cluster's own account; the default one may be gone",
     ),
     Reason(
-        "Cluster.nodeConfig.shieldedInstanceConfig.*",
-        "it is about the pool that GKE begins with, which is removed some minutes later",
+        "Cluster.nodeConfig.workloadMetadataConfig.mode",
+        "the pool that GKE begins with has all that policies ask of nodes",
     ),
     Reason(
         "SystemPool.nodeConfig.machineType",

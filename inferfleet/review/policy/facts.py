@@ -103,6 +103,10 @@ class Cluster:
     """GPUs of all its nodes."""
     free_gpus: int
     """GPUs of these that no replica holds."""
+    provider: Mapping[str, str]
+    """What its document passes on to Google Cloud (`provider`), by path, such as
+    `cluster.enableIntranodeVisibility` or `systemPool.nodeConfig.metadata.startup-script`; lists as JSON.
+    """
     change: str
     """What becomes of it in Google Cloud: `created`, `replaced`, `removed`, or `""`."""
     fields: tuple[str, ...]
@@ -131,6 +135,10 @@ class Pool:
     """GPUs of these."""
     free_gpus: int
     """GPUs of these that no replica holds."""
+    provider: Mapping[str, str]
+    """What its class and its document pass on to Google Cloud (`provider`), by path, such as
+    `nodeConfig.metadata.startup-script`; lists as JSON.
+    """
     change: str
     """What becomes of it in Google Cloud: `created`, `replaced`, `nodes replaced`, `removed`, or `""`."""
     fields: tuple[str, ...]

@@ -1,5 +1,6 @@
 """What policies are asked of, made of documents, the plan and what was before: models, pools, images ..."""
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Any, NamedTuple, TypedDict
 from inferfleet.cloud.values import CloudChange
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.bill import bill, prices_gone
 from inferfleet.fleet.decisions import changes
@@ -287,6 +289,7 @@ def _pools(documents: Documents, desired: Desired, usage: _Usage) -> Iterator[Su
                 nodes=pool.size,
                 gpus=gpus,
                 free_gpus=max(0, gpus - usage.on_pool.get(key, 0)),
+                provider=_passed_of_pool(pool, documents.classes[pool.class_name]),
                 **_change(cloud_changes.get(key)),
             )
             title, path = f"pool {name}/{pool.name}", path_of(("spec", "nodePools", position))
@@ -307,6 +310,7 @@ def _removed_pool(change: CloudChange, cluster: InferenceCluster | None) -> Subj
         nodes=0,
         gpus=0,
         free_gpus=0,
+        provider={},
         **_change(change),
     )
     kind, path = ("InferenceCluster", "spec.nodePools") if cluster else ("", "")
@@ -329,6 +333,7 @@ def _clusters(
             replicas=usage.on_cluster.get(name, 0),
             gpus=sum(pool.gpus for pool in of_cluster),
             free_gpus=sum(pool.free_gpus for pool in of_cluster),
+            provider=_passed_of_cluster(cluster),
             **_change(cloud_changes.get(name)),
         )
         yield Subject(fact, f"cluster {name}", name, "InferenceCluster", name)
@@ -342,6 +347,7 @@ def _clusters(
             replicas=0,
             gpus=0,
             free_gpus=0,
+            provider={},
             **_change(cloud_changes[name]),
         )
         yield Subject(fact, f"cluster {name}", name)
@@ -351,6 +357,33 @@ def _region(cluster: InferenceCluster) -> str:
     """Return the region of a cluster, "" where its document does not say it."""
     gke = cluster.spec.cluster.gke
     return gke.region if gke else cluster.metadata.labels.get(_REGION_LABEL, "")
+
+
+def _passed_of_cluster(cluster: InferenceCluster) -> dict[str, str]:
+    gke = cluster.spec.cluster.gke
+    if gke is None:
+        return {}
+    provider = gke.provider
+    resources = {
+        "cluster": provider.cluster,
+        "subnetwork": provider.subnetwork,
+        "systemPool": gke.system_pool.provider,
+    }
+    return dict(_texts(resources))
+
+
+def _passed_of_pool(pool: NodePool, hardware: InferenceClass) -> dict[str, str]:
+    gke = hardware.spec.provisioning.gke if hardware.spec.provisioning else None
+    return dict(_texts(gke.provider) if gke else ()) | dict(_texts(pool.provider))
+
+
+def _texts(inputs: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each input by its path, a text as it is and anything else as JSON."""
+    for name, value in inputs.items():
+        if isinstance(value, Mapping):
+            yield from _texts(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 class _Change(TypedDict):

@@ -258,7 +258,7 @@ _CLUSTER = (
         "authorizedNetworks",
         Effect.IN_PLACE,
         "it is about the control plane",
-        "Cluster.masterAuthorizedNetworksConfig",
+        "Cluster.masterAuthorizedNetworksConfig.cidrBlocks",
     ),
     _gke(
         "deletionProtection", Effect.IN_PLACE, "it takes an update of its own", "Cluster.deletionProtection"

@@ -119,7 +119,8 @@ def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
         {"rangeName": SERVICES, "ipCidrRange": ranges.services},
     ]
     nodes = {"ipCidrRange": ranges.nodes, "privateIpGoogleAccess": True, "secondaryIpRanges": secondary}
-    yield maker.resource(SUBNETWORK, _NODES, merged(within | nodes, maker.gke.provider.subnetwork), main)
+    passed = maker.cluster.gke.provider.subnetwork
+    yield maker.resource(SUBNETWORK, _NODES, merged(within | nodes, passed), main)
     # For the Envoys of regional load balancers; gateways of class gke-l7-rilb never get ready without it.
     proxies = {"ipCidrRange": ranges.proxies, "purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE"}
     yield maker.resource(SUBNETWORK, _PROXIES, within | proxies, main)

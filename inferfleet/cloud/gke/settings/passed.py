@@ -1,9 +1,9 @@
 """`provider` of documents: inputs of Google's resources that are passed on in the words of Pulumi's provider.
 
 Whatever inferfleet does not decide itself passes: the provider has some 800 inputs, and each that is missing
-here would be a fork. What it decides is refused with the field that decides it. The provider's table of fields
-says of the others which type they have and what their change does. One that it does not know is passed on all
-the same, because the installed provider may be newer; what that refuses, it says in the preview.
+here would be a fork. What it decides is refused with the field that decides it. The provider's table of
+fields says of the others which type they have and what their change does. One that it does not know is passed
+on all the same, because the installed provider may be newer; what that refuses, it says in the preview.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,15 +29,20 @@ from inferfleet.documents.wording import below, named, nearest, shown
 
 # As the table of changes names the resources.
 Title = Literal["Cluster", "NodePool", "SystemPool", "Subnetwork"]
-_TOKENS: Mapping[Title, str] = {
+TOKENS: Mapping[Title, str] = {
     "Cluster": CLUSTER,
     "NodePool": NODE_POOL,
     "SystemPool": NODE_POOL,
     "Subnetwork": SUBNETWORK,
 }
-# Not in the table, and two ways to make the pools of a cluster would undo each other without a word:
+# Inputs of a cluster about its pools, by the field for it. Pools that a cluster has would be undone by those
+# that are resources, and the other way round, without a word:
 # https://www.pulumi.com/registry/packages/gcp/api-docs/container/cluster/#nodepools
-_OTHERWISE: Mapping[tuple[str, str], str] = {(CLUSTER, "nodePools"): "Write pools into spec.nodePools"}
+_OF_POOLS: Mapping[str, str] = {
+    "nodePools": "spec.nodePools of the InferenceCluster",
+    "nodeConfig": "spec.cluster.gke.systemPool.provider.nodeConfig of the InferenceCluster",
+    "nodeVersion": "provider.version of each pool",
+}
 _PLAIN: Mapping[str, tuple[type, ...]] = {
     "String": (str,),
     "Int": (int,),
@@ -69,7 +74,7 @@ class Passed:
 
     @property
     def token(self) -> str:
-        return _TOKENS[self.title]
+        return TOKENS[self.title]
 
     def problem(self, path: str, what: str, next_step: str, **others: Any) -> Problem:
         """Return a problem with the input at a path, or with all of them at ""."""
@@ -103,7 +108,7 @@ def passed_problems(passed: Passed) -> Iterator[Problem]:
 
 
 def input_leaves(token: str, inputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield inputs by path, into blocks as far as the table has fields of them: `nodeConfig.tags`, ["gke"]."""
+    """Yield inputs by path, into blocks as far as the table has fields of them."""
     yield from _leaves(resource(token), inputs, "")
 
 
@@ -124,10 +129,9 @@ def _input_problems(passed: Passed, path: str, value: Any) -> Iterator[Problem]:
     plain = without_places(path)
     what = f"{passed.thing} passes on {path}"
     field = lookup(resource(passed.token), plain)
-    if instead := _OTHERWISE.get((passed.token, plain)):
-        yield passed.problem(path, f"{what}, which inferfleet decides", instead)
-    elif decided := _decided(passed, plain):
-        yield passed.problem(path, f"{what}, which inferfleet decides", decided)
+    if (fields := decided(passed, plain)) is not None:
+        step = f"Write {' or '.join(fields)}" if fields else "Remove it"
+        yield passed.problem(path, f"{what}, which inferfleet decides", step)
     elif field is None:
         yield _unknown(passed, path)
     elif field.output:
@@ -136,14 +140,18 @@ def _input_problems(passed: Passed, path: str, value: Any) -> Iterator[Problem]:
         yield passed.problem(path, f"{what}: {named(value)} is not {wrong}", f"Write {wrong}")
 
 
-def _decided(passed: Passed, path: str) -> str | None:
-    """Return the next step for an input that inferfleet decides, None for others."""
+def decided(passed: Passed, path: str) -> tuple[str, ...] | None:
+    """Return the fields of documents by which inferfleet decides an input, none where it is always the same;
+    None for inputs that it does not decide.
+    """
+    if passed.title == "Cluster" and (instead := _OF_POOLS.get(path.partition(".")[0])):
+        return (instead,)
     if rows := fields_of(f"{passed.title}.{path}"):
-        return "Write " + " or ".join(f"{row.path} of the {row.kind}" for row in rows)
+        return tuple(f"{row.path} of the {row.kind}" for row in rows)
     for own in leaves(passed.token, passed.own):
         own = without_places(own)
         if f"{path}.".startswith(f"{own}.") or f"{own}.".startswith(f"{path}."):
-            return "Remove it"
+            return ()
     return None
 
 

@@ -389,7 +389,7 @@ def system_node_config(cluster: DescribedCluster, machine_type: str) -> dict[str
 
 
 def of_all_nodes(cluster: DescribedCluster, *, secure_boot: bool) -> dict[str, Any]:
-    """Return the settings that all nodes of a cluster have: tags, key, account, and that they are shielded."""
+    """Return the settings that all nodes of a cluster have: tags, key, account; and they are shielded."""
     gke = cluster.gke
     return {
         **({"tags": list(gke.network_tags)} if gke.network_tags else {}),

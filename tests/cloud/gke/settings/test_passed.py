@@ -110,7 +110,8 @@ def test_a_reviewer_reads_what_is_passed_on_and_what_a_change_of_it_would_do() -
         "notice": [
             f"{AT}: cluster east passes inputs on to Google Cloud as they are: enableIntranodeVisibility, "
             "enableTpu (a change replaces the resource). Nobody here judges what they do",
-            "spec.nodePools[0].provider: pool l4 of cluster east passes inputs on to Google Cloud as they are: "
+            "spec.nodePools[0].provider: pool l4 of cluster east passes inputs on to Google Cloud as they "
+            "are: "
             "nodeConfig.kubeletConfig.podPidsLimit (a change replaces the nodes), "
             "nodeConfig.minCpuPlatform (a change replaces the resource). Nobody here judges what they do",
         ],
@@ -139,7 +140,7 @@ def test_a_reviewer_reads_what_is_passed_on_and_what_a_change_of_it_would_do() -
         (
             {"nodePools": [{"name": "x"}]},
             "nodePools",
-            "nodePools, which inferfleet decides. Write pools into spec.nodePools",
+            "nodePools, which inferfleet decides. Write spec.nodePools of the InferenceCluster",
         ),
         (
             {"endpoint": "10.0.0.1"},
@@ -169,8 +170,8 @@ def test_what_cannot_be_passed_is_refused_with_the_next_step(
 def test_an_input_that_the_table_lacks_is_passed_on_with_a_warning() -> None:
     document = cluster(provider={"cluster": {"enableIntranodeVisibilty": True}})
     assert told(document)["warning"] == [
-        f"{AT}.enableIntranodeVisibilty: cluster east passes on enableIntranodeVisibilty, which the provider did "
-        f"not have when its inputs were listed. Did you mean enableIntranodeVisibility? {STEP}"
+        f"{AT}.enableIntranodeVisibilty: cluster east passes on enableIntranodeVisibilty, which the provider "
+        f"did not have when its inputs were listed. Did you mean enableIntranodeVisibility? {STEP}"
     ]
     assert resources(made(clouds(document)))[f"{CLUSTER} east"].inputs["enableIntranodeVisibilty"] is True
 
@@ -178,6 +179,6 @@ def test_an_input_that_the_table_lacks_is_passed_on_with_a_warning() -> None:
 def test_a_class_of_two_clusters_is_told_once() -> None:
     passing = recipe("l4", "g2-standard-48", "nvidia-l4", 4, provider={"nodeConfig": {"spot": True}})
     assert told(cluster(), cluster("west"), passing)["error"] == [
-        "spec.provisioning.gke.provider.nodeConfig.spot: class l4 passes on nodeConfig.spot, which inferfleet "
-        "decides. Write spec.nodePools[].capacity.model of the InferenceCluster"
+        "spec.provisioning.gke.provider.nodeConfig.spot: class l4 passes on nodeConfig.spot, which "
+        "inferfleet decides. Write spec.nodePools[].capacity.model of the InferenceCluster"
     ]

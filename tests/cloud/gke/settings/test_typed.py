@@ -45,6 +45,14 @@ class Engine(mocks.Mocks):
         raise AssertionError(args.token)
 
 
+def test_inputs_that_the_installed_classes_do_not_take_are_named() -> None:
+    document = cluster(provider={"cluster": {"enableIntranodeVisibilty": True, "fleet": {"project": "p"}}})
+    components = made(clouds(document)).components
+    assert [said for one in components for said in cloud.unknown_inputs(one)] == [
+        "Cluster east has enableIntranodeVisibilty"
+    ]
+
+
 def settings() -> dict[str, CloudResource]:
     """Return the settings of a cluster with a pool for each GKE class of the catalogue and for odd ones."""
     texts = [file.read_text() for file in sorted(CATALOGUE.glob("*.yaml"))]
