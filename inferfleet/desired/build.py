@@ -55,6 +55,7 @@ from inferfleet.fleet.traffic import exposed_paths
 from inferfleet.plugins.chain import LinkEffect, LinkProblem, chain_problems
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.serving.picker import Picker
+from inferfleet.serving.programs import pull_secrets
 from inferfleet.serving.schedulers import scheduler_needs
 from inferfleet.tables.pickers import picker as picker_row
 
@@ -82,7 +83,11 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     pods, problems_of_pods = _pods(documents, planned, lock, clouds, all_chains, demands)
     pickers = _pickers(documents, planned, pods)
     reads = {
-        spot: [reference for of_position in of_spot for reference in references(of_position.outcome.template)]
+        spot: [
+            *(reference for of_position in of_spot for reference in references(of_position.outcome.template)),
+            # Those of the picker's pods.
+            *references({"spec": pull_secrets(documents.clusters[spot.cluster].spec.serving)}),
+        ]
         for spot, of_spot in pods.items()
     }
     problems = [

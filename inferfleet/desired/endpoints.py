@@ -82,7 +82,12 @@ def model_endpoint(
     leads = [objects_of_picker.service, *provider_objects(picker)]
     first = [*placed(objects_of_picker.rights), pool, *placed(policies), *placed(leads)]
     after = (*namespace, *(item.key for item in first))
-    chooser = site.place(objects_of_picker.deployment, after=after, timeout=PICKER_SECONDS)
+    pulled = [
+        item.key
+        for (of, name), item in shared.secrets.items()
+        if of == deployment.metadata.namespace and name in serving.image_pull_secrets
+    ]
+    chooser = site.place(objects_of_picker.deployment, after=(*after, *pulled), timeout=PICKER_SECONDS)
     members = (pool.key, chooser.key)
     services = (
         workload.role_service(deployment=deployment, role=role, stack=picker.stack)

@@ -24,6 +24,7 @@ from typing import Any
 
 import yaml
 
+from inferfleet.documents.kinds.base import Toleration
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment, Prefill
 from inferfleet.documents.quantity import go_seconds
@@ -31,7 +32,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.picker_size import picker_resources
 from inferfleet.fleet.roles import DECODE, PREFILL, connector, is_disaggregated, target_ports
 from inferfleet.serving.metadata import SKIP_AWAIT, WAIT_FOR, metadata
-from inferfleet.serving.programs import Value, text, tracing_variables, variable_of_pod
+from inferfleet.serving.programs import Value, pull_secrets, text, tracing_variables, variable_of_pod
 from inferfleet.tables.devices import ACCELERATED_NODE_LABELS
 from inferfleet.tables.engines import engine
 from inferfleet.tables.pickers import Phases, Profile
@@ -138,6 +139,18 @@ class Picker:
             merged["enable-pprof"] = False
         merged |= self.serving.epp_flags | self.deployment.spec.endpoint_picker.flags
         return {name: text(value) for name, value in sorted(merged.items())}
+
+    @property
+    def node_selector(self) -> Mapping[str, str]:
+        """Return the labels of the nodes that it runs on."""
+        declared = self.deployment.spec.endpoint_picker.node_selector
+        return self.serving.endpoint_picker.node_selector if declared is None else declared
+
+    @property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        """Return the taints of nodes that it tolerates beside those of lost nodes."""
+        declared = self.deployment.spec.endpoint_picker.tolerations
+        return self.serving.endpoint_picker.tolerations if declared is None else declared
 
     @property
     def grpc_port(self) -> int:
@@ -346,7 +359,10 @@ def _template(picker: Picker) -> dict[str, Any]:
                     "tolerationSeconds": _LOST_NODE_SECONDS,
                 }
                 for what in ("not-ready", "unreachable")
-            ],
+            ]
+            + [toleration.model_dump(exclude_none=True) for toleration in picker.tolerations],
+            **({"nodeSelector": dict(picker.node_selector)} if picker.node_selector else {}),
+            **pull_secrets(picker.serving),
             "serviceAccountName": picker.name,
             "terminationGracePeriodSeconds": picker.ending.grace,
             "enableServiceLinks": False,

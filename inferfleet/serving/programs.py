@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.documents.kinds.inference_cluster import Tracing
+from inferfleet.documents.kinds.inference_cluster import Serving, Tracing
 from inferfleet.documents.kinds.workers import ResourceRequirements
 from inferfleet.documents.problems import Mistake
 from inferfleet.tables.devices import ACCELERATOR_DOMAINS
@@ -14,6 +14,12 @@ Value = str | int | float | bool
 def text(value: Value) -> str:
     """Return the value of a flag as its program reads it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def pull_secrets(serving: Serving) -> dict[str, Any]:
+    """Return the field of a pod by which images of a cluster's private registries are pulled; {} for none."""
+    names = serving.image_pull_secrets
+    return {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
 
 
 def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:

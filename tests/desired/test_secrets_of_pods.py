@@ -262,3 +262,24 @@ def test_a_missing_key_is_told_at_the_template_that_reads_it() -> None:
         documents = stack(ModelDeployment.model_validate(reader), secrets={"ml/hf": ["a"]})
         read = [Reference("Secret", "hf", "b")]
         assert [problem.path for problem in missing_key_problems(documents, "ml/a", read)] == [path]
+
+
+PULLED: dict[str, Any] = {"serving": {"gateway": {"className": "any"}, "imagePullSecrets": ["registry"]}}
+
+
+def test_pods_without_pull_secrets_and_pickers_have_those_of_their_cluster() -> None:
+    own = {"imagePullSecrets": [{"name": "own"}]}
+    held = {"ml/registry": [".dockerconfigjson"]}
+    found = made(cluster("east", **PULLED), deployment("a"), deployment("b", pod=own), secrets=held)
+    names = ("a-decode-l4", "a-epp", "b-decode-l4", "b-epp")
+    workloads = [find(found, "Deployment", f"east/ml/{name}") for name in names]
+    pulled = [each.manifest["spec"]["template"]["spec"]["imagePullSecrets"] for each in workloads]
+    registry = [{"name": "registry"}]
+    assert pulled == [registry, registry, own["imagePullSecrets"], registry]
+    secret = find(found, "Secret", "east/ml/registry").key
+    assert [secret in each.after for each in workloads] == [True, True, True, True]
+
+
+def test_a_pull_secret_of_a_cluster_must_be_there_where_the_stack_does_not_hold_it() -> None:
+    found = made(cluster("east", **PULLED), deployment("a"))
+    assert _needed(found) == [("Secret", "ml", "registry", (".dockerconfigjson",), ("ml/a",))]

@@ -20,6 +20,7 @@ from inferfleet.documents.kinds.base import (
     RefusedField,
     StrictModel,
     Taint,
+    Toleration,
     WantedLabels,
     label_mistakes,
     seconds,
@@ -386,6 +387,15 @@ class Images(StrictModel):
     """
 
 
+class PickerNodes(StrictModel):
+    """On which nodes of a cluster the pods of endpoint pickers run."""
+
+    node_selector: WantedLabels = {}
+    """Labels of the nodes (Kubernetes: nodeSelector). Default: any, those without accelerators first."""
+    tolerations: tuple[Toleration, ...] = ()
+    """Taints of the nodes that the pods tolerate. Default: none, so that tainted nodes are left to others."""
+
+
 class Tracing(StrictModel):
     """Where endpoint pickers and routing proxies send traces, and how many."""
 
@@ -461,6 +471,13 @@ class Serving(StrictModel):
     """
     images: Images = Images()
     """Container images of endpoint pickers, engines and others. Default: those of the profile."""
+    image_pull_secrets: Annotated[tuple[Annotated[str, SUBDOMAIN], ...], Field(max_length=8)] = ()
+    """Names of Secrets in the namespaces of deployments by which images of private registries are pulled, for
+    the pods of endpoint pickers, and of engines whose templates have no `imagePullSecrets`. Their values come
+    from `inferfleet:secrets` of the stack, or from Secrets that exist on the cluster. Default: none.
+    """
+    endpoint_picker: PickerNodes = PickerNodes()
+    """On which nodes endpoint pickers run. A deployment may say otherwise. Default: on any that take them."""
     epp_flags: dict[str, str | int | float | bool] = {}
     """Command-line flags of all endpoint pickers on the cluster, of every profile, by name without dashes,
     passed on as they are written; flags of a deployment override them. Default: none beside the profile's.

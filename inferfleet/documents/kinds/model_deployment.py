@@ -20,6 +20,7 @@ from inferfleet.documents.kinds.base import (
     RefusedField,
     StrictModel,
     Toleration,
+    WantedLabels,
 )
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.kinds.model_service import RouteForm
@@ -392,6 +393,13 @@ class Engine(StrictModel):
     inferfleet writes its command line; else that of the template is passed through as it is.
     """
 
+    refused_fields = {
+        "protocol": RefusedField(
+            "Start the engine's HTTP server (vllm serve without --grpc) and remove protocol",
+            why="gateways and probes reach engines by HTTP/1.1, and routes by paths with a prefix",
+        )
+    }
+
     type: EngineType = "vLLM"
     """The model server in the container `engine`. It decides which command line is written, the default port,
     health path and metrics; for `Other`, health is an open port, in further roles only one that they declare
@@ -414,7 +422,9 @@ class Engine(StrictModel):
     `revision` and `token`. Default: none, for images that start themselves and commands of one's own.
     """
     served_names: Annotated[tuple[ServedName, ...], Field(max_length=16)] = ()
-    """Names by which requests may call the model. Default: the name of the model itself."""
+    """Names by which requests may call the model; beside a command of one's own, those that it serves. The
+    deployments of a service have one in common. Default: the name of the model itself.
+    """
     port: int | None = Field(default=None, ge=1, le=65_535)
     """TCP port on which the engine serves requests. Default: that of its type, 30000 for SGLang and 8000 for
     all others.
@@ -472,6 +482,14 @@ class EndpointPicker(StrictModel):
     config: dict[str, Any] | None = None
     """A whole EndpointPickerConfig, used as it is written. Default: one that scores pods by queue, KV cache
     use and prefix cache.
+    """
+    node_selector: WantedLabels | None = None
+    """Labels of the nodes where the picker's pods run. Default: `serving.endpointPicker.nodeSelector` of each
+    cluster.
+    """
+    tolerations: tuple[Toleration, ...] | None = None
+    """Taints of nodes that the picker's pods tolerate. Default: `serving.endpointPicker.tolerations` of each
+    cluster.
     """
 
 

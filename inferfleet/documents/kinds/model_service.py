@@ -81,8 +81,9 @@ class RouteForm(StrictModel):
     prefix of namespace and name, which the gateway cuts off.
     """
     paths: Annotated[tuple[str, ...], Field(max_length=PATH_LIMIT), AfterValidator(_check_paths)] = ()
-    """Paths of the engine that can be asked, with all below them. Default: those of the engine's type, `/v1`
-    and for some a path of their own API; health and metrics are not among them.
+    """Paths of the engine that can be asked, with all below them, such as `/rerank`. With those that the
+    cluster's endpoint picker reads no prompts of, it may lose affinity to prefixes, which a notice tells.
+    Default: `/v1`, for Triton `/v2` too; health and metrics are not among them.
     """
     hostnames: Annotated[tuple[Hostname, ...], Field(max_length=16)] = ()
     """Host names the route answers to. Default: all that the gateway serves."""

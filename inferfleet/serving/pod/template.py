@@ -51,7 +51,7 @@ from inferfleet.serving.engines.command_line import (
 )
 from inferfleet.serving.engines.drain import ending, grace_of_followers
 from inferfleet.serving.pod.hardware import Hardware, ask_for_devices, claimed_gpus
-from inferfleet.serving.programs import text, tracing_variables, variable_of_pod
+from inferfleet.serving.programs import pull_secrets, text, tracing_variables, variable_of_pod
 from inferfleet.tables import engines
 from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_PROXY_PORT, EngineDefaults, engine
 from inferfleet.tables.pickers import HEALTH_PATH, ProxyTable, picker
@@ -160,6 +160,8 @@ def pod_template(pod: PlacedPod) -> dict[str, Any]:
         spec.setdefault("initContainers", []).append(routing_proxy(pod))
     _share_memory(spec, container)
     _drain(spec, container, pod)
+    if pod.serving and "imagePullSecrets" not in spec:
+        spec |= pull_secrets(pod.serving)
     _schedule(spec, container, pod.hardware)
     if pod.shape.pods > 1:
         _gather(spec, pod)

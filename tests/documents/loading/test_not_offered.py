@@ -43,6 +43,12 @@ CASES = {
         22, "spec.engine.model.artifact", f"artifact 'qwen' {_HUB}",
         "Write repository: NAME instead; the plugin model-cache unpacks and mounts artifacts",
     ),
+    "gRPC": (
+        _ENGINE, "  engine: {type: vLLM, protocol: gRPC}",
+        22, "spec.engine.protocol", "protocol 'gRPC' is not offered: gateways and probes reach engines by "
+        "HTTP/1.1, and routes by paths with a prefix",
+        "Start the engine's HTTP server (vllm serve without --grpc) and remove protocol",
+    ),
     "CRDs": (
         _GATEWAY, "  serving: {gateway: {className: istio}, crds: Install}",
         15, "spec.serving.crds", f"crds 'Install' {_INSTALLS}",
