@@ -474,7 +474,8 @@ class Serving(StrictModel):
     image_pull_secrets: Annotated[tuple[Annotated[str, SUBDOMAIN], ...], Field(max_length=8)] = ()
     """Names of Secrets in the namespaces of deployments by which images of private registries are pulled, for
     the pods of endpoint pickers, and of engines whose templates have no `imagePullSecrets`. Their values come
-    from `inferfleet:secrets` of the stack, or from Secrets that exist on the cluster. Default: none.
+    from `inferfleet:secrets` of the stack, or from Secrets that exist on the cluster; other names restart
+    these pods. Default: none.
     """
     endpoint_picker: PickerNodes = PickerNodes()
     """On which nodes endpoint pickers run. A deployment may say otherwise. Default: on any that take them."""
