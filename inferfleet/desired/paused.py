@@ -11,6 +11,7 @@ their pools, on clusters too where the lock has none of their replicas.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudResource
@@ -26,7 +27,7 @@ from inferfleet.desired.values import (
 )
 from inferfleet.documents.kinds.inference_cluster import HELD
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.serving.picker import POOL
 from inferfleet.serving.routes import KIND as ROUTE
 
@@ -71,7 +72,27 @@ def kept(desired: Desired, standing: Standing) -> Desired:
     for cluster in clusters:
         cloud = cluster.connection.cloud
         registered |= {resource.key for resource in cloud.resources} if cloud else set()
-    return replace(desired, clusters=tuple(_after(cluster, registered) for cluster in clusters))
+    return replace(
+        desired,
+        clusters=tuple(_after(cluster, registered) for cluster in clusters),
+        plan=replace(desired.plan, services=_routes(desired.plan, clusters)),
+    )
+
+
+def _routes(plan: Plan, clusters: Iterable[DesiredCluster]) -> tuple[ServiceRoute, ...]:
+    """Return the routes of services that there are."""
+    registered = {
+        component.name
+        for cluster in clusters
+        for component in cluster.components
+        if component.kind == "ModelService"
+    }
+    by_name = {
+        names.service_component(route.cluster, route.service): route
+        for route in (*plan.routes_to_paused, *plan.services)
+    }
+    routes = (route for name, route in by_name.items() if name in registered)
+    return tuple(sorted(routes, key=lambda route: (route.service, route.cluster)))
 
 
 def as_it_was(desired: Desired, before: Desired) -> Desired:
@@ -249,7 +270,12 @@ class _ServiceRoutes:
 
     def __init__(self, cluster: DesiredCluster, on_cluster: Standing, plan: Plan) -> None:
         self._cluster = cluster.connection.cluster
-        self._selected = plan.selected_while_paused
+        self._selected = {
+            (route.service, backend.deployment)
+            for route in plan.routes_to_paused
+            if route.cluster == self._cluster
+            for backend in route.backends
+        }
         # Names of the pools that stand, by paused deployment.
         self._pools: dict[str, list[str]] = {key: [] for key in plan.paused}
         # By services the routes that stand, with their manifests.
@@ -306,7 +332,8 @@ class _ServiceRoutes:
             elif pools := self._pools[deployment]:
                 name = backend["name"] if backend["name"] in pools else pools[0]
                 backends.append({**backend, "name": name})
-        backends += stay.values()
+        if stay:
+            backends = sorted([*backends, *stay.values()], key=itemgetter("name"))
         return replace(route, manifest=_with_backends(route.manifest, backends))
 
     def _staying(self, service: str) -> dict[str, _Backend]:
@@ -320,7 +347,7 @@ class _ServiceRoutes:
             deployment: backend
             for backend in _backends(KubeObject(place.name, manifest))
             for deployment, pools in self._pools.items()
-            if backend["name"] in pools and (service, deployment, self._cluster) in self._selected
+            if backend["name"] in pools and (service, deployment) in self._selected
         }
 
 

@@ -268,7 +268,7 @@ class Plan:
     """What the plan counted with."""
     paused: tuple[str, ...] = ()
     """Deployments of which nothing changes."""
-    selected_while_paused: frozenset[tuple[str, str, str]] = frozenset()
-    """Services, each with a paused deployment and a cluster on which it selects that: wherever the lock has
-    its replicas, which may stand elsewhere.
+    routes_to_paused: tuple[ServiceRoute, ...] = ()
+    """Routes of services to deployments that are paused alone, on every cluster where they may stand: the
+    lock may have their replicas elsewhere.
     """

@@ -88,10 +88,10 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import (
     EndpointIndex,
     endpoints,
+    everywhere,
     path_problems,
     route_problems,
     routes,
-    selected_anywhere,
 )
 
 # Units of work that a plan takes for each deployment and cluster, besides the pools that it tries.
@@ -177,7 +177,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         lock=new,
         demands=demands,
         paused=paused,
-        selected_while_paused=selected_anywhere(documents, paused),
+        routes_to_paused=routes(documents, EndpointIndex(documents, everywhere(documents, paused)), lock),
     )
 
 

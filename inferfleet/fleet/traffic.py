@@ -68,6 +68,15 @@ def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[
     )
 
 
+def everywhere(documents: Documents, deployments: tuple[str, ...]) -> tuple[Endpoint, ...]:
+    """Return the endpoints of deployments that may have a replica on any cluster."""
+    return tuple(
+        Endpoint(deployment, cluster, 1, _labels(documents, deployment, cluster))
+        for deployment in deployments
+        for cluster in documents.clusters
+    )
+
+
 def _labels(documents: Documents, deployment: str, cluster: str) -> dict[str, str]:
     return {
         **documents.clusters[cluster].metadata.labels,
@@ -150,24 +159,6 @@ def routes(documents: Documents, selected: EndpointIndex, lock: Lock) -> tuple[S
                 root = service.spec.route.path == "/"
                 all_routes.append(ServiceRoute(key, cluster, _backends(entries), root=root))
     return tuple(all_routes)
-
-
-def selected_anywhere(documents: Documents, deployments: tuple[str, ...]) -> frozenset[tuple[str, str, str]]:
-    """Return the services that would select one of these deployments on a cluster if it had replicas there,
-    each with deployment and cluster.
-    """
-    possible = tuple(
-        Endpoint(deployment, cluster, 1, _labels(documents, deployment, cluster))
-        for deployment in deployments
-        for cluster in documents.clusters
-    )
-    selected = EndpointIndex(documents, possible)
-    return frozenset(
-        (key, endpoint.deployment, endpoint.cluster)
-        for key, service in documents.services.items()
-        for entry in service.spec.endpoints
-        for endpoint in selected.of(service.metadata.namespace, entry.selector)
-    )
 
 
 def _by_cluster(

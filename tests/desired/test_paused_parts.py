@@ -351,7 +351,7 @@ BOTH_ON_EAST = lock({"a east/l4": 1, "b east/l4": 1})
 # The service, where the lock has a and b, and where its routes lead: a stands on east all the time.
 MOVED: dict[str, tuple[Document, dict[str, int], dict[str, list[tuple[str, int]]]]] = {
     "alone": (OF_A, {"a west/l4": 1, "b east/l4": 1}, {"east": [("a", 1)]}),
-    "beside another": (ALL, {"a west/l4": 1, "b east/l4": 1}, {"east": [("b", 1), ("a", 1)]}),
+    "beside another": (ALL, {"a west/l4": 1, "b east/l4": 1}, {"east": [("a", 1), ("b", 1)]}),
     "with another": (ALL, {"a west/l4": 1, "b west/l4": 1}, {"east": [("a", 1)], "west": [("b", 1)]}),
     "out of the lock": (OF_A, {"b east/l4": 1}, {"east": [("a", 1)]}),
     "from the cluster that is selected": (OF_EAST, {"a west/l4": 1, "b west/l4": 1}, {"east": [("a", 1)]}),
@@ -369,6 +369,7 @@ def test_a_service_leads_to_a_paused_deployment_where_it_stands(moved: str) -> N
     stands = standing(made(*EAST_AND_WEST, A, B, before, lock=BOTH_ON_EAST))
     found = kept(made(*EAST_AND_WEST, PAUSED_A, B, selects, lock=lock(places)), stands)
     assert routes(found) == expected
+    assert found.outputs["services"].get("ml/s", []) == [*expected]
 
 
 def test_a_route_that_stays_as_it_stands_is_held_and_one_that_loses_a_pool_is_written() -> None:

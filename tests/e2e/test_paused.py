@@ -114,14 +114,28 @@ def test_on_a_paused_cluster_nothing_changes_until_it_is_active(serving: Project
 
 
 def test_a_paused_deployment_that_only_the_lock_moved_stays_where_it_serves(serving: Project) -> None:
+    services = (service("all", chat=1, code=1), service("only", chat=1))
+    serving.write("code", code(), *services)
+    done = serving.up()
+    assert done.code == 0, done.output
     before = marks(serving, "east", CHAT)
+    routes = marks(serving, "east", "inferfleet.dev/service")
+    assert sorted(routes) == ["HTTPRoute all-svc", "HTTPRoute only-svc"]
     lock = serving.lock_file.read_text()
     assert lock.count("ml/chat east ") == 1
     serving.lock_file.write_text(lock.replace("ml/chat east ", "ml/chat west "))
     serving.write("chat", other_chat(paused=True))
-    serving.write("code", code())
+    serving.write("code", code(replicas=2), *services)
     done = serving.up()
     assert done.code == 0, done.output
-    assert {name for name in done.operations if "east/ml/chat" in name} == set()
+    assert done.operations == {
+        "Deployment east/ml/code-decode-l4": "update",
+        "PodDisruptionBudget east/ml/code-decode": "create",
+    }
     assert marks(serving, "east", CHAT) == before
+    assert marks(serving, "east", "inferfleet.dev/service") == routes
     assert marks(serving, "west", CHAT) == {}
+    assert marks(serving, "west", "inferfleet.dev/service") == {}
+    shown = serving.run("pulumi", "stack", "output", "--stack", serving.stack, "--json").stdout
+    outputs = json.loads(shown)
+    assert (outputs["services"]["ml/only"], [*outputs["urls"]["ml/only"]]) == (["east"], ["east"])
