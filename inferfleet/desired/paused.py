@@ -75,24 +75,8 @@ def kept(desired: Desired, standing: Standing) -> Desired:
     return replace(
         desired,
         clusters=tuple(_after(cluster, registered) for cluster in clusters),
-        plan=replace(desired.plan, services=_routes(desired.plan, clusters)),
+        plan=replace(desired.plan, services=_service_routes(desired.plan, clusters)),
     )
-
-
-def _routes(plan: Plan, clusters: Iterable[DesiredCluster]) -> tuple[ServiceRoute, ...]:
-    """Return the routes of services that there are."""
-    registered = {
-        component.name
-        for cluster in clusters
-        for component in cluster.components
-        if component.kind == "ModelService"
-    }
-    by_name = {
-        names.service_component(route.cluster, route.service): route
-        for route in (*plan.routes_to_paused, *plan.services)
-    }
-    routes = (route for name, route in by_name.items() if name in registered)
-    return tuple(sorted(routes, key=lambda route: (route.service, route.cluster)))
 
 
 def as_it_was(desired: Desired, before: Desired) -> Desired:
@@ -118,6 +102,22 @@ def as_it_was(desired: Desired, before: Desired) -> Desired:
         for cluster in kept(desired, standing).clusters
     )
     return replace(desired, clusters=tuple(clusters))
+
+
+def _service_routes(plan: Plan, clusters: Iterable[DesiredCluster]) -> tuple[ServiceRoute, ...]:
+    """Return the routes of services that there are."""
+    registered = {
+        component.name
+        for cluster in clusters
+        for component in cluster.components
+        if component.kind == "ModelService"
+    }
+    by_name = {
+        names.service_component(route.cluster, route.service): route
+        for route in (*plan.routes_to_paused, *plan.services)
+    }
+    routes = (route for name, route in by_name.items() if name in registered)
+    return tuple(sorted(routes, key=lambda route: (route.service, route.cluster)))
 
 
 def _kept(cluster: DesiredCluster, standing: Standing, plan: Plan) -> DesiredCluster:

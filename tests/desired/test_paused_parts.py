@@ -387,6 +387,13 @@ def test_a_route_that_stays_as_it_stands_is_held_and_one_that_loses_a_pool_is_wr
     assert route({"a west/l4": 1, "b west/l4": 1}) == replace(before, objects=(stays,))
 
 
+def test_a_service_with_the_name_of_a_paused_deployment_ends_with_its_document() -> None:
+    with_service = made(cluster("east"), A, service("a"), lock=lock({"a east/l4": 1}))
+    without = made(cluster("east"), PAUSED_A, lock=lock({"a east/l4": 1}))
+    kinds = [kind for kind, _ in components(kept(without, standing(with_service)), "east")]
+    assert kinds == ["ServingStack", "ModelEndpoint", "ModelReplicas"]
+
+
 def test_what_servers_write_into_a_route_is_not_sent_back() -> None:
     before = made(*EAST_AND_WEST, A, ALL, lock=lock({"a east/l4": 1}))
     written = standing(before)
