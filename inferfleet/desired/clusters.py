@@ -1,17 +1,20 @@
 """A cluster of the stack: how it is reached, what objects on it are created after, and which nodes it has."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.values import CloudCluster
+from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Connection, ExpectedNodes, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.node_conditions import NodeConditions, conditions_of
 from inferfleet.fleet.shapes import accelerator
+from inferfleet.fleet.spot import Spot
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})
@@ -73,7 +76,10 @@ def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudClust
 
 
 def expected_nodes(
-    documents: Documents, cluster: str, placements: Collection[Placement]
+    documents: Documents,
+    cluster: str,
+    placements: Collection[Placement],
+    pods: Mapping[Spot, tuple[Pods, ...]],
 ) -> tuple[ExpectedNodes, ...]:
     """Return the nodes of an existing cluster's pools with what is placed on them; those of one that the
     stack creates are its cloud's to make.
@@ -81,6 +87,13 @@ def expected_nodes(
     spec = documents.clusters[cluster].spec
     if spec.cluster.existing is None:
         return ()
+    conditions: dict[str, dict[NodeConditions, set[str]]] = {}
+    for placement in placements:
+        for each in pods[placement.spot]:
+            asked = conditions_of(each.outcome.template["spec"], without=each.placed.hardware.node_selector)
+            if asked:
+                of_pool = conditions.setdefault(placement.spot.pool(each.role), {})
+                of_pool.setdefault(asked, set()).add(placement.spot.deployment)
     pools = []
     for index, pool in enumerate(spec.node_pools):
         inference_class = documents.classes[pool.class_name]
@@ -102,6 +115,7 @@ def expected_nodes(
                 inference_class.spec.allocation == "DRA",
                 int(parse_quantity(inference_class.spec.node.cpu) * 1000),
                 int(parse_quantity(inference_class.spec.node.memory)),
+                {asked: tuple(sorted(whose)) for asked, whose in conditions.get(pool.name, {}).items()},
             )
         )
     return tuple(pools)

@@ -10,6 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import State
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.node_conditions import NodeConditions
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkEffect
 from inferfleet.plugins.contract import Plugin, Request
@@ -260,6 +261,8 @@ class ExpectedNodes:
     """Thousandths of a core of each node."""
     memory: int
     """Bytes of memory of each node."""
+    conditions: Mapping[NodeConditions, tuple[str, ...]] = field(default_factory=dict)
+    """What pods that are placed there ask of labels besides the selector, with their deployments."""
 
     @property
     def resource(self) -> str:

@@ -8,7 +8,7 @@ known: a zone and a rack are looked at one by one.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -112,10 +112,16 @@ MET = Verdict(Standing.MET)
 _EMPTY_TERM = Verdict(Standing.UNMET, ("an empty term, which takes no node",))
 
 
-def conditions_of(spec: Mapping[str, Any]) -> NodeConditions | None:
-    """Return what a pod asks of its node, None where that is nothing."""
+def conditions_of(
+    spec: Mapping[str, Any], *, without: Mapping[str, str] = MappingProxyType({})
+) -> NodeConditions | None:
+    """Return what a pod asks of its node, None where that is nothing. `without` is a part of its selector
+    that is left out.
+    """
     selector = tuple(
-        Requirement(key, "In", (value,)) for key, value in sorted(spec.get("nodeSelector", {}).items())
+        Requirement(key, "In", (value,))
+        for key, value in sorted(spec.get("nodeSelector", {}).items())
+        if without.get(key) != value
     )
     required = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED)
     if required is None:
@@ -232,8 +238,3 @@ def products_of(inference_class: InferenceClass) -> dict[str, str]:
             if label and name.rpartition("/")[2] == _PRODUCT and attribute.string:
                 products[label] = product_in_label(attribute.string, space)
     return products
-
-
-def label_keys(conditions: Iterable[NodeConditions]) -> Iterator[str]:
-    """Yield the labels that any of the conditions names."""
-    yield from sorted({key for each in conditions for key in each.keys})

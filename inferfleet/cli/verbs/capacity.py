@@ -1,5 +1,6 @@
 """`inferfleet capacity`: what clusters and Google Cloud have for pools now, to be committed."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from inferfleet.cli.source import (
 )
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import read_capacity
-from inferfleet.fleet.lock.capacity import Amounts, Observation, text
+from inferfleet.fleet.lock.capacity import Amounts, Observation, listed_labels, text
 from inferfleet.fleet.placement.space import amount, shortage_problems
 from inferfleet.fleet.shapes import PoolKey
 
@@ -71,7 +72,8 @@ def capacity(
         from inferfleet.clusters.connections.kubeconfig import read_files
         from inferfleet.clusters.preflight.nodes import capacity_of_pools
 
-        desired = source.desired()
+        # What was seen another day does not decide whether clusters are asked today.
+        desired = replace(source, lock=replace(source.lock, seen={})).desired()
         connections = [cluster.connection for cluster in desired.clusters]
         repository = Repository(files.root, documents.settings.trust_repository_kubeconfigs)
         kubeconfigs = read_files(connections, repository)
@@ -132,6 +134,7 @@ def _as_values(observation: Observation) -> dict[str, Any]:
         "foreign": list(observation.foreign),
         "daemons": _beside(observation.daemons),
         "others": [_beside(each) for each in observation.others],
+        "labels": listed_labels(observation.labels),
         "most": observation.most,
     }
 

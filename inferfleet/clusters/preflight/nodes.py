@@ -25,6 +25,7 @@ from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.capacity import NOTHING, Amounts, Observation
+from inferfleet.fleet.node_conditions import Standing, declared_labels, of_node, verdict
 from inferfleet.fleet.shapes import PoolKey, accelerator, requests
 from inferfleet.serving.picker import deployment_of
 from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER
@@ -56,6 +57,7 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         yield from _node_count_problems(cluster.connection.cluster, pool, len(pool_nodes))
         yield from _closed_node_problems(cluster.connection.cluster, pool, pool_nodes)
         yield from _node_size_problems(cluster.connection.cluster, pool, pool_nodes, devices)
+        yield from _node_label_problems(cluster.connection.cluster, pool, pool_nodes)
         if with_pickers and pool.devices:
             yield from _untainted_node_problems(cluster.connection.cluster, pool, pool_nodes)
 
@@ -140,6 +142,26 @@ def _node_size_problems(
         )
 
 
+def _node_label_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
+    """Yield what pods of the pool ask of labels that not all of its nodes have."""
+    for conditions, deployments in pool.conditions.items():
+        verdicts = [verdict(conditions, of_node(node, conditions.keys)) for node in nodes]
+        unmet = [each for each in verdicts if each.standing == Standing.UNMET]
+        if not unmet:
+            continue
+        needs = "; or ".join(dict.fromkeys("; or ".join(each.needs) for each in unmet))
+        meeting = len(nodes) - len(unmet) or "none"
+        yield cluster_problem(
+            cluster,
+            f"pods of {listing(deployments, _MANY)} need {needs}, and of {_nodes(len(nodes))} of pool "
+            f"{cluster}/{pool.name}, where they are placed, {meeting} would do",
+            "Label the nodes (`kubectl label node <node> ...`), or correct the template: pods that find none "
+            "stay Pending",
+            pool.path("nodeSelector"),
+            severity="warning",
+        )
+
+
 def _untainted_node_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
     """Yield that nodes with accelerators take pods without a toleration, such as those of pickers."""
     untainted = [
@@ -193,8 +215,11 @@ def capacity_of_pools(
     """
     until = time.monotonic() + seconds
 
+    conditions = desired.plan.demands.conditions
+    keys = sorted({key for of_role in conditions.values() for each in of_role for key in each.keys})
+
     def question(connection: Connection, api: Api) -> dict[PoolKey, Observation]:
-        return _of_cluster(api, connection, documents, desired.stack, today)
+        return _of_cluster(api, connection, documents, desired.stack, today, keys=keys)
 
     answers = ask(desired, kubeconfigs, question, container_api=google.container, seconds=seconds)
     seen: dict[PoolKey, Observation] = {}
@@ -215,8 +240,15 @@ def capacity_of_pools(
 
 
 def _of_cluster(
-    api: Api, connection: Connection, documents: Documents, stack: str, today: date
+    api: Api,
+    connection: Connection,
+    documents: Documents,
+    stack: str,
+    today: date,
+    *,
+    keys: Sequence[str],
 ) -> dict[PoolKey, Observation]:
+    """Return what is there for each pool; `keys` are labels of nodes that templates name."""
     """Return what each pool of a cluster has, by its nodes and the pods on them."""
     pools = documents.clusters[connection.cluster].spec.node_pools
     nodes = list(api.items("/api/v1/nodes"))
@@ -237,8 +269,21 @@ def _of_cluster(
             device = accelerator(documents.classes[pool.class_name])
             one = _of_pool(pool_nodes, pods, device, devices, own_pods, today)
             missing = 0 if pool.autoscaled else max(0, pool.size - len(pool_nodes))
-            seen[connection.cluster, pool.name] = replace(one, missing=missing)
+            of_cloud = connection.cloud.pools[pool.name].node_labels if connection.cloud else {}
+            known = {*declared_labels(documents.clusters[connection.cluster], pool), *of_cloud}
+            labels = _labels_of_nodes(pool_nodes, [key for key in keys if key not in known])
+            seen[connection.cluster, pool.name] = replace(one, missing=missing, labels=labels)
     return seen
+
+
+def _labels_of_nodes(nodes: Sequence[_Item], keys: Sequence[str]) -> dict[str, tuple[str | None, ...]]:
+    """Return the values of labels on nodes, None among them where one lacks the label."""
+    by_node = [of_node(node, keys) for node in nodes]
+    values = {key: {value for labels in by_node for value in labels[key]} for key in keys if nodes}
+    return {
+        key: (*([None] if None in found else []), *sorted(value for value in found if value is not None))
+        for key, found in values.items()
+    }
 
 
 def _of_pool(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from inferfleet.clusters.preflight.nodes import capacity_of_pools
 from inferfleet.clusters.preflight.quotas import allowed
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.capacity import Amounts, Observation
+from inferfleet.fleet.node_conditions import conditions_of
 
 Start = Callable[..., FakeCluster]
 TODAY = date(2026, 11, 23)
@@ -75,6 +77,22 @@ def test_nodes_of_a_pool_are_those_with_its_label(cluster: Start) -> None:
     other = {**_node("z"), "metadata": {"name": "z", "labels": {"inferfleet.dev/pool": "other"}}}
     fake = cluster(kinds=NODES, objects=[_node("a"), _node("b", gpus=3), other])
     assert _pool(fake) == Observation(TODAY, 2, gpus=3, cpu=190_000, memory=1000 * 2**30)
+
+
+def test_of_labels_of_nodes_those_are_noted_that_templates_name_and_documents_do_not(cluster: Start) -> None:
+    names = ["disk", "kubernetes.io/os", "inferfleet.dev/pool", "rack"]
+    asked = conditions_of({"nodeSelector": dict.fromkeys(names, "x")})
+    desired = desired_on(east())
+    demands = replace(desired.plan.demands, conditions={("ml/a", "decode"): (asked,)} if asked else {})
+    desired = replace(desired, plan=replace(desired.plan, demands=demands))
+    documents = fleet(class_("l4", 4), documented("east", {"l4": ("l4", 2)}))
+    nodes = [_node("a"), _node("b", unschedulable=True)]
+    nodes[0]["metadata"]["labels"] = {**POOL, "disk": "fast", "zone": "a"}
+    fake = cluster(kinds=NODES, objects=nodes)
+    seen, _ = capacity_of_pools(
+        desired, documents, {"east": fake.kubeconfig}, google=GOOGLE, today=TODAY, seconds=5
+    )
+    assert seen["east", "l4"].labels == {"disk": (None, "fast"), "rack": (None,)}
 
 
 @pytest.mark.parametrize(("nodes", "missing"), [((), 2), (("a",), 1), (("a", "b", "c"), 0)])

@@ -1,5 +1,6 @@
 """Nodes that are not what documents declare, and gateways that nobody makes, are told before an update."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from test_observe import OURS, Start, east, look
 
 from inferfleet.desired.values import ExpectedNodes
 from inferfleet.documents.problems import Problem
+from inferfleet.fleet.node_conditions import conditions_of
 
 POOL = ExpectedNodes("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, "gpu.nvidia.com", 8, False, 100_000, 2**40)
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -101,6 +103,34 @@ def test_a_node_that_offers_less_than_its_class_is_a_warning(
             severity="warning",
         ),
     )
+
+
+@pytest.mark.parametrize(("fast", "number"), [("", "none"), ("a", "1")])
+def test_labels_that_pods_need_and_not_all_nodes_have_are_a_warning(
+    cluster: Start, fast: str, number: str
+) -> None:
+    nodes = [node("a"), node("b")]
+    for each in nodes:
+        each["metadata"]["labels"] |= {"disk": "fast"} if each["metadata"]["name"] == fast else {}
+    asked = conditions_of({"nodeSelector": {"pool": "h100", "disk": "fast"}}, without={"pool": "h100"})
+    assert asked is not None
+    pool = replace(POOL, conditions={asked: ("ml/a", "ml/b")})
+    assert look(cluster(objects=nodes), east(pools=(pool,))).problems == (
+        east_problem(
+            "pods of ml/a, ml/b need disk=fast, and of 2 nodes of pool east/h100, where they are placed, "
+            f"{number} would do",
+            "Label the nodes (`kubectl label node <node> ...`), or correct the template: pods that find none "
+            "stay Pending",
+            "spec.nodePools[1].nodeSelector",
+            severity="warning",
+        ),
+    )
+    labelled = [thing("Node", one, labels={"pool": "h100", "disk": "fast"}, **_rest(one)) for one in "ab"]
+    assert look(cluster(objects=labelled), east(pools=(pool,))).problems == ()
+
+
+def _rest(name: str) -> dict[str, Any]:
+    return {part: node(name)[part] for part in ("spec", "status")}
 
 
 def test_nodes_with_gpus_that_pickers_may_take_are_a_notice(cluster: Start) -> None:

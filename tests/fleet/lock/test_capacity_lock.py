@@ -13,6 +13,7 @@ SEEN = {
     ("east", "l4"): Observation(
         DAY, 1, (0, 4), 4, 15_890, 58 * 2**30, (1, 1, 2), others=(Amounts(500, 0), Amounts(4000, 2**30))
     ),
+    ("east", "t4"): Observation(DAY, 2, labels={"disk": (None, "", "fast"), "example.com/rack": ("1",)}),
     ("east", "cpu"): Observation(DAY, 0, missing=3),
 }
 TEXT = """\
@@ -22,6 +23,7 @@ pools:
   east/cpu: {seen: "2026-11-23", nodes: 0, missing: 3}
   east/l4: {seen: "2026-11-23", nodes: 1, held: [0, 4], gpus: 4, cpu: "15890m", memory: "59392Mi", \
 foreign: [1, 1, 2], others: ["500m 0Mi", "4000m 1024Mi"]}
+  east/t4: {seen: "2026-11-23", nodes: 2, labels: ["!disk", "disk=", "disk=fast", "example.com/rack=1"]}
   west/h100: {seen: "2026-11-23", nodes: 2, gpus: 8, cpu: "190500m", memory: "1048576Mi", \
 daemons: "884m 626Mi", most: 3}
 """
@@ -77,6 +79,8 @@ def test_a_file_that_lacks_its_head_is_refused_with_what_it_lacks(written: str, 
             "'1m', which is no pair such as '884m 626Mi'",
         ),
         ('east/l4: {seen: "2026-11-23", nodes: 1, others: 1m 2Mi}', "has others that are no list"),
+        ('east/l4: {seen: "2026-11-23", nodes: 1, labels: rack=a}', "has labels that are no list"),
+        ('east/l4: {seen: "2026-11-23", nodes: 1, labels: [rack]}', "'rack', which is no label such as"),
         ('east/l4: {seen: "2026-11-23", nodes: 1, others: [lots 2Mi]}', "lots"),
         ('east/l4: {seen: "2026-11-23", nodes: 1, node: 1}', "unknown field node"),
         ('east/l4: {seen: "2026-11-23", nodes: 1, cpu: lots}', "lots"),
