@@ -15,12 +15,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
 
+import yaml
+
 STACK = "smoke"
+LOCK = "placement.lock"
 QUESTION = "What is a gateway?"
 Run = Callable[..., int]
 CLUSTERS = """\
@@ -68,17 +72,22 @@ BESIDE = (
 )
 
 
-def smoke(run: Run) -> bool:
+def smoke(run: Run, *, first: bool) -> bool:
     """Deploy, ask, remove; return whether an answer came and nothing is left.
 
     `run` gives the exit code of a command. Where `doctor` finds that something is missing nothing is made,
-    and what a former try left is removed: `doctor` may refuse because of that.
+    and what a former try left is removed: `doctor` may refuse because of that. On the `first` try of a folder
+    nothing may be there: what is left then is of a folder that is gone, and no state knows of it.
     """
     if run("pulumi", "stack", "select", "--create", STACK):
         return False
     if run("inferfleet", "doctor", "--stack", STACK):
         if run("inferfleet", "doctor", "--stack", STACK, "--leftovers"):
             remove(run)
+        return False
+    if first and run("inferfleet", "doctor", "--stack", STACK, "--leftovers"):
+        print("This folder has made nothing yet: what is named above is of a try whose folder is gone, or")
+        print("could not be looked at. Remove it, or mend that, and run this again.")
         return False
     answered = False
     try:
@@ -100,6 +109,16 @@ def remove(run: Run) -> bool:
         if not run("inferfleet", "doctor", "--stack", STACK, "--leftovers") and destroyed:
             return True
     return False
+
+
+def former(folder: Path) -> dict[str, str] | None:
+    """Return where a former try of the folder made something, None where it is all removed."""
+    stack = folder / "stacks" / STACK
+    # An update writes its lock before it makes anything.
+    if not (stack / LOCK).exists():
+        return None
+    gke = yaml.safe_load((stack / "clusters.yaml").read_text())["spec"]["cluster"]["gke"]
+    return {"project": gke["project"], "region": gke["region"], "zone": gke["zones"][0]}
 
 
 def write(folder: Path, *, project: str, region: str, zone: str) -> None:
@@ -181,27 +200,35 @@ def main() -> int:
     if not shutil.which("pulumi"):
         words.error("there is no pulumi on the PATH: https://www.pulumi.com/docs/iac/download-install/")
     folder = asked.folder.absolute()
-    write(folder, project=asked.project, region=asked.region, zone=asked.zone)
+    place = {"project": asked.project, "region": asked.region, "zone": asked.zone}
+    before = former(folder)
+    if before not in (None, place):
+        again = " ".join(f"{name.upper()}={value}" for name, value in before.items())
+        words.error(f"a former try did not end well. Run it again, so that it is removed: make smoke {again}")
+    write(folder, **place)
     env = environment(folder, os.environ)
     print(costs(folder, env))
     question = f"Make this in project {asked.project}, ask, and remove it? [y/N] "
     if not asked.yes and input(question).strip().lower() not in ("y", "yes"):
         return 1
+    began = time.monotonic()
     # A terminal that closes must not leave what is billed.
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, _end)
     try:
-        done = smoke(commands(folder, env))
+        done = smoke(commands(folder, env), first=before is None)
     except (KeyboardInterrupt, SystemExit):
         done = False
+    minutes = f"{(time.monotonic() - began) / 60:.0f} minutes"
     if done:
-        print("An answer came, and nothing is left.")
+        print(f"An answer came, and nothing is left, after {minutes}.")
+        (folder / "stacks" / STACK / LOCK).unlink(missing_ok=True)
         if (folder / ".state").exists():
             shutil.rmtree(folder)
         return 0
-    print(
-        f"This did not end well. If anything may be left, run the same again: {folder} knows what there is."
-    )
+    print(f"This did not end well, after {minutes}.")
+    if former(folder):
+        print(f"If anything may be left, run the same again: {folder} knows what there is.")
     return 1
 
 

@@ -1,8 +1,12 @@
 """A try on Google Cloud removes what it made, wherever it fails."""
 
+import shutil
+import sys
+from pathlib import Path
+
 import pytest
 
-from bench.smoke import smoke
+from bench.smoke import LOCK, STACK, former, main, smoke, write
 
 SELECT, DOCTOR = "pulumi stack select", "inferfleet doctor --stack smoke"
 UP, CHAT, DESTROY = "pulumi up", "inferfleet chat", "pulumi destroy"
@@ -30,7 +34,7 @@ class Commands:
 
 def test_an_answer_and_nothing_left_is_what_is_wanted() -> None:
     run = Commands()
-    assert smoke(run)
+    assert smoke(run, first=False)
     assert run.ran == [*BEGIN, UP, CHAT, *REMOVE]
 
 
@@ -47,24 +51,67 @@ def test_an_answer_and_nothing_left_is_what_is_wanted() -> None:
 )
 def test_what_was_made_is_removed_wherever_it_fails(failing: str, ran: list[str]) -> None:
     run = Commands(**{failing: 1})
-    assert smoke(run) == (failing in ("DESTROY", "LEFTOVERS"))
+    assert smoke(run, first=False) == (failing in ("DESTROY", "LEFTOVERS"))
     assert run.ran == ran
 
 
 def test_what_a_former_try_left_is_removed_although_doctor_refuses() -> None:
     run = Commands(DOCTOR=1, LEFTOVERS=1)
-    assert not smoke(run)
+    assert not smoke(run, first=False)
     assert run.ran == [*BEGIN, LEFTOVERS, *REMOVE]
 
 
+def test_a_first_try_makes_nothing_beside_what_a_lost_folder_left() -> None:
+    run = Commands()
+    assert smoke(run, first=True)
+    assert run.ran == [*BEGIN, LEFTOVERS, UP, CHAT, *REMOVE]
+    run = Commands(LEFTOVERS=1)
+    assert not smoke(run, first=True)
+    assert run.ran == [*BEGIN, LEFTOVERS]
+
+
+def test_a_folder_knows_where_its_last_try_made_something(tmp_path: Path) -> None:
+    folder = tmp_path / "smoke"
+    (folder / "stacks" / STACK).mkdir(parents=True)
+    place = {"project": "acme-inference", "region": "us-east4", "zone": "us-east4-a"}
+    write(folder, **place)
+    assert former(folder) is None
+    (folder / "stacks" / STACK / LOCK).touch()
+    assert former(folder) == place
+
+
+def test_another_region_waits_until_the_last_one_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = tmp_path / "stacks" / STACK
+    stack.mkdir(parents=True)
+    write(tmp_path, project="acme-inference", region="us-east4", zone="us-east4-a")
+    (stack / LOCK).touch()
+    monkeypatch.setattr(shutil, "which", lambda _: "pulumi")
+    words = [
+        "--folder",
+        str(tmp_path),
+        "--project",
+        "acme-inference",
+        "--region",
+        "us-east5",
+        "--zone",
+        "us-east5-a",
+    ]
+    monkeypatch.setattr(sys, "argv", ["smoke", *words])
+    with pytest.raises(SystemExit):
+        main()
+    assert "make smoke PROJECT=acme-inference REGION=us-east4 ZONE=us-east4-a" in capsys.readouterr().err
+
+
 def test_what_cannot_be_removed_is_no_good_end() -> None:
-    assert not smoke(Commands(LEFTOVERS=2))
-    assert not smoke(Commands(DESTROY=2))
+    assert not smoke(Commands(LEFTOVERS=2), first=False)
+    assert not smoke(Commands(DESTROY=2), first=False)
 
 
 @pytest.mark.parametrize("command", [UP, CHAT])
 def test_what_was_made_is_removed_when_somebody_interrupts_it(command: str) -> None:
     run = Commands(interrupted=command)
     with pytest.raises(KeyboardInterrupt):
-        smoke(run)
+        smoke(run, first=False)
     assert run.ran[-2:] == REMOVE

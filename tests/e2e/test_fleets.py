@@ -44,6 +44,19 @@ args = inferfleet.FleetArgs(documents=documents, lock="other.lock", kubeconfigs=
 other = inferfleet.Fleet("other", args)
 pulumi.export("clusters", other.clusters)
 """
+# A component with a resource among its outputs, which the program makes after the Fleet.
+TEAM = """\
+import pulumi_kubernetes as kubernetes
+
+class Team(pulumi.ComponentResource):
+    def __init__(self) -> None:
+        super().__init__("acme:index:Team", "team")
+        kubeconfig, opts = fleet.urls.apply(lambda _: "{}"), pulumi.ResourceOptions(parent=self)
+        provider = kubernetes.Provider("team", kubeconfig=kubeconfig, opts=opts)
+        self.register_outputs({"provider": provider})
+
+Team()
+"""
 AUTOMATION = """\
 import os
 from pathlib import Path
@@ -150,6 +163,20 @@ def test_the_automation_api_runs_the_same_program(fleets: Project, updated: Run)
     assert "'same'" in done.stdout
     assert "'create'" not in done.stdout
     assert "'delete'" not in done.stdout
+
+
+def test_a_paused_cluster_stays_as_it_is_beside_components_that_have_resources_among_their_outputs(
+    fleets: Project, updated: Run
+) -> None:
+    (fleets.root / "__main__.py").write_text(BEGIN + CHAT + OTHER + TEAM)
+    made = fleets.up()
+    assert made.code == 0, made.output
+    cluster = without_kubeconfig(east())
+    paused = {**cluster, "spec": {**cluster["spec"], "state": "paused"}}
+    write(fleets.root / "chat/fleet.yaml", paused, *models("one", "three"))
+    done = fleets.up()
+    write(fleets.root / "chat/fleet.yaml", cluster, *models("one"))
+    assert (done.code, done.operations) == (0, {}), done.output
 
 
 def test_what_is_on_a_cluster_goes_before_the_cluster(fleets: Project, updated: Run) -> None:
