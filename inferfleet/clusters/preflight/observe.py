@@ -177,6 +177,7 @@ def _check(
         for workload in _permitted(connection, running(api, stack), problems)
         if owner_of(workload) not in desired.plan.paused
     ]
+    problems += _permitted(connection, prerequisites.runtime_problems(api, cluster, workloads), problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = prerequisites.unknown_kinds(cluster, resources)
     foreign = (

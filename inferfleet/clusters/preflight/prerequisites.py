@@ -25,6 +25,7 @@ from inferfleet.clusters.connections.api import (
 from inferfleet.desired.values import DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
+from inferfleet.fleet.names import DEPLOYMENT
 from inferfleet.fleet.scheduling import ON_CLUSTER
 from inferfleet.serving.claims import device_classes as claimed_classes
 from inferfleet.serving.gateway import Address, address_of
@@ -84,6 +85,9 @@ _KUEUE = "kueue.x-k8s.io"
 # installs. Kinds of Kubernetes' projects that are no API of Kubernetes have groups in x-k8s.io
 # (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection).
 _OF_CLUSTERS = (".k8s.io", ".gke.io", ".googleapis.com", ".google.com")
+# By the end of the version of their API servers.
+_DISTRIBUTIONS = {"rke2": "RKE2", "k3s": "k3s"}
+_NVIDIA = "nvidia"
 _FIRST = "Create the cluster first, with replicas: 0 for its deployments"
 # The controller's own settings, as its manifests and its chart with their usual names install them (lws 0.9,
 # config/manager/kustomization.yaml and charts/lws/templates/manager/configmap.yaml).
@@ -602,6 +606,51 @@ def pod_group_problems(
 
 def _scheduler_problem(need: SchedulerNeed, what: str, next_step: str) -> Problem:
     return Problem(what, next_step, need.path, kind=need.kind, key=need.key)
+
+
+def runtime_problems(
+    api: Api, cluster: DesiredCluster, workloads: Iterable[Mapping[str, Any]]
+) -> Iterator[Problem]:
+    """Yield a notice where pods may get no GPU of NVIDIA's, because they name no RuntimeClass.
+
+    k3s and RKE2 find NVIDIA's runtime and leave runc the default one (k3s-io/docs, docs/advanced.md;
+    rancher/rke2-docs, docs/add-ons/gpu_operators.md, where GPU Operator 25.10 and later needs no class). Of
+    what default nodes have no API tells, so nothing is said once pods of the stack are ready there.
+    """
+    readers = sorted({reader for obj in cluster.objects if (reader := _without_runtime(obj))})
+    ready = any((workload.get("status") or {}).get("readyReplicas") for workload in workloads)
+    if ready or not readers:
+        return
+    version = str((readable(api, "/version") or {}).get("gitVersion", ""))
+    distribution = next((name for mark, name in _DISTRIBUTIONS.items() if f"+{mark}" in version), None)
+    if distribution and readable(api, f"/apis/node.k8s.io/v1/runtimeclasses/{_NVIDIA}"):
+        name = cluster.connection.cluster
+        yield cluster_problem(
+            name,
+            f"cluster {name!r} is of {distribution}, where pods get GPUs of NVIDIA's by RuntimeClass "
+            f"{_NVIDIA} unless that is the default runtime of nodes, or GPU Operator 25.10 or later serves "
+            f"them, and pods of {listing(readers, 3)} name no RuntimeClass",
+            f"If engines find no GPU, write {{name: accelerator, config: {{runtimeClassName: {_NVIDIA}}}}} "
+            "into plugins of the cluster",
+            "spec.plugins",
+            severity="notice",
+        )
+
+
+def _without_runtime(obj: KubeObject) -> str | None:
+    """Return the deployment of a workload whose pods ask for NVIDIA's GPUs and name no RuntimeClass."""
+    deployment = (obj.manifest["metadata"].get("labels") or {}).get(DEPLOYMENT)
+    if deployment is None or obj.kind not in ("Deployment", WORKER_SET):
+        return None
+    limits = {
+        resource
+        for template in templates_of(obj.manifest)
+        if not template["spec"].get("runtimeClassName")
+        for container in template["spec"]["containers"]
+        for resource in container.get("resources", {}).get("limits", {})
+    }
+    has_gpus = any(resource.startswith(f"{_NVIDIA}.com/") for resource in limits)
+    return f"{obj.namespace}/{deployment}" if has_gpus else None
 
 
 def unknown_kinds(cluster: DesiredCluster, known: Collection[ApiKind]) -> frozenset[ApiKind]:
