@@ -6,6 +6,24 @@ from typing import Any
 from sandbox.engine.completion import Completion
 
 
+def other(path: str, engine: str) -> dict[str, Any] | None:
+    """Return the body of a response to a request for something else than text, None for one that an engine
+    does not take.
+    """
+    if path == "/generate" and engine == "sglang":
+        return {"text": "", "meta_info": {"finish_reason": {"type": "stop"}}}
+    return _OTHERS.get(path.removeprefix("/v1"))
+
+
+# By paths below /v1 and, of those that are not OpenAI's, also without it.
+_OTHERS: dict[str, dict[str, Any]] = {
+    "/audio/transcriptions": {"text": ""},
+    "/embeddings": {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.0]}]},
+    "/rerank": {"results": [{"index": 0, "relevance_score": 1.0}]},
+    "/score": {"object": "list", "data": [{"object": "score", "index": 0, "score": 1.0}]},
+}
+
+
 def whole(answer: Completion) -> dict[str, Any]:
     """Return the body of a plain response."""
     text = "".join(answer.words)

@@ -154,7 +154,8 @@ class EngineServer:
                 self._in_hand -= 1
                 if not self._in_hand:
                     self._idle.set()
-        return self._json({"detail": "Not Found"}, 404)
+        body = answers.other(path, settings.engine) if request.method == "POST" else None
+        return self._json(body) if body else self._json({"detail": "Not Found"}, 404)
 
     def _is_metrics_port(self, request: web.BaseRequest) -> bool:
         if self._settings.metrics_port == self._settings.port:

@@ -107,6 +107,14 @@ def status_of(url: str, headers: Mapping[str, str] | None = None) -> int:
         return int(answer.status)
 
 
+def posted(url: str, body: Mapping[str, Any] | bytes, *, content_type: str = "application/json") -> int:
+    """Return the status of the answer to a POST request."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = Request(url, data=data, headers={"content-type": content_type})
+    with _open(request, timeout=PATIENCE) as answer:
+        return int(answer.status)
+
+
 @contextmanager
 def asked_all_the_time(url: str) -> Iterator[list[Answer]]:
     """The answers to one request after the other, from now until the block ends."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import ask, asked_all_the_time, serving, until, url
+from asking import ask, asked_all_the_time, posted, serving, until, url
 from documents import annotated, model, service
 from project import Project
 from reaching import pod_url
@@ -19,6 +19,8 @@ from sandbox.processes import processes_in
 
 # How often pickers look at engines is their own choice.
 OWN: dict[str, Any] = {"flags": {}}
+RANK = {"model": "shared", "query": "q", "documents": ["a", "b"]}
+SOUND = b'--x\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\nRIFF\r\n--x--\r\n'
 # What ends a second time in a row starts again after ten seconds, here and on real nodes.
 BACK_OFF = 10
 
@@ -31,8 +33,25 @@ def models(**small: str) -> list[dict[str, Any]]:
         annotated(model("busy", replicas=2, picker=OWN), slots="2", tokens_per_second="50"),
         model("closed", picker=OWN | {"failureMode": "FailClose"}),
         model("open", picker=OWN | {"failureMode": "FailOpen"}),
+        rank(),
+        native(),
         service("chat", large=80, small=20),
     ]
+
+
+def rank() -> dict[str, Any]:
+    """Takes requests that are no prompts, on a port with a name of its own."""
+    paths = ["/v1", "/v1/audio/transcriptions", "/rerank", "/score"]
+    document = model("rank", on="west", route={"paths": paths})
+    [engine] = document["spec"]["workers"]["template"]["spec"]["containers"]
+    engine["ports"] = [{"name": "serve", "containerPort": 8000}]
+    return document
+
+
+def native() -> dict[str, Any]:
+    """Takes requests in SGLang's own form."""
+    engine, route = {"type": "SGLang"}, {"paths": ["/v1", "/generate"]}
+    return model("native", on="west", image="docker.io/lmsysorg/sglang:v0.5.23", engine=engine, route=route)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +71,30 @@ def test_two_thousand_requests_are_split_by_the_weights(answering: Project) -> N
     # Four standard errors of a share of 0.8: wrong once in 16,000 runs.
     assert abs(large - 0.8 * number) < 4 * math.sqrt(number * 0.8 * 0.2)
     assert len({one.pod for one in answers if "/large-" in one.pod}) == 2
+
+
+@pytest.mark.parametrize(
+    ("deployment", "path", "body", "status"),
+    [
+        ("rank", "/rerank", RANK, 200),
+        ("rank", "/v1/rerank", RANK, 200),
+        ("rank", "/score", {"model": "shared", "text_1": "a", "text_2": "b"}, 200),
+        ("rank", "/v1/audio/transcriptions", SOUND, 200),
+        ("rank", "/v1/completions", {"model": "shared", "prompt": "a"}, 200),
+        ("native", "/generate", {"text": "a"}, 200),
+        ("native", "/v1/chat/completions", {"model": "shared", "messages": [{"role": "user"}]}, 200),
+        # Where no document declares such paths, the picker has the parser that reads prompts.
+        ("large", "/v1/embeddings", {"model": "shared", "input": "a"}, 200),
+        ("large", "/v1/rerank", RANK, 400),
+    ],
+)
+def test_requests_to_declared_paths_pass_the_picker(
+    answering: Project, deployment: str, path: str, body: dict[str, Any] | bytes, status: int
+) -> None:
+    content_type = "multipart/form-data; boundary=x" if isinstance(body, bytes) else "application/json"
+    cluster = "east" if deployment == "large" else "west"
+    address = f"{url(answering, cluster, f'ml/deployments/{deployment}')}{path}"
+    assert posted(address, body, content_type=content_type) == status
 
 
 def test_a_killed_engine_is_avoided_and_comes_back(answering: Project) -> None:

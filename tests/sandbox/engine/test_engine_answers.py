@@ -54,6 +54,26 @@ def test_an_answer_is_as_long_as_it_was_asked_for(body: dict[str, Any], words: i
 
 
 @pytest.mark.parametrize(
+    ("engine", "path", "key"),
+    [
+        ("vllm", "/rerank", "results"),
+        ("vllm", "/v1/rerank", "results"),
+        ("vllm", "/v1/score", "data"),
+        ("vllm", "/v1/embeddings", "data"),
+        ("vllm", "/v1/audio/transcriptions", "text"),
+        ("sglang", "/generate", "text"),
+        ("vllm", "/generate", None),
+        ("vllm", "/v1/images", None),
+    ],
+)
+def test_requests_for_something_else_than_text_are_answered_in_their_form(
+    engine: str, path: str, key: str | None
+) -> None:
+    body = answers.other(path, engine)
+    assert (key in body if body else key is None) is True
+
+
+@pytest.mark.parametrize(
     ("body", "code", "says"),
     [
         ({"model": "other"}, 404, "The model `other` does not exist."),
