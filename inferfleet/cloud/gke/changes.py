@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
+from inferfleet.cloud.gke import rolls
 from inferfleet.cloud.gke.described import SOURCE, DescribedPool, described_clusters
 from inferfleet.cloud.gke.facts import schema
 from inferfleet.cloud.gke.facts.change_table import Effect, field_table, fields_of
@@ -23,6 +24,7 @@ from inferfleet.cloud.gke.facts.create_only import (
     without_places,
 )
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.cloud.gke.rolls import pod_seconds, roll_seconds
 from inferfleet.cloud.values import (
     ChangeKind,
     CloudChange,
@@ -189,7 +191,8 @@ def pool_changes(documents: Documents, lock: Lock, cluster: CloudCluster) -> Ite
             yield _created_or_removed(CloudChange(cluster.cluster, key.partition("/")[2], kind), state)
         elif before[key] != _locked(now[key]):
             pool = described.pool(now[key].pool)
-            yield from _pool_change(lock, pool, _locked(now[key]), state)
+            roll = roll_seconds(pool, pod_seconds(documents, lock.placements))
+            yield from _pool_change(lock, pool, _locked(now[key]), state, roll)
 
 
 def _created_or_removed(change: CloudChange, state: State) -> CloudChange | Problem:
@@ -200,9 +203,12 @@ def _created_or_removed(change: CloudChange, state: State) -> CloudChange | Prob
 
 
 def _pool_change(
-    lock: Lock, pool: DescribedPool, now: LockedPool, state: State
+    lock: Lock, pool: DescribedPool, now: LockedPool, state: State, roll: int | None
 ) -> Iterator[CloudChange | Problem]:
-    """Yield the change of a pool whose settings differ from the lock, or the problem that refuses it."""
+    """Yield the change of a pool whose settings differ from the lock, or the problem that refuses it.
+
+    `roll` is how many seconds GKE may take to replace its nodes, None where nobody knows.
+    """
     before = lock.pools[pool.key]
     changed = _pool_differences(before, now)
     replacing = tuple(difference for difference in changed if not recreates(difference.path))
@@ -223,7 +229,8 @@ def _pool_change(
         if on_it and touching:
             of_zones = all(difference.path == ZONES for difference in touching)
             does = "deletes the nodes of removed zones of" if of_zones else "replaces the nodes of"
-            what = f"GKE {does} {thing}, some at a time: {in_words(touching)}"
+            lasts = f", in up to {rolls.in_words(roll)}" if roll else ""
+            what = f"GKE {does} {thing}, some at a time{lasts}: {in_words(touching)}"
             step = "Expect the replicas on them to restart on other nodes"
             yield problem(what, step, severity="warning")
     elif on_it and (missing := _not_allowed(replacing, pool.gke.replace)):

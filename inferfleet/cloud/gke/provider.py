@@ -21,6 +21,7 @@ from inferfleet.cloud.gke.kubeconfig import kubeconfig
 from inferfleet.cloud.gke.names import import_id
 from inferfleet.cloud.gke.quotas import quota_uses
 from inferfleet.cloud.gke.recipes.check import recipe_problems
+from inferfleet.cloud.gke.rolls import PodSeconds, pod_seconds
 from inferfleet.cloud.gke.settings.addresses import (
     BLOCK,
     Ranges,
@@ -80,7 +81,7 @@ def pools(documents: Documents, lock: Lock) -> dict[str, dict[str, CloudPool]]:
     if not described or of_severity(recipes, "error"):
         return {}
     return {
-        name: {pool.name: gpu_pool(cluster, pool, after=()) for pool in cluster.pools}
+        name: {pool.name: gpu_pool(cluster, pool, pods={}, after=()) for pool in cluster.pools}
         for name, cluster in described.items()
     }
 
@@ -129,12 +130,16 @@ def cloud_clusters(
     no addresses are free. Those are problems of `recipe_problems` and `range_problems`.
     """
     block_of = blocks(described, lock)
+    # Pods that leave, and pods that come: an update may replace nodes before they have moved.
+    placements = dict(lock.placements) | {each.spot: each.replicas for each in planned.placements}
+    pods = pod_seconds(documents, placements)
     return tuple(
         _cloud_cluster(
             cluster,
             block_of.get(name),
             _is_made(lock, cluster),
             tuple(need for needs in pickers(documents, name, planned).values() for need in needs),
+            pods,
         )
         for name, cluster in described.items()
         if name in block_of or cluster.gke.network.existing
@@ -192,7 +197,11 @@ def _is_made(lock: Lock, cluster: DescribedCluster) -> bool:
 
 
 def _cloud_cluster(
-    cluster: DescribedCluster, block: str | None, exists: bool, needs: tuple[PickerNeed, ...]
+    cluster: DescribedCluster,
+    block: str | None,
+    exists: bool,
+    needs: tuple[PickerNeed, ...],
+    pods: PodSeconds,
 ) -> CloudCluster:
     """Return a cluster with all its resources: networks, accounts, control plane, system pool, pools with
     GPUs.
@@ -205,7 +214,7 @@ def _cloud_cluster(
     first = (*(networks.resources if networks else ()), *identity)
     control = control_plane(cluster, exists=exists, multi_networking=bool(extras), after=_final_keys(first))
     system = system_pool(cluster, needs=needs, after=(control.key,))
-    gpu_pools = _gpu_pools(cluster, system)
+    gpu_pools = _gpu_pools(cluster, system, pods)
     return CloudCluster(
         source=SOURCE,
         cluster=cluster.name,
@@ -229,12 +238,12 @@ def _cloud_cluster(
     )
 
 
-def _gpu_pools(cluster: DescribedCluster, system: CloudResource) -> list[CloudPool]:
+def _gpu_pools(cluster: DescribedCluster, system: CloudResource, pods: PodSeconds) -> list[CloudPool]:
     """Return the pools by name, all after the system pool: GPU nodes need pods that only it can run."""
     pools: list[CloudPool] = []
     for pool in sorted(cluster.pools, key=lambda pool: pool.name):
         before = (pools[-LANES].resource.key,) if len(pools) >= LANES else ()
-        pools.append(gpu_pool(cluster, pool, after=(system.key, *before)))
+        pools.append(gpu_pool(cluster, pool, pods=pods, after=(system.key, *before)))
     return pools
 
 

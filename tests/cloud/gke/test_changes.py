@@ -34,7 +34,8 @@ def test_labels_of_machines_replace_the_nodes_and_those_of_nodes_do_not() -> Non
         [f"pool east/l4 has its nodes replaced: {told}; 2 replicas (2 of ml/coder)"],
         [],
         [
-            f"spec.nodePools[0]: GKE replaces the nodes of {STANDING}, some at a time: {told}. "
+            f"spec.nodePools[0]: GKE replaces the nodes of {STANDING}, some at a time, in up to "
+            f"60 min: {told}. "
             "Expect the replicas on them to restart on other nodes"
         ],
     )
@@ -154,7 +155,8 @@ def test_replaced_nodes_are_told_with_the_replicas_that_start_again(
         [f"pool east/l4 has its nodes replaced: {told}; 2 replicas (2 of ml/coder)"],
         [],
         [
-            f"spec.nodePools[0]: GKE replaces the nodes of {STANDING}, some at a time: {told}. "
+            f"spec.nodePools[0]: GKE replaces the nodes of {STANDING}, some at a time, in up to "
+            f"60 min: {told}. "
             "Expect the replicas on them to restart on other nodes"
         ],
     )
@@ -176,7 +178,8 @@ def test_a_zone_less_is_told_with_the_replicas_that_may_start_again(
         [f"pool east/l4 has its nodes replaced: zones (nodeLocations {told}); 2 replicas (2 of ml/coder)"],
         [],
         [
-            f"spec.nodePools[0]: GKE deletes the nodes of removed zones of {STANDING}, some at a time: zones "
+            f"spec.nodePools[0]: GKE deletes the nodes of removed zones of {STANDING}, some at a "
+            f"time, in up to 60 min: zones "
             f"(nodeLocations {told}). Expect the replicas on them to restart on other nodes"
         ],
     )

@@ -7,6 +7,7 @@ from inferfleet.cloud.gke.described import DescribedCluster, DescribedPool, flex
 from inferfleet.cloud.gke.facts.create_only import LABELS, create_only, digest, recreating
 from inferfleet.cloud.gke.facts.machines import Machine, only_boot_disk
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL, RESOURCE_POLICY
+from inferfleet.cloud.gke.rolls import PodSeconds, timeout
 from inferfleet.cloud.gke.settings.network import interfaces
 from inferfleet.cloud.gke.settings.passed import merged
 from inferfleet.cloud.values import CloudComponent, CloudPool, CloudResource
@@ -35,8 +36,6 @@ from inferfleet.tables.gke import (
     SCOPES,
 )
 
-# GKE waits up to an hour for pods that terminate slowly, and deleting machines takes longer still.
-SECONDS = 5400
 # Racks of GB200 take nodes only with a policy that keeps them in one NVLink domain.
 _RACKS = "A4X"
 # https://cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
@@ -46,7 +45,9 @@ _SHARING = {"TimeSharing": "TIME_SHARING", "MPS": "MPS"}
 _MAINTENANCE = {"Periodic": "PERIODIC", "AsNeeded": "AS_NEEDED"}
 
 
-def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str, ...]) -> CloudPool:
+def gpu_pool(
+    cluster: DescribedCluster, pool: DescribedPool, *, pods: PodSeconds, after: tuple[str, ...]
+) -> CloudPool:
     """Return the pool with its name in Google Cloud, its resources, and the settings that the lock records.
 
     The name carries the digest of the immutable settings, so that an old and a new pool can exist side by
@@ -74,7 +75,7 @@ def gpu_pool(cluster: DescribedCluster, pool: DescribedPool, *, after: tuple[str
         ignore=ignored(pool),
         delete_first=pool.gke.replace.order == "DeleteFirst",
         deleted_with=f"{CLUSTER} {cluster.name}",
-        timeout=SECONDS,
+        timeout=timeout(pool, pods),
     )
     resources = (policy, resource) if policy else (resource,)
     written = cluster.gke.labels | pool.document.resource_labels

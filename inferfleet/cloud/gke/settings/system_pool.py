@@ -8,7 +8,7 @@ from inferfleet.cloud.gke.described import DescribedCluster
 from inferfleet.cloud.gke.facts.machines import Machine, machine
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.gke.settings.passed import merged
-from inferfleet.cloud.gke.settings.pools import SECONDS, pool_of, system_node_config, with_name
+from inferfleet.cloud.gke.settings.pools import pool_of, system_node_config, with_name
 from inferfleet.cloud.values import SYSTEM_POOL, CloudResource
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Gke
@@ -18,6 +18,8 @@ from inferfleet.fleet.decisions import Endpoint, Plan
 from inferfleet.fleet.picker_size import picker_resources
 from inferfleet.tables.gke import SYSTEM_MACHINE_TYPE
 
+# GKE waits up to an hour for pods that terminate slowly, and deleting machines takes longer still.
+_SECONDS = 5400
 # One per zone of a region for GKE's own pods, and one for the time of an upgrade.
 _WITHOUT_PICKERS = 4
 # What GKE keeps for the node and its own pods on it, rounded up:
@@ -61,7 +63,7 @@ def system_pool(
         # It says how the pool began, and Google changes it when somebody resizes the pool.
         ignore=("initialNodeCount",),
         deleted_with=f"{CLUSTER} {cluster.name}",
-        timeout=SECONDS,
+        timeout=_SECONDS,
     )
 
 
