@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from inferfleet.cloud.gke.facts.change_table import Row, field_table
+from inferfleet.cloud.gke.facts.change_table import ROWS, Row
 from inferfleet.cloud.gke.facts.create_only import ALSO, NOT
 
 _INTRODUCTION = """\
@@ -236,7 +236,7 @@ DEPLOYMENT_FIELDS = (
 
 def page() -> str:
     """Return the whole page in Markdown."""
-    rows = field_table()
+    rows = ROWS
     return "\n".join(
         [
             _INTRODUCTION,

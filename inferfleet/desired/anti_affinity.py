@@ -43,6 +43,7 @@ class _PodGroup:
     """The pods of one template that a placement has on its pool."""
 
     pods: Pods
+    spec: Spec
     count: int
     """How many there are."""
     spare: int
@@ -53,11 +54,6 @@ class _PodGroup:
     """The values that labels can have on nodes of the pool, by label."""
     pool: str
     """The pool in words."""
-
-    @property
-    def spec(self) -> Spec:
-        spec: Spec = self.pods.outcome.template["spec"]
-        return spec
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -101,6 +97,7 @@ def _pod_group(documents: Documents, planned: Plan, placement: Placement, pods: 
     values = {key: (value,) for key, value in request.pool.node_labels.items()}
     return _PodGroup(
         pods=pods,
+        spec=pods.outcome.template["spec"],
         count=placement.replicas * demand.workers * in_worker,
         spare=in_worker if demand.spare else 0,
         nodes=pool.size,

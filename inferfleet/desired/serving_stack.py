@@ -60,7 +60,7 @@ class ServingStack:
             *self.parameters,
             *((self.gateway,) if self.gateway else ()),
         )
-        return Component("ServingStack", names.cluster_component(self.cluster), objects)
+        return Component("ServingStack", self.cluster, objects)
 
 
 def serving_stack(

@@ -179,9 +179,7 @@ def existing_identity(cluster: str) -> str:
     return f"existing/{cluster}"
 
 
-def cluster_component(cluster: str) -> str:
-    """Return the Pulumi name of a cluster's provider and of its components for the cluster as a whole."""
-    return cluster
+# A cluster's provider, and its components for the cluster as a whole, have the name of the cluster in Pulumi.
 
 
 def endpoint_component(cluster: str, deployment: str) -> str:

@@ -13,12 +13,11 @@ with 50 to 270 MiB.
 """
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.quantity import go_seconds
+from inferfleet.documents.quantity import go_seconds, parse_quantity
 from inferfleet.fleet.roles import every_pod_serves, picker_of, request_ports, serving_roles, workers_of
 
 Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource
@@ -70,7 +69,7 @@ def size_for(endpoints: int, *, interval: float) -> Amounts:
     """
     counted = max(_LEAST_ENDPOINTS, 1 << max(0, endpoints - 1).bit_length())
     cores = counted * (_SCRAPE / interval + _ANSWERS)
-    cpu = next((size for size in _CORES if cores <= _cores(size)), _CORES[-1])
+    cpu = next((size for size in _CORES if cores <= float(parse_quantity(size))), _CORES[-1])
     mebibytes = min(max(_LEAST_MEBIBYTES, counted * _MEBIBYTES), _MOST_MEBIBYTES)
     memory = f"{mebibytes}Mi" if mebibytes < 1024 else f"{mebibytes // 1024}Gi"
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": _LIMIT}}
@@ -86,7 +85,3 @@ def _endpoints(deployment: ModelDeployment, role: str) -> int:
     pods = workers.topology.pods_per_worker
     serving = pods if every_pod_serves(deployment, role, pods) else 1
     return workers.count * serving * len(request_ports(deployment, role))
-
-
-def _cores(size: str) -> float:
-    return float(Decimal(size.removesuffix("m")) / (1000 if size.endswith("m") else 1))

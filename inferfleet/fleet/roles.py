@@ -343,11 +343,6 @@ def supervisor_port(deployment: ModelDeployment, role: str) -> int | None:
     return engine(engine_of(deployment, role).type).supervisor_port if supervises else None
 
 
-def group_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
-    """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either."""
-    return engine(engine_of(deployment, role).type).group_ports
-
-
 # The revision of prefill and decode. Pods of two forms of a KV cache must never serve one request, so a hash
 # of all that may decide the form stands in the names of workloads, picker and InferencePool: declared fields
 # and, as they are written, args, commands and variables, or `engine.revision` in their place. Pools, numbers

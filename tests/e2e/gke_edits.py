@@ -10,7 +10,7 @@ from gke_edits_stack import Documents, documents
 from project import Run
 
 from bench.pages.changes import PodEffect
-from inferfleet.cloud.gke.facts.change_table import Effect, Row, field_table
+from inferfleet.cloud.gke.facts.change_table import ROWS, Effect, Row
 from inferfleet.cloud.gke.facts.create_only import ZONES, recreates, without_places
 
 # Kinds of the cloud whose change people feel; all else of it comes and goes with them.
@@ -46,9 +46,7 @@ class Edit:
         """Return the row of the table of changes; None for fields of deployments, which it does not have."""
         name, _, value = self.changes[0]
         kind = (documents().get(name) or value)["kind"]
-        rows = [
-            row for row in field_table() if row.kind == kind and f"{self.path}.".startswith(f"{row.path}.")
-        ]
+        rows = [row for row in ROWS if row.kind == kind and f"{self.path}.".startswith(f"{row.path}.")]
         return max(rows, key=lambda row: len(row.path), default=None)
 
     @property

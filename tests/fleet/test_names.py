@@ -40,7 +40,6 @@ def _in_cloud(stack: str, project: str = "acme-ml", region: str = "us-east5") ->
         (names.deployment_path("ml/qwen3-coder"), "/ml/deployments/qwen3-coder/"),
         (names.service_path("ml/coder"), "/ml/coder/"),
         (names.existing_identity("east"), "existing/east"),
-        (names.cluster_component("east"), "east"),
         (names.endpoint_component("east", "ml/qwen3-coder"), "east/ml/qwen3-coder"),
         (names.replicas_component(UNIFIED), "east/ml/qwen3-coder-h100"),
         (names.replicas_component(SPLIT), "east/ml/deepseek-h200-h100"),

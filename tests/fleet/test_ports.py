@@ -75,11 +75,6 @@ def test_metrics_are_on_every_port_of_a_pod_or_beside_them() -> None:
     assert roles.metrics_ports(_deployment(engine={"type": "Triton"}), "decode") == (8002,)
 
 
-def test_pods_of_a_worker_meet_on_ports_of_their_own() -> None:
-    assert roles.group_ports(_deployment(tensor=8, pipeline=2), "decode") == (29501, 29550)
-    assert roles.group_ports(_deployment(engine={"type": "SGLang"}), "decode") == (20000,)
-
-
 def test_ports_end_at_the_last_one_there_is() -> None:
     deployment = _deployment("Port", engine={"port": 65534}, data=4, data_local=4)
     assert roles.request_ports(deployment, "decode") == (65534, 65535)

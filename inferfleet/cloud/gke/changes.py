@@ -13,7 +13,7 @@ from typing import Any, Literal
 from inferfleet.cloud.gke import rolls
 from inferfleet.cloud.gke.described import SOURCE, DescribedPool, described_clusters
 from inferfleet.cloud.gke.facts import schema
-from inferfleet.cloud.gke.facts.change_table import Effect, field_table, fields_of
+from inferfleet.cloud.gke.facts.change_table import ROWS, Effect, fields_of
 from inferfleet.cloud.gke.facts.create_only import (
     ZONES,
     forcing,
@@ -300,7 +300,7 @@ def replaced_with_cluster(
 
 def allow_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a problem for each entry of `replace.allow` that names nothing whose change replaces a pool."""
-    names = {row.name for row in field_table() if any(map(_replaces, row.wire))}
+    names = {row.name for row in ROWS if any(map(_replaces, row.wire))}
     paths = set(filter(partial(is_create_only, NODE_POOL), schema.replacing(NODE_POOL)))
     for name, cluster in sorted(documents.clusters.items()):
         allowed = cluster.spec.cluster.gke.replace.allow if cluster.spec.cluster.gke else ()

@@ -176,23 +176,19 @@ def described_clusters(documents: Documents) -> dict[str, DescribedCluster]:
 
     Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`.
     """
-    classes = _gke_classes(documents)
+    classes = {
+        name: DescribedClass(document, provisioning.gke, machine)
+        for name, document in documents.classes.items()
+        if (provisioning := document.spec.provisioning)
+        and provisioning.gke
+        and (machine := machine_of(document))
+    }
     return {
         name: DescribedCluster(
             name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes)
         )
         for name, cluster in sorted(documents.clusters.items())
         if (gke := cluster.spec.cluster.gke)
-    }
-
-
-def _gke_classes(documents: Documents) -> dict[str, DescribedClass]:
-    return {
-        name: DescribedClass(document, provisioning.gke, machine)
-        for name, document in documents.classes.items()
-        if (provisioning := document.spec.provisioning)
-        and provisioning.gke
-        and (machine := machine_of(document))
     }
 
 

@@ -46,7 +46,6 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
 from inferfleet.documents.problems import Problem, of_severity
-from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
@@ -225,7 +224,7 @@ def _cloud_cluster(
         endpoint=gke.control_plane_endpoint,
         components=(
             *((networks,) if networks else ()),
-            CloudComponent("GkeCluster", names.cluster_component(cluster.name), (*identity, control, system)),
+            CloudComponent("GkeCluster", cluster.name, (*identity, control, system)),
             *(pool.component for pool in gpu_pools),
         ),
         pools={pool.pool: pool for pool in gpu_pools},

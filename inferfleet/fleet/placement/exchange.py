@@ -104,11 +104,13 @@ class Exchange:
     def cheapen(self) -> None:
         """Lower the cost of the new replicas by moves, until no chain of moves does any more."""
         tries, allowance, improved = _TRIES_FOR_COST, _TRIES_FOR_COST_OF_ONE, True
+        cost, least = self._candidates.cost, self._candidates.least
         while improved and tries > 0:
             improved = False
             self._moves.weigh_anew()
-            saving = {spot: saved for spot in self._moves.new if (saved := self._saving(spot))}
-            for spot in sorted(saving, key=lambda spot: (-saving[spot], spot)):
+            # How much less a replica would cost with each role on its cheapest class.
+            saving = {spot: cost(spot) - least(spot.deployment) for spot in self._moves.new}
+            for spot in sorted(filter(saving.get, saving), key=lambda spot: (-saving[spot], spot)):
                 for _ in range(self._moves.new[spot]):
                     start = self._remaining_budget = min(tries, allowance)
                     moved = self._cheaper(spot)
@@ -118,10 +120,6 @@ class Exchange:
                         break
                     improved = True
         self.ended = self.ended or tries <= 0
-
-    def _saving(self, spot: Spot) -> int:
-        """Return how much less a replica would cost with each role on its cheapest class."""
-        return self._candidates.cost(spot) - self._candidates.least(spot.deployment)
 
     def _cheaper(self, spot: Spot) -> bool:
         if not self._moves.new[spot]:

@@ -16,7 +16,6 @@ from inferfleet.fleet.roles import (
     connector,
     declared_image,
     engine_of,
-    group_ports,
     listening_port,
     path_of_args,
     path_of_engine,
@@ -183,7 +182,8 @@ def _port_problems(deployment: ModelDeployment, role: str, sizes: Sequence[int])
     """Yield a problem where the engine would listen on a port that the pod needs for the other pods of its
     worker, the supervisor's health, or the routing proxy.
     """
-    taken = {port: "pods of a worker meet there" for port in group_ports(deployment, role) if max(sizes) > 1}
+    meeting = engine(engine_of(deployment, role).type).group_ports if max(sizes) > 1 else ()
+    taken = dict.fromkeys(meeting, "pods of a worker meet there")
     if supervisor := supervisor_port(deployment, role):
         taken[supervisor] = "the health of all copies of a pod is told there"
     if role == DECODE and deployment.spec.prefill and proxied_port(deployment, role):

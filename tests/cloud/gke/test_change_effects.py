@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from small_clouds import clouds, made, resources
 
-from inferfleet.cloud.gke.facts.change_table import Effect, Row, field_table
+from inferfleet.cloud.gke.facts.change_table import ROWS, Effect, Row
 from inferfleet.cloud.gke.facts.create_only import LABELS, ZONES, create_only, recreating, without_places
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.gke.settings.addresses import BLOCK
@@ -138,7 +138,7 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("row", field_table(), ids=lambda row: f"{row.kind} {row.path}")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.kind} {row.path}")
 def test_a_change_of_a_field_does_to_the_settings_what_its_row_says(row: Row) -> None:
     if row.path in ALONE:
         assert row.path not in EDITS

@@ -56,14 +56,9 @@ class Row:
         return self.path.removeprefix(RECIPE).removeprefix(POOL).removeprefix(GKE).removeprefix("spec.")
 
 
-def field_table() -> tuple[Row, ...]:
-    """Return all rows, classes before clusters, in the order of the documents."""
-    return (*_CLASS, *_CLUSTER, *_POOLS)
-
-
 def fields_of(wire: str) -> tuple[Row, ...]:
     """Return the rows that decide a path such as "NodePool.nodeConfig.spot", without places in lists."""
-    return tuple(row for row in field_table() if any(f"{wire}.".startswith(f"{path}.") for path in row.wire))
+    return tuple(row for row in ROWS if any(f"{wire}.".startswith(f"{path}.") for path in row.wire))
 
 
 def _recipe(name: str, effect: Effect, why: str, *wire: str) -> Row:
@@ -370,3 +365,5 @@ _POOLS = (
     _pool("provider", Effect.PROVIDER, _PASSED),
     _pool("capacity.hostMaintenance", Effect.REPLACES, _CREATED, f"{_NODE}.hostMaintenancePolicy"),
 )
+# All rows, classes before clusters, in the order of the documents.
+ROWS = (*_CLASS, *_CLUSTER, *_POOLS)

@@ -15,7 +15,6 @@ from inferfleet.documents.kinds.gke import (
     Gke,
     MaintenancePolicy,
 )
-from inferfleet.fleet import names
 from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, NODE_ROLES
 
 # An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
@@ -48,7 +47,7 @@ def control_plane(
     gke = cluster.gke
     return CloudResource(
         CLUSTER,
-        names.cluster_component(cluster.name),
+        cluster.name,
         merged(_inputs(cluster, multi_networking=multi_networking), gke.provider.cluster),
         after=after,
         ignore=(

@@ -10,7 +10,6 @@ from inferfleet.cloud.gke.facts.schema import FIREWALL, NETWORK, ROUTER, ROUTER_
 from inferfleet.cloud.gke.settings.addresses import Ranges
 from inferfleet.cloud.gke.settings.passed import merged
 from inferfleet.cloud.values import CloudComponent, CloudResource
-from inferfleet.fleet import names
 
 # Names of the secondary ranges in the nodes' subnetwork.
 PODS, SERVICES = "pods", "services"
@@ -30,11 +29,7 @@ def network(
         resources += _own(maker, ranges)
     if ranges:
         resources += [resource for extra in extras for resource in _between_gpus(maker, ranges, extra)]
-    return (
-        CloudComponent("GkeNetwork", names.cluster_component(cluster.name), tuple(resources))
-        if resources
-        else None
-    )
+    return CloudComponent("GkeNetwork", cluster.name, tuple(resources)) if resources else None
 
 
 def network_settings(cluster: DescribedCluster) -> dict[str, Any]:
@@ -51,7 +46,7 @@ def network_settings(cluster: DescribedCluster) -> dict[str, Any]:
         project, network_name = gke.project, cloud_names.gke_part(cluster.cloud_name, _MAIN)
         subnetwork, pods, services = cloud_names.gke_part(cluster.cloud_name, _NODES), PODS, SERVICES
     return {
-        "network": _network_path(project, network_name),
+        "network": f"projects/{project}/global/networks/{network_name}",
         "subnetwork": f"projects/{project}/regions/{gke.region}/subnetworks/{subnetwork}",
         "networkingMode": "VPC_NATIVE",
         "ipAllocationPolicy": {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": services},
@@ -106,7 +101,8 @@ class _Maker:
         )
 
     def path(self, part: str) -> str:
-        return _network_path(self.cluster.gke.project, cloud_names.gke_part(self.cluster.cloud_name, part))
+        name = cloud_names.gke_part(self.cluster.cloud_name, part)
+        return f"projects/{self.cluster.gke.project}/global/networks/{name}"
 
 
 def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
@@ -166,7 +162,3 @@ def _between_gpus(maker: _Maker, ranges: Ranges, extra: ExtraNetwork) -> Iterato
             ],
         }
         yield maker.resource(FIREWALL, extra.part, within | among, between)
-
-
-def _network_path(project: str, name: str) -> str:
-    return f"projects/{project}/global/networks/{name}"

@@ -20,7 +20,7 @@ from inferfleet.documents.kinds.gke import (
     UpgradeSettings,
 )
 from inferfleet.documents.kinds.inference_class import HugePages
-from inferfleet.documents.kinds.inference_cluster import Capacity, NodePool
+from inferfleet.documents.kinds.inference_cluster import Capacity
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.tables.devices import GKE_ACCELERATOR
@@ -95,7 +95,8 @@ def gpu_pool(
         node_labels=pool.node_labels
         | {NODE_POOL_LABEL: (cloud_name,)}
         | {key: (value,) for key, value in inputs["nodeConfig"]["labels"].items()},
-        taints=pod_taints(pool.document),
+        # Pods tolerate them besides that of the accelerator.
+        taints=(QUEUED,) if pool.document.capacity.model == "Queued" else (),
         zones=pool.zones,
         fixed_size=pool.fixed_size,
         fabric=pool.gke_class.fabric.kind if pool.gke_class.fabric else None,
@@ -370,11 +371,6 @@ def _labels(pool: DescribedPool) -> dict[str, str]:
 
 def _taint(key: str, value: str, effect: str) -> dict[str, str]:
     return {"key": key, "value": value, "effect": _EFFECTS[effect]}
-
-
-def pod_taints(pool: NodePool) -> tuple[Taint, ...]:
-    """Return the taints that pods of a pool tolerate besides that of the accelerator."""
-    return (QUEUED,) if pool.capacity.model == "Queued" else ()
 
 
 def system_node_config(cluster: DescribedCluster, machine_type: str) -> dict[str, Any]:

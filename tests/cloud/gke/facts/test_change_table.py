@@ -9,15 +9,13 @@ from pydantic import BaseModel
 
 from bench.pages.changes import DEPLOYMENT_FIELDS
 from inferfleet.cloud.gke.facts import schema
-from inferfleet.cloud.gke.facts.change_table import POOLS, Effect, Row, field_table
+from inferfleet.cloud.gke.facts.change_table import POOLS, ROWS, Effect, Row
 from inferfleet.cloud.gke.facts.create_only import is_create_only, recreates
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.cloud.gke.settings.addresses import BLOCK
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment, Role
-
-ROWS = field_table()
 
 
 def _leaves(model: type[BaseModel], before: str) -> Iterator[str]:
