@@ -71,6 +71,102 @@ def test_a_crd_without_a_field_that_is_written_is_told_before_an_update_begins(
     assert project.preview().code == 0
 
 
+# What the pods of the next test name, in the order in which it is told.
+NAMED = """
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: nothere.example.com}
+spec: {volumeLifecycleModes: [Ephemeral]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: nothere, namespace: ml}
+data: {rules: none}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: nothere, namespace: ml}
+spec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: nothere}
+value: 1
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: nothere}
+handler: nothere
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: nothere, namespace: ml}
+stringData: {token: none}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: nothere, namespace: ml}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: nothere}
+provisioner: nothere.example.com
+"""
+
+
+def test_what_pods_name_and_nobody_made_is_told_at_its_line_before_an_update_begins(
+    project: Project, tmp_path: Path
+) -> None:
+    env = [
+        {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "nothere", "key": "token"}}},
+        {"name": "RULES", "valueFrom": {"configMapKeyRef": {"name": "nothere", "key": "rules"}}},
+    ]
+    scratch = {"storageClassName": "nothere", "accessModes": ["ReadWriteOnce"]}
+    scratch["resources"] = {"requests": {"storage": "1Gi"}}
+    cache = {"name": "model-cache", "config": {"pvc": {"claimName": "nothere"}}}
+    one = deployment("one", on="east", env=env, plugins=[cache])
+    one["spec"]["workers"]["template"]["spec"] |= {
+        "serviceAccountName": "nothere",
+        "runtimeClassName": "nothere",
+        "priorityClassName": "nothere",
+        "volumes": [
+            {"name": "files", "csi": {"driver": "nothere.example.com"}},
+            {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": scratch}}},
+        ],
+    }
+    project.write("models", one)
+    template = "spec.workers.template.spec"
+    missing = {
+        "ConfigMap ml/nothere": f"{template}.containers[0].env[1].valueFrom.configMapKeyRef.name",
+        "CSIDriver nothere": f"{template}.volumes[0].csi.driver",
+        "PersistentVolumeClaim ml/nothere": "spec.plugins[0]",
+        "PriorityClass nothere": f"{template}.priorityClassName",
+        "RuntimeClass nothere": f"{template}.runtimeClassName",
+        "Secret ml/nothere": f"{template}.containers[0].env[0].valueFrom.secretKeyRef.name",
+        "ServiceAccount ml/nothere": f"{template}.serviceAccountName",
+    }
+    looks = project.cli("doctor", "--stack", project.stack)
+    assert looks.returncode == 5, looks.stderr
+    for said in (project.preview().output, looks.stderr + looks.stdout):
+        whole = " ".join(said.split())
+        for title, path in missing.items():
+            assert f"{path}: {title}" in whole
+        assert "StorageClass nothere, which pods of ml/one on cluster 'east' name, does not exist" in whole
+    assert project.state() in ([], ["Stack inferfleet-e2e"])
+
+    manifest = tmp_path / "named.yaml"
+    manifest.write_text(NAMED)
+    if "ml" not in [space["metadata"]["name"] for space in project.items("east", "namespaces")]:
+        project.kubectl("east", "create", "namespace", "ml")
+    project.kubectl("east", "apply", "-f", str(manifest))
+    try:
+        done = project.preview()
+        assert done.code == 0, done.output
+        assert "does not exist" not in done.output
+    finally:
+        project.kubectl("east", "delete", "-f", str(manifest), "--wait=false")
+
+
 def test_replicas_without_a_place_stop_no_update_unless_the_stack_says_error_or_one_would_be_lost(
     project: Project,
 ) -> None:
