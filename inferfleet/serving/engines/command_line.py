@@ -50,6 +50,8 @@ _VLLM_FIELDS = {
     "--served-model-name": "engine.servedNames",
     "--host": "",
     "--port": "engine.port",
+    # Its server in place of the one by HTTP, which gateways and probes ask.
+    "--grpc": "",
     "--tensor-parallel-size": "topology.tensor",
     "--pipeline-parallel-size": "topology.pipeline",
     "--data-parallel-size": "topology.data",

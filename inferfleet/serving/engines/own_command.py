@@ -52,6 +52,8 @@ _REPEATING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "Triton": {"port": ("--http-port",)},
 }
+# Either starts vLLM's gRPC server.
+_GRPC = frozenset({"vllm.entrypoints.grpc_server", "--grpc"})
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OPEN = "0.0.0.0"
 _FIELDS = {
@@ -83,6 +85,10 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
     if repeating is None:
         return
     line = " ".join(words)
+    if kind == "vLLM" and not _GRPC.isdisjoint(words):
+        what = "the command starts vLLM's gRPC server, and gateways and probes reach engines by HTTP/1.1"
+        yield Mistake(what, "Start vllm serve without --grpc"), "error"
+        return
     if not any(start in line for start in _STARTS[kind]):
         others = [name for name, starts in _STARTS.items() if any(start in line for start in starts)]
         if others:

@@ -30,6 +30,11 @@ SGLANG = ["python3", "-m", "sglang.launch_server", "--host=0.0.0.0"]
 SGLANG_TYPE = {"type": "SGLang"}
 PINNED = {"repository": "m", "revision": "abc"}
 IS_ABC = "engine.model.revision is abc"
+GRPC = (
+    "error",
+    "the command starts vLLM's gRPC server, and gateways and probes reach engines by HTTP/1.1",
+    "Start vllm serve without --grpc",
+)
 
 
 def _differs(flag: str, given: str, field: str, wanted: str) -> tuple[str, str, str]:
@@ -75,6 +80,8 @@ def _absent(flag: str, wanted: str, because: str) -> tuple[str, str, str]:
         ([*VLLM, "--port=9000"], {}, [_differs("--port", "9000", "engine.port", "8000")]),
         ([*VLLM, "--port", "9000"], {"engine": {"port": 9000}}, []),
         (["vllm", "serve", "--port", "8000", "m"], {}, []),
+        ([*VLLM, "--grpc"], {}, [GRPC]),
+        (["python3", "-m", "vllm.entrypoints.grpc_server", "--model", "m"], {}, [GRPC]),
         (VLLM, {"engine": {"port": 9000}}, [_absent("--port", "=9000", "engine.port is 9000")]),
         ([*VLLM, "-tp=4"], {"topology": {"tensor": 4}}, []),
         (
