@@ -14,7 +14,7 @@ POOL = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name":
 
 
 def test_each_path_of_an_engine_is_a_rule_that_leaves_that_path(deployment: Make) -> None:
-    document = deployment(engine={"type": "SGLang"})
+    document = deployment(route={"paths": ["/v1", "/generate"]})
     rules = deployment_route(deployment=document, gateway=OWN, profile=GIE, stack="prod")["spec"]["rules"]
     paths = [
         (rule["matches"][0]["path"], [one["urlRewrite"]["path"] for one in rule["filters"]]) for rule in rules

@@ -137,6 +137,12 @@ UNSTARTED = (
             "Remove it, and write engine.port",
         ),
         (
+            {"engine": {"args": ["--grpc"]}},
+            "spec.engine.args[0]",
+            "--grpc is for inferfleet to write",
+            "Remove it",
+        ),
+        (
             {"engine": {"args": ["--tensor_parallel_size=2"]}, "topology": {"tensor": 2}},
             "spec.engine.args[0]",
             "--tensor_parallel_size is for inferfleet to write",
