@@ -68,7 +68,6 @@ class Machine:
     capacity: Mapping[CapacityModel, Verdict]
     accelerators: tuple[Accelerator, ...] = ()
     ssds: LocalSsds = LocalSsds()
-    nics: int = 1
     architecture: Literal["amd64", "arm64"] = "amd64"
     fabric: Fabric | None = None
     boot_disk: str | None = None
@@ -138,7 +137,6 @@ def _as_class_says(recipe: GkeProvisioning, inference_class: InferenceClass) -> 
         ALL,
         accelerators=(Accelerator(gpus.type, (gpus.count,), ceil(memory / _GIB)),) if gpus else (),
         ssds=LocalSsds((recipe.local_ssd.count,) if recipe.local_ssd else ()),
-        nics=1 + (fabric.interfaces if fabric else 0),
         fabric=fabric,
         known=False,
     )
@@ -318,46 +316,46 @@ _FAMILIES: Mapping[str, tuple[str, int, dict[str, Any]]] = {
         },
     ),
 }
-# machine type, family, GPUs, vCPUs, memory, attached local SSDs (or 0), interfaces
-_ROWS: tuple[tuple[str, str, int, int, int, int, int], ...] = (
-    ("g2-standard-4", "G2", 1, 4, 16, 0, 1),
-    ("g2-standard-8", "G2", 1, 8, 32, 0, 1),
-    ("g2-standard-12", "G2", 1, 12, 48, 0, 1),
-    ("g2-standard-16", "G2", 1, 16, 64, 0, 1),
-    ("g2-standard-24", "G2", 2, 24, 96, 0, 1),
-    ("g2-standard-32", "G2", 1, 32, 128, 0, 1),
-    ("g2-standard-48", "G2", 4, 48, 192, 0, 1),
-    ("g2-standard-96", "G2", 8, 96, 384, 0, 1),
-    ("g4-standard-48", "G4", 1, 48, 180, 0, 1),
-    ("g4-standard-96", "G4", 2, 96, 360, 0, 1),
-    ("g4-standard-192", "G4", 4, 192, 720, 0, 1),
-    ("g4-standard-384", "G4", 8, 384, 1440, 0, 2),
-    ("a2-highgpu-1g", "A2", 1, 12, 85, 0, 1),
-    ("a2-highgpu-2g", "A2", 2, 24, 170, 0, 1),
-    ("a2-highgpu-4g", "A2", 4, 48, 340, 0, 1),
-    ("a2-highgpu-8g", "A2", 8, 96, 680, 0, 1),
-    ("a2-megagpu-16g", "A2", 16, 96, 1360, 0, 1),
-    ("a2-ultragpu-1g", "A2 Ultra", 1, 12, 170, 1, 1),
-    ("a2-ultragpu-2g", "A2 Ultra", 2, 24, 340, 2, 1),
-    ("a2-ultragpu-4g", "A2 Ultra", 4, 48, 680, 4, 1),
-    ("a2-ultragpu-8g", "A2 Ultra", 8, 96, 1360, 8, 1),
-    ("a3-highgpu-1g", "A3 High, small", 1, 26, 234, 2, 1),
-    ("a3-highgpu-2g", "A3 High, small", 2, 52, 468, 4, 1),
-    ("a3-highgpu-4g", "A3 High, small", 4, 104, 936, 8, 1),
-    ("a3-highgpu-8g", "A3 High", 8, 208, 1872, 16, 5),
-    ("a3-edgegpu-8g", "A3 Edge", 8, 208, 1872, 16, 5),
-    ("a3-megagpu-8g", "A3 Mega", 8, 208, 1872, 16, 9),
-    ("a3-ultragpu-8g", "A3 Ultra", 8, 224, 2952, 32, 10),
-    ("a4-highgpu-8g", "A4", 8, 224, 3968, 32, 10),
-    ("a4x-highgpu-4g", "A4X", 4, 140, 884, 4, 6),
-    ("a4x-highgpu-4g-nolssd", "A4X", 4, 140, 884, 0, 6),
-    ("a4x-maxgpu-4g-metal", "A4X Max", 4, 144, 960, 4, 6),
+# machine type, family, GPUs, vCPUs, memory, attached local SSDs (or 0)
+_ROWS: tuple[tuple[str, str, int, int, int, int], ...] = (
+    ("g2-standard-4", "G2", 1, 4, 16, 0),
+    ("g2-standard-8", "G2", 1, 8, 32, 0),
+    ("g2-standard-12", "G2", 1, 12, 48, 0),
+    ("g2-standard-16", "G2", 1, 16, 64, 0),
+    ("g2-standard-24", "G2", 2, 24, 96, 0),
+    ("g2-standard-32", "G2", 1, 32, 128, 0),
+    ("g2-standard-48", "G2", 4, 48, 192, 0),
+    ("g2-standard-96", "G2", 8, 96, 384, 0),
+    ("g4-standard-48", "G4", 1, 48, 180, 0),
+    ("g4-standard-96", "G4", 2, 96, 360, 0),
+    ("g4-standard-192", "G4", 4, 192, 720, 0),
+    ("g4-standard-384", "G4", 8, 384, 1440, 0),
+    ("a2-highgpu-1g", "A2", 1, 12, 85, 0),
+    ("a2-highgpu-2g", "A2", 2, 24, 170, 0),
+    ("a2-highgpu-4g", "A2", 4, 48, 340, 0),
+    ("a2-highgpu-8g", "A2", 8, 96, 680, 0),
+    ("a2-megagpu-16g", "A2", 16, 96, 1360, 0),
+    ("a2-ultragpu-1g", "A2 Ultra", 1, 12, 170, 1),
+    ("a2-ultragpu-2g", "A2 Ultra", 2, 24, 340, 2),
+    ("a2-ultragpu-4g", "A2 Ultra", 4, 48, 680, 4),
+    ("a2-ultragpu-8g", "A2 Ultra", 8, 96, 1360, 8),
+    ("a3-highgpu-1g", "A3 High, small", 1, 26, 234, 2),
+    ("a3-highgpu-2g", "A3 High, small", 2, 52, 468, 4),
+    ("a3-highgpu-4g", "A3 High, small", 4, 104, 936, 8),
+    ("a3-highgpu-8g", "A3 High", 8, 208, 1872, 16),
+    ("a3-edgegpu-8g", "A3 Edge", 8, 208, 1872, 16),
+    ("a3-megagpu-8g", "A3 Mega", 8, 208, 1872, 16),
+    ("a3-ultragpu-8g", "A3 Ultra", 8, 224, 2952, 32),
+    ("a4-highgpu-8g", "A4", 8, 224, 3968, 32),
+    ("a4x-highgpu-4g", "A4X", 4, 140, 884, 4),
+    ("a4x-highgpu-4g-nolssd", "A4X", 4, 140, 884, 0),
+    ("a4x-maxgpu-4g-metal", "A4X Max", 4, 144, 960, 4),
 )
 
 
 def machines() -> Iterator[Machine]:
     """Yield every machine type with GPUs of its own, in the order of the table."""
-    for name, family, gpus, vcpus, memory, attached, nics in _ROWS:
+    for name, family, gpus, vcpus, memory, attached in _ROWS:
         accelerator, gpu_memory, shared = _FAMILIES[family]
         yield Machine(
             name,
@@ -366,7 +364,6 @@ def machines() -> Iterator[Machine]:
             memory,
             accelerators=(Accelerator(accelerator, (gpus,), gpu_memory),),
             ssds=_ssds(name, family, gpus, attached),
-            nics=nics,
             **shared,
         )
 

@@ -25,21 +25,8 @@ def test_a_machine_type_is_known_whole() -> None:
         capacity=ALL,
         accelerators=(Accelerator("nvidia-h100-mega-80gb", (8,), 80),),
         ssds=LocalSsds((16,), attached=True),
-        nics=9,
         fabric=Fabric("TCPXO", networks=8, interfaces=8, mtu=8244),
     )
-
-
-def test_interfaces_beyond_the_first_are_those_of_the_fabric() -> None:
-    found = {one.type: (one.nics - 1, one.fabric.interfaces) for one in machines() if one.fabric}
-    assert found == {
-        "a3-highgpu-8g": (4, 4),
-        "a3-megagpu-8g": (8, 8),
-        "a3-ultragpu-8g": (9, 9),
-        "a4-highgpu-8g": (9, 9),
-        "a4x-highgpu-4g": (5, 5),
-        "a4x-highgpu-4g-nolssd": (5, 5),
-    }
 
 
 def test_every_gpu_machine_says_how_it_can_be_had() -> None:
@@ -121,7 +108,6 @@ def test_a_class_tells_the_facts_of_a_machine_that_is_not_known() -> None:
         capacity=ALL,
         accelerators=(Accelerator("nvidia-r100", (8,), 288),),
         ssds=LocalSsds((32,)),
-        nics=10,
         fabric=Fabric("RDMA", networks=2, interfaces=9),
         known=False,
     )
