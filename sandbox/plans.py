@@ -6,8 +6,9 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.fleet.accelerators import worker_shape
 from inferfleet.fleet.roles import is_disaggregated, roles_of, workers_of
-from inferfleet.fleet.shapes import has_fabric, node, shape
+from inferfleet.fleet.shapes import node
 from sandbox.agent.programs.images import OF_LLM_D
 from sandbox.cluster.nodes import Node, nodes
 from sandbox.devices.published import published
@@ -68,22 +69,17 @@ def has_workers_of_many_pods(documents: Documents) -> bool:
     """Return whether workers of a deployment have many pods, which a LeaderWorkerSet holds together, on nodes
     of some class where they may run.
     """
-    topologies = [
-        workers_of(deployment, role).topology
-        for deployment in documents.deployments.values()
-        for role in roles_of(deployment)
-    ]
-    # On nodes without a network between them no group of `tensor` is larger than a node.
     sizes = {
         empty.gpus
         for cluster in documents.clusters.values()
         for pool in cluster.spec.node_pools
-        if has_fabric(documents.classes[pool.class_name])
-        and (empty := node(documents.classes[pool.class_name]))
+        if (empty := node(documents.classes[pool.class_name]))
     }
     return any(
-        topology.pods_per_worker > 1 or any(shape(topology, size).pods > 1 for size in sizes)
-        for topology in topologies
+        worker_shape(documents, deployment, role, size).pods > 1
+        for deployment in documents.deployments.values()
+        for role in roles_of(deployment)
+        for size in (*sizes, workers_of(deployment, role).topology.gpus_per_pod)
     )
 
 

@@ -17,7 +17,7 @@ from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.registry import builtin
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER, VENDORS
 
 ENGINES = ("vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other")
 _CHAINS = 3
@@ -105,6 +105,7 @@ def deployment_of(driver: str, engine: str, chain: list[dict[str, Any]]) -> dict
                 "engine": {"type": engine},
                 "workers": {"topology": {"tensor": 2}, "template": template},
                 "plugins": chain,
+                "accelerator": VENDORS[driver],
             },
         }
     )

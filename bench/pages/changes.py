@@ -99,7 +99,7 @@ DEPLOYMENT_FIELDS = (
     ),
     DeploymentField("spec.priority", PodEffect.NONE, "new replicas choose by it; those that run stay"),
     DeploymentField(
-        "spec.accelerator", PodEffect.NONE, "replicas move to pools with accelerators, or without any"
+        "spec.accelerator", PodEffect.NONE, "replicas move to pools that have what their pods ask for"
     ),
     DeploymentField("spec.clusterSelector", PodEffect.NONE, "where a cluster is excluded, its replicas move"),
     DeploymentField("spec.poolSelector", PodEffect.NONE, "where a pool is excluded, its replicas move"),
@@ -177,6 +177,7 @@ DEPLOYMENT_FIELDS = (
     DeploymentField(f"{_OF_ROLES}workers.entry", PodEffect.ROLL, "whole groups of the role roll"),
     DeploymentField(f"{_OF_ROLES}workers.follower", PodEffect.ROLL, "whole groups of the role roll"),
     DeploymentField(f"{_OF_ROLES}nodeSelector", PodEffect.ANOTHER, "where it excludes the pool of the role"),
+    DeploymentField(f"{_OF_ROLES}accelerator", PodEffect.ANOTHER, "the role moves to a pool that has them"),
     DeploymentField(f"{_OF_ROLES}engine", PodEffect.ROLL, "as that of the deployment, for the role"),
     DeploymentField("spec.prefill", PodEffect.ANOTHER, "added or removed, for both roles"),
     DeploymentField(

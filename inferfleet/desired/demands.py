@@ -19,12 +19,13 @@ from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.pods.diff import changes, leaves
 from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.problems import Problem, Where
+from inferfleet.fleet.accelerators import asked, has_accelerators, lacks
 from inferfleet.fleet.demands import Demand, Demands, RoleKey, Share, declared_demands, with_sidecars
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
-from inferfleet.fleet.shapes import RESOURCES, Node, Pod, PoolKey, has_accelerators, node, pod_of
+from inferfleet.fleet.shapes import RESOURCES, Node, Pod, PoolKey, node, pod_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkProblem, Outcome
 from inferfleet.plugins.link import Origin
@@ -162,7 +163,8 @@ def _alike_spots(
         if empty is not None and (
             (key, pool_of(spot)) in locked
             or (
-                bool(empty.gpus) == has_accelerators(document)
+                bool(empty.gpus) == has_accelerators(document, role)
+                and not lacks(documents.classes[pool.class_name], asked(documents, document, role))
                 and _may_run(documents, spot, role, pool.class_name, selectors)
             )
         ):

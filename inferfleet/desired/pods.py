@@ -21,6 +21,7 @@ from inferfleet.documents.pods.gcsfuse import with_annotations
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
+from inferfleet.fleet.accelerators import worker_shape
 from inferfleet.fleet.node_conditions import Labels, declared_labels
 from inferfleet.fleet.roles import (
     DECODE,
@@ -33,7 +34,7 @@ from inferfleet.fleet.roles import (
     roles_of,
     workers_of,
 )
-from inferfleet.fleet.shapes import Shape, accelerator, node, shape
+from inferfleet.fleet.shapes import Shape, accelerator, node
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins import chain
 from inferfleet.plugins.chain import LinkEffect, LinkProblem
@@ -63,7 +64,7 @@ from inferfleet.serving.pod.check import (
 )
 from inferfleet.serving.pod.hardware import Hardware, hardware
 from inferfleet.serving.pod.template import PlacedPod, pod_template, restrained
-from inferfleet.tables.devices import NVIDIA_DRIVERS, RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import NVIDIA_DRIVERS
 
 _KINDS: Mapping[Origin, str] = {
     "class": "InferenceClass",
@@ -148,11 +149,12 @@ def _idle_link_problems(documents: Documents, links: Iterable[Link]) -> Iterator
 
 def _has_followers(documents: Documents, key: str, role: str) -> bool:
     """Return whether workers of the role have several pods, on the nodes of some pool of the stack."""
-    topology = workers_of(documents.deployments[key], role).topology
+    deployment = documents.deployments[key]
     used = {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
     devices = [accelerator(document) for name, document in documents.classes.items() if name in used]
-    sizes = {device.count for device in devices if device} | {topology.gpus_per_pod}
-    return any(shape(topology, size).pods > 1 for size in sizes)
+    sizes = {device.count for device in devices if device}
+    sizes.add(workers_of(deployment, role).topology.gpus_per_pod)
+    return any(worker_shape(documents, deployment, role, size).pods > 1 for size in sizes)
 
 
 @dataclass(frozen=True)
@@ -272,7 +274,7 @@ def spot_pods(
         if empty is None:
             continue  # a problem of the plan
         deployment = documents.deployments[spot.deployment]
-        worker = shape(workers_of(deployment, role).topology, empty.gpus)
+        worker = worker_shape(documents, deployment, role, empty.gpus)
         claimed = claims(
             deployment,
             spot,
@@ -429,9 +431,7 @@ def _device_facts(device: Device, allocation: str) -> DeviceFacts:
         name=device.name,
         driver=device.driver,
         count=device.count,
-        resource=RESOURCE_BY_DRIVER.get(device.driver)
-        if device.claim == "DRA" and allocation == "DevicePlugin"
-        else None,
+        resource=device.asked_as if allocation == "DevicePlugin" else None,
         attributes=MappingProxyType(attributes),
         capacity=MappingProxyType({name: amount.value for name, amount in device.capacity.items()}),
     )

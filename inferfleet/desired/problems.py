@@ -15,6 +15,7 @@ from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.pods.security import Forbidden, forbidden, listed
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import path_of
+from inferfleet.fleet.accelerators import has_accelerators, worker_shape
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.demands import RoleKey
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
@@ -29,7 +30,7 @@ from inferfleet.fleet.roles import (
     serving_roles,
     workers_of,
 )
-from inferfleet.fleet.shapes import Shape, has_accelerators, has_fabric, node, shape
+from inferfleet.fleet.shapes import Shape, has_fabric, node
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving import picker_check, scaler
 from inferfleet.serving.engines import check
@@ -37,6 +38,7 @@ from inferfleet.serving.picker import Picker
 from inferfleet.serving.pod.plain_secrets import risks
 from inferfleet.serving.schedulers import block_problems, mark_problems
 from inferfleet.serving.workload import WORKER_SET
+from inferfleet.tables.devices import LINK_TYPE, NETWORK_DRIVER
 
 _FABRIC = "network-fabric"
 # What it gives, and a template that was written before may have too.
@@ -61,6 +63,7 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
                 yield from _lone_fabric_problems(documents, deployment, spot)
+            yield from _slow_group_problems(documents, deployment, spot)
     yield from scaler.problems(documents, planned.placements)
 
 
@@ -81,6 +84,33 @@ def _lone_fabric_problems(documents: Documents, deployment: ModelDeployment, spo
                 "so caches go over TCP",
                 "Choose nodes with the same network for both by nodeSelector, if prompts are long",
                 path_of_selector(deployment, role).removesuffix(".cel"),
+                kind="ModelDeployment",
+                key=deployment.metadata.key,
+                severity="warning",
+            )
+
+
+def _slow_group_problems(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
+    """Yield a warning for each role whose groups of `tensor` GPUs are spread over nodes without a network."""
+    spec = documents.clusters[spot.cluster].spec
+    for role, pool in spot.pools:
+        if role not in roles_of(deployment) or pool not in {one.name for one in spec.node_pools}:
+            continue
+        inference_class = documents.classes[spec.pool(pool).class_name]
+        empty, tensor = node(inference_class), workers_of(deployment, role).topology.tensor
+        if empty is None or has_fabric(inference_class):
+            continue
+        gpus = worker_shape(documents, deployment, role, empty.gpus).gpus
+        if 0 < gpus < tensor:
+            # Without numbers, so that all deployments on the class are told in one line.
+            yield Problem(
+                "the GPUs that share each layer (tensor) are spread over several nodes of class "
+                f"{inference_class.metadata.name}, which describes no network between them: every layer "
+                "waits for an exchange over the ordinary network, which is slow",
+                "Choose nodes with as many GPUs; write pipeline in place of tensor; or if nodes have such a "
+                f"network, describe it in the class (gpuDirect on GKE, a Synthetic device of driver "
+                f"{NETWORK_DRIVER} or with the attribute {LINK_TYPE})",
+                f"{path_of_role(role)}.workers.topology",
                 kind="ModelDeployment",
                 key=deployment.metadata.key,
                 severity="warning",
@@ -111,8 +141,10 @@ def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Sh
         for role in roles_of(deployment):
             topology = workers_of(deployment, role).topology
             without = topology.gpus_per_pod if largest is None else largest
-            unplaced = {without if has_accelerators(deployment) else 0}
-            found = {shape(topology, gpus) for gpus in placed.get((key, role), unplaced)}
+            unplaced = {without if has_accelerators(deployment, role) else 0}
+            found = {
+                worker_shape(documents, deployment, role, gpus) for gpus in placed.get((key, role), unplaced)
+            }
             shapes[key, role] = tuple(sorted(found))
     return shapes
 

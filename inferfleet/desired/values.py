@@ -20,7 +20,6 @@ from inferfleet.serving.monitors import KINDS as MONITORS
 from inferfleet.serving.scaler import KEDA, target_of
 from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 _NOT_CALLED = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
@@ -253,6 +252,8 @@ class ExpectedNodes:
     replicas: int
     """Replicas that are placed there."""
     driver: str
+    resource: str
+    """Extended resource of its devices, "" where nodes have none."""
     devices: int
     """Devices of the driver that each node offers."""
     claimed: bool
@@ -263,11 +264,8 @@ class ExpectedNodes:
     """Bytes of memory of each node."""
     conditions: Mapping[NodeConditions, tuple[str, ...]] = field(default_factory=dict)
     """What pods that are placed there ask of labels besides the selector, with their deployments."""
-
-    @property
-    def resource(self) -> str:
-        """Return the extended resource of its devices, "" where nodes have none."""
-        return RESOURCE_BY_DRIVER.get(self.driver, "")
+    products: Mapping[str, str] = field(default_factory=dict)
+    """Which product the class says its devices are, by the labels of nodes that may name one."""
 
     def path(self, field: str) -> str:
         """Return the path of a field of the pool in its document."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os.path import normpath
 from pathlib import Path
 
@@ -49,6 +50,12 @@ class Documents:
     """Those from the folder of policies; the others are of this stack alone."""
     fleet: str = field(default="", compare=False)
     """Options by which commands find the documents of a Fleet in somebody's program; "" for a stack."""
+
+    @cached_property
+    def device_resources(self) -> frozenset[str]:
+        """Return the extended resources by which pods ask for the accelerators of the classes."""
+        devices = (device for document in self.classes.values() for device in document.spec.all_devices)
+        return frozenset(device.asked_as for device in devices if device.asked_as)
 
     @property
     def options(self) -> str:

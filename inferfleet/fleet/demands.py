@@ -15,6 +15,7 @@ from inferfleet.documents.kinds.workers import POSITIONS, PodTemplate, Position
 from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
+from inferfleet.fleet.accelerators import asked, has_accelerators, worker_shape
 from inferfleet.fleet.node_conditions import Labels, NodeConditions, conditions_of
 from inferfleet.fleet.roles import (
     DECODE,
@@ -29,8 +30,6 @@ from inferfleet.fleet.shapes import (
     Pod,
     PodSpec,
     PoolKey,
-    has_accelerators,
-    has_fabric,
     node,
     pod_of,
     shape,
@@ -115,7 +114,7 @@ class Demands:
     spread: Mapping[RoleKey, Mapping[int, Demand]] = field(default_factory=dict)
     """What a role needs of nodes with fewer GPUs than a group of its `tensor`, by the GPUs of a node."""
     node_gpus: Mapping[PoolKey, int] = field(default_factory=dict)
-    """The GPUs of a node of each pool whose nodes a network joins."""
+    """The GPUs of a node of each pool with accelerators."""
     conditions: Mapping[RoleKey, tuple[NodeConditions, ...]] = field(default_factory=dict)
     """What templates ask of the labels of nodes: those of entries and of followers, where these differ."""
     labels: Mapping[PoolKey, Labels] = field(default_factory=dict)
@@ -145,7 +144,7 @@ class Demands:
 
 def declared_demands(documents: Documents) -> Demands:
     """Return what replicas need where no plugin edits their pods."""
-    by_class = {name: node(document) for name, document in documents.classes.items() if has_fabric(document)}
+    by_class = {name: node(document) for name, document in documents.classes.items()}
     node_gpus = {
         (name, pool.name): empty.gpus
         for name, cluster in documents.clusters.items()
@@ -157,14 +156,15 @@ def declared_demands(documents: Documents) -> Demands:
     spread: dict[RoleKey, dict[int, Demand]] = {}
     for key, document in documents.deployments.items():
         for role in roles_of(document):
-            topology = workers_of(document, role).topology
-            demands[key, role] = demand(document, role)
-            if not has_accelerators(document):
+            demands[key, role] = demand(documents, document, role)
+            if not has_accelerators(document, role):
                 continue
+            topology, per_pod = workers_of(document, role).topology, asked(documents, document, role).per_pod
+            declared_shape = shape(topology, topology.gpus_per_pod, per_pod)
             wide = {
-                size: demand(document, role, size)
+                size: demand(documents, document, role, size)
                 for size in sizes
-                if shape(topology, size) != shape(topology, topology.gpus_per_pod)
+                if shape(topology, size, per_pod) != declared_shape
             }
             if wide:
                 spread[key, role] = wide
@@ -183,16 +183,19 @@ def _conditions(documents: Documents) -> dict[RoleKey, tuple[NodeConditions, ...
     return conditions
 
 
-def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None) -> Demand:
+def demand(
+    documents: Documents, deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None
+) -> Demand:
     """Return what a role of one replica needs, by the document's templates and proxy, of nodes with so many
     GPUs; without a number, of nodes with as many as a pod of the document's shape asks for. Without
     accelerators a pod has none.
     """
     workers = workers_of(deployment, role)
-    topology = workers.topology
-    if not has_accelerators(deployment):
+    if not has_accelerators(deployment, role):
         node_gpus = 0
-    pods, gpus = shape(topology, topology.gpus_per_pod if node_gpus is None else node_gpus)
+    elif node_gpus is None:
+        node_gpus = workers.topology.gpus_per_pod
+    pods, gpus = worker_shape(documents, deployment, role, node_gpus)
     follower = workers.of("Follower") if pods > 1 else None
     surge, apart = deployment.spec.rollout == "Surge", is_disaggregated(deployment)
     proxied = proxied_port(deployment, role) is not None

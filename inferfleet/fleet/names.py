@@ -38,6 +38,7 @@ PLUGINS, REPLICAS, COMPANIONS = f"{DOMAIN}/plugins", f"{DOMAIN}/replicas", f"{DO
 SPEC = f"{DOMAIN}/spec"
 # Annotations: of pods, how many accelerators they claim; of a claim template, which conditions it lacks, why.
 CLAIMED_GPUS = f"{DOMAIN}/claimed-gpus"
+GPUS = f"{DOMAIN}/gpus"
 NOT_CLAIMED = f"{DOMAIN}/not-claimed"
 # A Service and a label value have at most 63 characters, other names 253.
 _LABEL = 63

@@ -53,17 +53,17 @@ def picker_of(deployment: ModelDeployment, serving: Serving) -> Profile:
 
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:
     """Return the workers of a role. Raises KeyError for a role that the document does not have."""
-    return (_beside(deployment, role) or deployment.spec).workers
+    return (role_block(deployment, role) or deployment.spec).workers
 
 
 def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:
     """Return the condition on the devices of a role's pool: its own, or that of the deployment."""
-    block = _beside(deployment, role)
+    block = role_block(deployment, role)
     selector = block.node_selector if block else None
     return selector or deployment.spec.node_selector
 
 
-def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
+def role_block(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
     """Return the block of the document that a role other than DECODE has. Raises KeyError without one."""
     if role == DECODE:
         return None
@@ -75,7 +75,7 @@ def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
 
 def engine_of(deployment: ModelDeployment, role: str) -> Engine:
     """Return the engine of a role: its own, or that of the deployment. Prefill and decode have the same."""
-    block = _beside(deployment, role)
+    block = role_block(deployment, role)
     engine = block.engine if isinstance(block, Role) else None
     return engine or deployment.spec.engine
 
@@ -164,7 +164,7 @@ def path_of_role(role: str) -> str:
 
 def path_of_engine(deployment: ModelDeployment, role: str) -> str:
     """Return where the engine of a role is written in the document."""
-    block = _beside(deployment, role)
+    block = role_block(deployment, role)
     has_own = isinstance(block, Role) and block.engine is not None
     return f"{path_of_role(role) if has_own else 'spec'}.engine"
 
@@ -185,7 +185,7 @@ def path_of_image(deployment: ModelDeployment, role: str) -> str:
 
 def path_of_selector(deployment: ModelDeployment, role: str) -> str:
     """Return where the condition on the devices of a role's pool is written in the document."""
-    block = _beside(deployment, role)
+    block = role_block(deployment, role)
     selector = block.node_selector if block else None
     return f"{path_of_role(role) if selector else 'spec'}.nodeSelector.cel"
 

@@ -15,8 +15,9 @@ from inferfleet.documents.kinds.scheduler import (
 )
 from inferfleet.documents.problems import FieldPath, Problem
 from inferfleet.documents.wording import below, one_of
+from inferfleet.fleet.accelerators import worker_shape
 from inferfleet.fleet.roles import path_of_role, roles_of, workers_of
-from inferfleet.fleet.shapes import node, shape
+from inferfleet.fleet.shapes import node
 from inferfleet.fleet.spot import Spot
 from inferfleet.tables.schedulers import SCHEDULER_NAMES, VOLCANO_QUEUE
 
@@ -86,7 +87,7 @@ def of_several_pods(documents: Documents, spot: Spot) -> Mapping[str, InferenceC
     for role, pool in spot.pools:
         inference_class = documents.classes[pools[pool].class_name]
         empty = node(inference_class)
-        if empty and shape(workers_of(deployment, role).topology, empty.gpus).pods > 1:
+        if empty and worker_shape(documents, deployment, role, empty.gpus).pods > 1:
             roles[role] = inference_class
     return roles
 

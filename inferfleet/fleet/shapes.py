@@ -7,10 +7,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Topology
 from inferfleet.documents.quantity import parse_quantity
-from inferfleet.tables.devices import CHANNEL_DRIVER, RESOURCE_BY_DRIVER, is_network
+from inferfleet.tables.devices import CHANNEL_DRIVER, is_network
 
 # Resources of a pod in the order of `Pod`, behind its GPUs, as Kubernetes names them.
 RESOURCES = ("cpu", "memory", "hugepages-2Mi", "hugepages-1Gi")
@@ -75,29 +74,14 @@ def minus(node: Node, pod: Pod, number: int) -> Node:
 
 
 def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
-    """Return the claimable devices of a supported driver. A class that a pool uses has exactly one."""
-    return tuple(
-        device
-        for device in inference_class.spec.all_devices
-        if device.claim != "Synthetic" and device.driver in RESOURCE_BY_DRIVER
-    )
+    """Return the devices that pods can ask for as accelerators. A class that a pool uses has exactly one."""
+    return tuple(device for device in inference_class.spec.all_devices if device.asked_as)
 
 
 def accelerator(inference_class: InferenceClass) -> Device | None:
     """Return the device that pods on this class request, or None unless there is exactly one."""
     devices = accelerators(inference_class)
     return devices[0] if len(devices) == 1 else None
-
-
-def has_accelerators(deployment: ModelDeployment) -> bool:
-    """Return whether pods of the deployment ask for accelerators."""
-    return deployment.spec.accelerator is None
-
-
-def resource(inference_class: InferenceClass) -> str | None:
-    """Return the extended resource that pods on this class request, such as `nvidia.com/gpu`."""
-    device = accelerator(inference_class)
-    return RESOURCE_BY_DRIVER[device.driver] if device else None
 
 
 def node(inference_class: InferenceClass) -> Node | None:
@@ -136,15 +120,19 @@ class Shape(NamedTuple):
     gpus: int
 
 
-def shape(topology: Topology, node_gpus: int) -> Shape:
+def shape(topology: Topology, node_gpus: int, per_pod: int | None = None) -> Shape:
     """Return the pods of a worker on nodes with so many GPUs. They need not fit there.
 
     On nodes without any, pods have none: `tensor` then says how an engine splits a model over cores.
 
-    A group of `tensor` GPUs that a node cannot hold takes whole nodes. Where it does not divide into them, or
-    a pod has several copies, it has the shape of the document, which fits on no such node.
+    Pods of a group of `tensor` GPUs have `per_pod` each where the document says so, wherever they are. Else a
+    group that a node cannot hold takes whole nodes. Where it does not divide into them, or a pod has several
+    copies, it has the shape of the document, which fits on no such node.
     """
-    if spans_nodes(topology, node_gpus) and topology.tensor % node_gpus == 0 and topology.data_local == 1:
+    divides = topology.data_local == 1
+    if per_pod and node_gpus and per_pod < topology.tensor and topology.tensor % per_pod == 0 and divides:
+        return Shape(topology.gpus_per_worker // per_pod, per_pod)
+    if not per_pod and spans_nodes(topology, node_gpus) and topology.tensor % node_gpus == 0 and divides:
         return Shape(topology.gpus_per_worker // node_gpus, node_gpus)
     return Shape(topology.pods_per_worker, topology.gpus_per_pod if node_gpus else 0)
 

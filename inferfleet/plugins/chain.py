@@ -171,7 +171,9 @@ class _ChainInput:
         """Return what plugins removed or changed that they must keep, and what the document's check finds in
         the edited template and did not find in the generated one.
         """
-        mistakes = list(guard_mistakes(self.generated, edited, port=self.request.deployment.port))
+        device, port = self.request.accelerator, self.request.deployment.port
+        resource = device.resource if device else None
+        mistakes = list(guard_mistakes(self.generated, edited, port=port, resource=resource))
         guarded = {mistake.field_path for mistake in mistakes if mistake.field_path}
         unguarded = [mistake for mistake in self.check(edited) if mistake.field_path not in guarded]
         if unguarded:

@@ -14,10 +14,8 @@ from inferfleet.documents.problems import Mistake
 from inferfleet.documents.wording import below
 from inferfleet.fleet.names import DOMAIN, MANAGED_BY
 from inferfleet.plugins.contract import PodTemplate
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import is_accelerator
 
-# Device plugins also hand out slices and shares of a GPU: nvidia.com/mig-1g.5gb, nvidia.com/gpu.shared.
-_ACCELERATORS = (*RESOURCE_BY_DRIVER.values(), "nvidia.com/mig-")
 _LEAVE = "A plugin may only add to it; leave it as it is"
 _SHM_PATH = "/dev/shm"
 _GRACE = "terminationGracePeriodSeconds"
@@ -25,19 +23,22 @@ _GRACE = "terminationGracePeriodSeconds"
 _PROBES = ("readinessProbe", "startupProbe")
 
 
-def guard_mistakes(before: PodTemplate, after: PodTemplate, *, port: int) -> tuple[Mistake, ...]:
+def guard_mistakes(
+    before: PodTemplate, after: PodTemplate, *, port: int, resource: str | None = None
+) -> tuple[Mistake, ...]:
     """Return every part of the generated template that is missing or changed in the edited one, whose engine
     listens on `port`.
 
-    `at` of each is the one path of the field, as in a difference. Both have passed the check of shapes, so
-    types are taken as given. Devices, claims and nodes that were added are found by the check of documents.
+    `at` of each is the one path of the field, as in a difference. `resource` is that of the pod's
+    accelerators. Both have passed the check of shapes, so types are taken as given. Devices, claims and nodes
+    that were added are found by the check of documents.
     """
     return (
         *_label_mistakes(before, after),
         *_node_mistakes(before, after),
         *_port_mistakes(before, after, port),
         *_serving_mistakes(before, after),
-        *_device_mistakes(before, after),
+        *_device_mistakes(before, after, resource),
         *_claim_mistakes(before, after),
     )
 
@@ -106,14 +107,14 @@ def _shared_memory(template: PodTemplate) -> bool | None:
     return None
 
 
-def _device_mistakes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+def _device_mistakes(before: PodTemplate, after: PodTemplate, resource: str | None) -> Iterator[Mistake]:
     for kind in ("containers", "initContainers"):
         now = _containers(after, kind)
         for name, container in _containers(before, kind).items():
             for part in ("limits", "requests"):
                 old, new = _amounts(container, part), _amounts(now.get(name, {}), part)
                 for key, amount in old.items():
-                    if key.startswith(_ACCELERATORS) and str(amount) != str(new.get(key)):
+                    if (key == resource or is_accelerator(key)) and str(amount) != str(new.get(key)):
                         path = below(f"spec.{kind}[{name}].resources.{part}", key)
                         yield _changed(path, amount, new.get(key))
 

@@ -5,6 +5,7 @@ Kubernetes' API for Dynamic Resource Allocation with its limits and NVIDIA's kin
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Literal
 
 # Names as the vendors' device plugins register them with the kubelet.
 RESOURCE_BY_DRIVER = {
@@ -15,9 +16,17 @@ RESOURCE_BY_DRIVER = {
     # Atlas A2 and A3. The plugin registers other chips under other names (huawei.com/Ascend310P).
     "npu.huawei.com": "huawei.com/Ascend910",
 }
-# So slices and shares of an accelerator begin in NVIDIA's device plugin: nvidia.com/mig-1g.5gb,
-# nvidia.com/gpu.shared.
-SLICES = ("nvidia.com/mig-", "nvidia.com/gpu.")
+# The vendors as documents name them, by the driver of their accelerators.
+Vendor = Literal["NVIDIA", "AMD", "Gaudi", "TPU", "Ascend"]
+VENDORS: Mapping[str, Vendor] = MappingProxyType(
+    {
+        "gpu.nvidia.com": "NVIDIA",
+        "gpu.amd.com": "AMD",
+        "gaudi.intel.com": "Gaudi",
+        "tpu.google.com": "TPU",
+        "npu.huawei.com": "Ascend",
+    }
+)
 # What images of engines that profiles name are for.
 NVIDIA_DRIVERS = ("gpu.nvidia.com",)
 # Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.
@@ -26,6 +35,9 @@ NETWORK_DRIVER = "dra.net"
 LINK_TYPE = "linkType"
 # Where the vendors' device plugins register what they hand out: whole devices, slices and shares of them.
 ACCELERATOR_DOMAINS = frozenset(resource.partition("/")[0] for resource in RESOURCE_BY_DRIVER.values())
+# Under NVIDIA's domain its network operator registers network cards too (nvidia.com/hostdev). So begin slices
+# and shares of GPUs: nvidia.com/mig-1g.5gb, nvidia.com/gpu.shared.
+_NVIDIA, _OF_NVIDIA_GPUS = "nvidia.com", ("nvidia.com/mig-", "nvidia.com/gpu.")
 
 # Labels that GKE sets: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus and .../how-to/tpus.
 GKE_ACCELERATOR = "cloud.google.com/gke-accelerator"
@@ -51,6 +63,13 @@ ACCELERATED_NODE_LABELS = (
     "nvidia.com/gpu.present",
     *(label for label, _ in PRODUCT_LABELS.values()),
 )
+
+
+def is_accelerator(resource: str) -> bool:
+    """Return whether an extended resource is accelerators of a vendor in the table, or parts of them."""
+    if resource in RESOURCE_BY_DRIVER.values() or resource.startswith(_OF_NVIDIA_GPUS):
+        return True
+    return resource.partition("/")[0] in ACCELERATOR_DOMAINS - {_NVIDIA}
 
 
 def product_in_label(name: str, space: str) -> str:

@@ -30,6 +30,8 @@ KAI_INFERENCE = "inference"
 KAI_TOPOLOGY = "kai.scheduler/topology"
 KAI_REQUIRED = "kai.scheduler/topology-required-placement"
 KAI_PREFERRED = "kai.scheduler/topology-preferred-placement"
+# Annotations of a pod that ask for a part of a GPU (pkg/common/constants/constants.go).
+FRACTIONS = frozenset(("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"))
 
 VOLCANO_QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 VOLCANO_GROUP_NAME = "scheduling.k8s.io/group-name"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER, is_accelerator
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
@@ -18,7 +18,6 @@ from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 # Returns the address of a name that a pod of the namespace asks for, or None.
 Resolve = Callable[[str, str], str | None]
 ENGINE_TYPE = "llm-d.ai/engine-type"
-_DEVICES = frozenset(RESOURCE_BY_DRIVER.values())
 # The longest line (bytes) that the process may print: a log line or an error.
 _LINE = 2**20
 
@@ -193,4 +192,4 @@ async def claimed_gpus(api: Api, pod: Object, container: Object) -> int:
 def gpus_of(container: Object) -> int:
     """Return how many devices of any vendor the container has."""
     limits = container.get("resources", {}).get("limits", {})
-    return sum(int(count) for resource, count in limits.items() if resource in _DEVICES)
+    return sum(int(count) for resource, count in limits.items() if is_accelerator(resource))

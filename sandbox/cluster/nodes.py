@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from inferfleet.fleet.names import POOL
-from inferfleet.tables.devices import CHANNEL_DRIVER, CLIQUE, RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import CHANNEL_DRIVER, CLIQUE, PRODUCT_LABELS, product_in_label
 
 # Every process of the sandbox imports this module and few need the models of documents, which load slowly.
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _pool_node(
         **(pool.node_selector or {}),
     }
     taints = [taint.model_dump() for taint in (*cluster.spec.taints, *pool.taints)]
-    if any(device.driver == NVIDIA and device.claim == "DRA" for device in inference_class.spec.all_devices):
+    if any(device.driver == NVIDIA and device.asked_as for device in inference_class.spec.all_devices):
         taints.append({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"})
     size = inference_class.spec.node
     written = size.hugepages.model_dump(by_alias=True, exclude_defaults=True)
@@ -79,7 +79,7 @@ def _devices(inference_class: "InferenceClass") -> dict[str, str]:
     plugin = inference_class.spec.allocation == "DevicePlugin"
     for device in inference_class.spec.all_devices:
         synthetic = device.claim == "Synthetic"
-        resource = device.driver if synthetic else RESOURCE_BY_DRIVER.get(device.driver) if plugin else None
+        resource = device.driver if synthetic else device.asked_as if plugin else None
         if resource and (not synthetic or "/" in resource):
             counts[resource] = counts.get(resource, 0) + device.count
     return {resource: str(count) for resource, count in counts.items()}
@@ -89,10 +89,10 @@ def _product_labels(inference_class: "InferenceClass") -> dict[str, str]:
     """Return the labels for the first GPU whose class names its product."""
     for device in inference_class.spec.all_devices:
         product = device.attributes.get("productName")
-        if product is None or product.string is None or RESOURCE_BY_DRIVER.get(device.driver) is None:
+        if product is None or product.string is None or device.driver not in PRODUCT_LABELS:
             continue
-        # NVIDIA's GPU feature discovery writes it this way.
-        labels = {"nvidia.com/gpu.product": product.string.replace(" ", "-")}
+        label, space = PRODUCT_LABELS[device.driver]
+        labels = {label: product_in_label(product.string, space)}
         if product.string in GKE_ACCELERATOR:
             labels["cloud.google.com/gke-accelerator"] = GKE_ACCELERATOR[product.string]
         return labels

@@ -76,7 +76,7 @@ def _published(inference_class: "InferenceClass") -> "Iterator[Device]":
 
 
 def _device_class(device: "Device") -> Object:
-    name = str(device.device_class_name)
+    name = device.device_class_name or CHANNEL_CLASS
     condition = _CONDITIONS.get(name, f"device.driver == '{device.driver}'")
     spec = {"selectors": [{"cel": {"expression": condition}}]}
     return made({"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec})

@@ -35,7 +35,7 @@ SPREAD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAny
         (
             beside(**asking("nvidia.com/pgpu")),
             'spec.containers[side].resources.limits["nvidia.com/pgpu"]',
-            "asks for 1 nvidia.com/pgpu, but pool l4 of cluster east has nvidia.com/gpu alone",
+            "nvidia.com/pgpu, ",
         ),
         (
             beside(**asking("nvidia.com/mig-1g.5gb")),

@@ -161,9 +161,9 @@ def test_a_template_that_asks_for_accelerators_is_refused(container: str) -> Non
         made(cluster(CPU), on_cores(engine=asks if container == "engine" else {}, pod=side))
     assert [(problem.what, problem.next_step) for problem in raised.value.problems] == [
         (
-            f"container '{container}' asks for 1 nvidia.com/gpu, but accelerator: None of the deployment "
-            "places it on nodes without any",
-            "Remove it, or remove accelerator: None of the deployment",
+            f"container '{container}' asks for 1 nvidia.com/gpu, but spec.accelerator is None, which places "
+            "the pods on nodes without any",
+            "Remove it, or spec.accelerator",
         )
     ]
 

@@ -28,7 +28,7 @@ from inferfleet.fleet.lock.capacity import NOTHING, Amounts, Observation
 from inferfleet.fleet.node_conditions import Standing, declared_labels, of_node, verdict
 from inferfleet.fleet.shapes import PoolKey, accelerator, requests
 from inferfleet.serving.picker import deployment_of
-from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_API, is_product
 
 _Item = Mapping[str, Any]
 _MANY = 3
@@ -58,6 +58,7 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         yield from _closed_node_problems(cluster.connection.cluster, pool, pool_nodes)
         yield from _node_size_problems(cluster.connection.cluster, pool, pool_nodes, devices)
         yield from _node_label_problems(cluster.connection.cluster, pool, pool_nodes)
+        yield from _product_problems(cluster.connection.cluster, pool, pool_nodes)
         if with_pickers and pool.devices:
             yield from _untainted_node_problems(cluster.connection.cluster, pool, pool_nodes)
 
@@ -160,6 +161,26 @@ def _node_label_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Ite
             pool.path("nodeSelector"),
             severity="warning",
         )
+
+
+def _product_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
+    """Yield nodes whose label of the product names another than the class."""
+    for label, product in pool.products.items():
+        others: dict[str, list[str]] = {}
+        for node in nodes:
+            there = (node["metadata"].get("labels") or {}).get(label)
+            if there and not is_product(there, product):
+                others.setdefault(there, []).append(node["metadata"]["name"])
+        for there, names_of_nodes in others.items():
+            yield cluster_problem(
+                cluster,
+                f"{_nodes(len(names_of_nodes))} of pool {cluster}/{pool.name} "
+                f"({listing(sorted(names_of_nodes), _MANY)}) {'has' if len(names_of_nodes) == 1 else 'have'} "
+                f"{there} ({label}), and class {pool.class_name} says {product}",
+                "Correct productName in the class, or give the pool the class of its nodes",
+                pool.path("className"),
+                severity="warning",
+            )
 
 
 def _untainted_node_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
@@ -366,13 +387,13 @@ def _gpus_of_node(node: _Item, device: Device | None, devices: "Devices") -> int
         return 0
     published = devices.of_node(node["metadata"]["name"], device.driver)
     allocatable = node["status"].get("allocatable") or {}
-    return max(published, int(parse_quantity(allocatable.get(RESOURCE_BY_DRIVER[device.driver], "0"))))
+    return max(published, int(parse_quantity(allocatable.get(str(device.asked_as), "0"))))
 
 
 def _gpus_of_pod(pod: _Item, device: Device | None, devices: "Devices") -> int:
     if device is None:
         return 0
-    requested = requests(pod["spec"], RESOURCE_BY_DRIVER[device.driver])
+    requested = requests(pod["spec"], str(device.asked_as))
     return requested + devices.of_pod(pod["metadata"]["uid"], device.driver)
 
 

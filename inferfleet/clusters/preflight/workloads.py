@@ -29,6 +29,7 @@ from inferfleet.fleet.names import (
     CLAIMED_GPUS,
     COMPANIONS,
     DEPLOYMENT,
+    GPUS,
     MANAGED_BY,
     MANAGER,
     PLACEMENT,
@@ -49,10 +50,9 @@ from inferfleet.serving.pod.template import OTHER_PORT_NAME, PORT_NAME
 from inferfleet.serving.pod.template import PROXY_PORT_NAME as PROXY_PORT
 from inferfleet.serving.scaler import target_of
 from inferfleet.serving.workload import PATCH_FORCE, WORKER_SET, WORKER_SET_API, bounds, pods_of, templates_of
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import is_accelerator
 from inferfleet.tables.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
 
-_ACCELERATORS = frozenset(RESOURCE_BY_DRIVER.values())
 _HASH = re.compile("-[0-9a-f]{6}$")
 _DEPLOYMENT: ApiKind = ("apps/v1", "Deployment")
 _WORKER_SET: ApiKind = (WORKER_SET_API, WORKER_SET)
@@ -183,12 +183,13 @@ def _pool_in_document(label: str, cloud: CloudCluster) -> str:
 
 def gpus_of_pod(template: Mapping[str, Any]) -> int:
     """Return the accelerators that a pod of a template requests or claims."""
-    claimed = ((template.get("metadata") or {}).get("annotations") or {}).get(CLAIMED_GPUS, "")
-    if claimed.isdecimal():
-        return int(claimed)
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    counted = annotations.get(CLAIMED_GPUS) or annotations.get(GPUS, "")
+    if counted.isdecimal():
+        return int(counted)
     containers = template["spec"].get("containers") or []
     limits = [(container.get("resources") or {}).get("limits") or {} for container in containers]
-    return sum(int(count) for limit in limits for name, count in limit.items() if name in _ACCELERATORS)
+    return sum(int(count) for limit in limits for name, count in limit.items() if is_accelerator(name))
 
 
 def companion_change_problems(

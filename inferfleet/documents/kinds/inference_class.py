@@ -6,10 +6,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.documents.kinds.base import API_VERSION, ClassMetadata, PluginSpec, Quantity, StrictModel
 from inferfleet.documents.kinds.gke import GkeProvisioning
-from inferfleet.documents.pods.texts import TextRule
-from inferfleet.documents.problems import mistaken
+from inferfleet.documents.pods.texts import EXTENDED_RESOURCE, TextRule
+from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
-from inferfleet.tables.devices import CHANNEL_DRIVER, is_network
+from inferfleet.tables.devices import CHANNEL_DRIVER, RESOURCE_BY_DRIVER, is_accelerator, is_network
 
 
 def _in_pages(size: str) -> AfterValidator:
@@ -89,17 +89,20 @@ class Device(StrictModel):
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the entry, different from the class's other devices."""
     driver: Annotated[str, Field(min_length=1, max_length=253)]
-    """DRA driver of the device, such as `gpu.nvidia.com`. Pods ask for the device plugin's resource that
-    belongs to it (`nvidia.com/gpu`).
+    """DRA driver of the device, such as `gpu.nvidia.com`, under which selectors find its attributes."""
+    resource: Annotated[str, EXTENDED_RESOURCE] | None = None
+    """Extended resource by which a device plugin hands the devices out, to pods that ask for exactly this
+    one, such as `nvidia.com/mig-1g.10gb`, `nvidia.com/gpu.shared`, or one of another vendor. Default: that of
+    the driver (`nvidia.com/gpu`), and none for drivers that are not accelerators of a known vendor.
     """
     device_class_name: str | None = None
-    """Name of the Kubernetes DeviceClass that claims ask for. Required unless `claim` is `Synthetic`."""
+    """Name of the Kubernetes DeviceClass that claims ask for. Required where pods claim the device."""
     claim: Literal["DRA", "Synthetic"] = "DRA"
     """`DRA`: a device that pods can be given; with `allocation: DRA` each pod claims as large a share of them
     as it has of the GPUs. `Synthetic`: one that only selectors see, such as a network card.
     """
-    count: int = Field(default=1, ge=1, le=64)
-    """Number of such devices per node."""
+    count: int = Field(default=1, ge=1, le=1024)
+    """Number of such devices per node: of slices and shares, how many of them the node has."""
     attributes: dict[str, AttributeValue] = {}
     """Properties that a deployment's `nodeSelector` can test, by name, such as `architecture`; a name without
     a domain is found under the driver's (`gpu.nvidia.com/architecture`). Default: none.
@@ -109,10 +112,27 @@ class Device(StrictModel):
     without a domain is found under the driver's (`gpu.nvidia.com/memory`). Default: none.
     """
 
+    @property
+    def asked_as(self) -> str | None:
+        """Return the extended resource of accelerators that pods can be given, None for other devices."""
+        if self.claim == "Synthetic":
+            return None
+        return self.resource or RESOURCE_BY_DRIVER.get(self.driver)
+
     @model_validator(mode="after")
-    def _check_claimable(self) -> "Device":
-        if self.claim == "DRA" and not self.device_class_name:
-            raise mistaken("a device with claim DRA needs deviceClassName", "Add deviceClassName")
+    def _check_resource(self) -> "Device":
+        if self.claim == "Synthetic" and self.resource:
+            what = "a device with claim Synthetic is one that only selectors see, and no pod asks for"
+            raise Mistaken(Mistake(f"{what} {self.resource}", "Remove claim, or resource", ("resource",)))
+        if self.claim == "Synthetic" and is_accelerator(self.driver):
+            vendor = next(
+                driver
+                for driver, whole in RESOURCE_BY_DRIVER.items()
+                if whole.partition("/")[0] == self.driver.partition("/")[0]
+            )
+            what = f"{self.driver} are accelerators or parts of them, and a Synthetic device is none"
+            step = f"Write driver: {vendor} and resource: {self.driver}, without claim"
+            raise Mistaken(Mistake(what, step, ("driver",)))
         return self
 
 
@@ -222,6 +242,18 @@ class InferenceClassSpec(StrictModel):
             raise mistaken("a class has either devices or the shorthand resources", "Keep one of them")
         if self.allocation == "DRA" and not self.all_devices:
             raise mistaken("allocation DRA is for classes with devices", "Remove it, or describe the devices")
+        mistakes = []
+        claimed = self.claimed_devices
+        for index, device in enumerate(self.devices):
+            if device in claimed and not device.device_class_name:
+                what, step = "pods claim the device, and claims ask for a DeviceClass", "Add deviceClassName"
+                mistakes.append(Mistake(what, step, ("devices", index)))
+            if device.resource and self.allocation == "DRA":
+                what = f"with allocation DRA pods claim devices, and none is handed out as {device.resource}"
+                step = "Remove resource, or write allocation: DevicePlugin"
+                mistakes.append(Mistake(what, step, ("devices", index, "resource")))
+        if mistakes:
+            raise Mistaken(*mistakes)
         names = [device.name for device in self.devices]
         if len(set(names)) != len(names):
             raise mistaken(f"device names must differ, got {', '.join(names)}", "Rename one")

@@ -1,7 +1,7 @@
 """ModelDeployment: an engine to run, how many times, and on which hardware."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -30,6 +30,7 @@ from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import FieldPath, Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import named, nearest, shown
+from inferfleet.tables.devices import Vendor
 from inferfleet.tables.engines import Connector, EngineType
 
 # Where replicas should be: how they spread, and which clusters and pools come first.
@@ -502,6 +503,10 @@ class Route(RouteForm):
     """
 
 
+# Whose accelerators pods ask for, or that they ask for none.
+Accelerator = Vendor | Literal["None"]
+_ACCELERATORS = (*get_args(Vendor), "None")
+
 _ROLE = Dns1035(12)
 _TAKEN = {
     "decode": "spec.workers",
@@ -524,6 +529,23 @@ def _check_role_names(roles: dict[str, "Role"]) -> dict[str, "Role"]:
     return roles
 
 
+def _written_accelerator(accelerator: Any) -> Any:
+    if accelerator is None:
+        what, step = "{field} is there and says nothing", "Remove the line, or write"
+    elif isinstance(accelerator, str) and nearest(accelerator, _ACCELERATORS):
+        return accelerator
+    else:
+        what, step = f"{{field}} {named(accelerator)} is not offered", "Write"
+    raise mistaken(
+        what,
+        f"{step} {', '.join(_ACCELERATORS[:-1])} or None; other vendors' are named by the engine's "
+        "resources alone",
+    )
+
+
+AcceleratorField = Annotated[Accelerator | None, BeforeValidator(_written_accelerator)]
+
+
 class Role(StrictModel):
     """Further workers of each replica, beside those that serve its requests: a part of its own of the model's
     work, such as an encoder. They run on the cluster of their replica.
@@ -533,6 +555,10 @@ class Role(StrictModel):
     """The workers of this role in each replica."""
     node_selector: NodeSelector | None = None
     """Condition on the devices of the role's pool. Default: that of the deployment."""
+    accelerator: AcceleratorField = None
+    """Which accelerators pods of the role ask for, `None` for none. Default: as for the deployment, by the
+    role's own template.
+    """
     engine: Engine | None = None
     """The program in this role's container `engine`. Default: that of the deployment."""
 
@@ -542,17 +568,6 @@ def _filled_in(prefill: Any) -> Any:
     if prefill is None:
         raise mistaken("{field} is there and says nothing", "Fill it in, or remove the line")
     return prefill
-
-
-def _none_or_absent(accelerator: Any) -> Any:
-    if accelerator is None:
-        what = "{field} is there and says nothing"
-    elif isinstance(accelerator, str) and nearest(accelerator, ("None",)):
-        return accelerator
-    else:
-        what = f"{{field}} {named(accelerator)} is not offered"
-    step = "Remove the line: pods ask for the GPUs of their topology. Without GPUs write None"
-    raise mistaken(what, step)
 
 
 class ModelDeploymentSpec(StrictModel):
@@ -599,9 +614,12 @@ class ModelDeploymentSpec(StrictModel):
     """How many of the replicas run on pools of model `OnDemand` or `Reservation`, at least. Default: 0."""
     node_selector: NodeSelector | None = None
     """Condition on the devices of a pool's class. Default: any class with enough GPUs, cores and memory."""
-    accelerator: Annotated[Literal["None"] | None, BeforeValidator(_none_or_absent)] = None
-    """`None`: pods ask for no accelerators, whatever the topology says, and run on pools whose class has
-    none, and nowhere else. Default: pods ask for the GPUs of their topology.
+    accelerator: AcceleratorField = None
+    """Whose accelerators pods ask for: `NVIDIA` (`nvidia.com/gpu`), `AMD` (`amd.com/gpu`), `Gaudi`
+    (`habana.ai/gaudi`), `TPU` (`google.com/tpu`) or `Ascend` (`huawei.com/Ascend910`); or `None`: pods ask
+    for none, whatever the topology says, and run on pools whose class has none, and nowhere else. Default:
+    exactly what the engine's resources name, which may be slices or shares (`nvidia.com/mig-1g.10gb`); else
+    the vendor whose driver `nodeSelector` names; else `NVIDIA`.
     """
     tolerations: tuple[Toleration, ...] = ()
     """Taints of whole clusters (`spec.taints` of an InferenceCluster) that the deployment accepts; taints of

@@ -1,5 +1,6 @@
 """Workers of a role: how an engine is spread over GPUs and pods, on which nodes, and the pods it runs in."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from inferfleet.documents.pods.template import engine_container, spec_mistakes, 
 from inferfleet.documents.pods.texts import ANNOTATION_KEY
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.wording import shown
+from inferfleet.tables.schedulers import FRACTIONS
 
 
 def _check_template(spec: dict[str, Any]) -> dict[str, Any]:
@@ -25,15 +27,33 @@ def _check_own_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
-def _check_keys(annotations: dict[str, str]) -> dict[str, str]:
+def _check_annotations(annotations: dict[str, str]) -> dict[str, str]:
     mistakes = [
         Mistake(f"the key {shown(key)!r} must be {ANNOTATION_KEY.words}", "Change it", (key,))
         for key in annotations
         if not ANNOTATION_KEY.allows(key)
     ]
+    mistakes += fraction_mistakes(annotations)
     if mistakes:
         raise Mistaken(*mistakes)
     return annotations
+
+
+def fraction_mistakes(annotations: Mapping[str, str]) -> Iterator[Mistake]:
+    """Yield annotations by which KAI gives a pod a part of a GPU.
+
+    KAI refuses them beside whole GPUs, which pods ask for by their topology. Without accelerators nothing
+    would count the part: the plan sees devices alone, and such pods are on nodes that have none.
+    """
+    for key in annotations:
+        if key in FRACTIONS:
+            yield Mistake(
+                f"the annotation {key} asks KAI for a part of a GPU, which KAI refuses beside whole GPUs, "
+                "and which no plan counts",
+                "Remove it; shared GPUs are devices of a class by their resource, such as "
+                "nvidia.com/gpu.shared or nvidia.com/mig-1g.10gb, which the engine's resources name",
+                (key,),
+            )
 
 
 PodSpec = Annotated[dict[str, Any], AfterValidator(_check_template)]
@@ -46,7 +66,7 @@ class TemplateMetadata(StrictModel):
     """Labels of the pods, beside those that inferfleet adds. Keys under `inferfleet.dev/` and `llm-d.ai/` are
     reserved; default: none.
     """
-    annotations: Annotated[dict[str, str], AfterValidator(_check_keys)] = {}
+    annotations: Annotated[dict[str, str], AfterValidator(_check_annotations)] = {}
     """Annotations of the pods. Default: none."""
 
 
@@ -112,13 +132,13 @@ def positions_of(pods: int) -> tuple[Position, ...]:
 
 class Topology(StrictModel):
     """How an engine is spread over GPUs: GPUs per pod = tensor x dataLocal; pods per worker = pipeline x data
-    / dataLocal. With more `tensor` than a node has GPUs, each pod has a whole node's, and a worker has
-    pipeline x data x tensor / GPUs per node pods.
+    / dataLocal. With more `tensor` than the engine's resources name or, where they name none, than a node has
+    GPUs, each pod has those, and a worker has pipeline x data x tensor / GPUs per pod pods.
     """
 
     tensor: int = Field(ge=1, le=1024)
-    """Tensor parallelism: the number of GPUs that share each layer of the model. More than a node has need a
-    class with a fast network between its nodes.
+    """Tensor parallelism: the number of GPUs that share each layer of the model. A group of more than a node
+    has is slow where the class describes no network between its nodes.
     """
     pipeline: int = Field(default=1, ge=1, le=64)
     """Pipeline parallelism: the number of stages the model's layers are split into."""

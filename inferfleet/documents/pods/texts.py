@@ -71,6 +71,11 @@ LABEL_KEY = TextRule(
 LABEL_VALUE = TextRule(f"({_WORD})?", f"at most 63 letters, digits, '-', '_' and '.', {_BOTH_ENDS}", 63)
 # The prefix may have capitals.
 ANNOTATION_KEY = replace(LABEL_KEY, pattern=f"(?i:{LABEL_KEY.pattern})")
+EXTENDED_RESOURCE = TextRule(
+    rf"(?=[^/]{{1,253}}/){SUBDOMAIN_PATTERN}/{_WORD}",
+    "the name of an extended resource, such as nvidia.com/mig-1g.10gb",
+    317,
+)
 PORT_NAME = TextRule(
     r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*",
     "at most 15 lowercase letters, digits and '-', with at least one letter",

@@ -110,9 +110,10 @@ class Candidates:
         role = terms.roles[0]
         demand, key = demands.declared[deployment, role], (deployment, role)
         alone = len(terms.roles) > 1 or terms.limited or terms.ordered or self._ledger.quotas is not None
-        if alone or demand.spare or demand.sets > 1 or key in demands.edited or key in demands.spread:
+        if alone or demand.spare or demand.sets > 1 or key in demands.edited:
             return (deployment,)
-        pods = demand.pod, demand.follower, demand.pods, demand.gang
+        by_size = (demand, *demands.spread.get(key, {}).values())
+        pods = [(each.pod, each.follower, each.pods, each.gang) for each in by_size]
         return role, terms.clusters, terms.closed, *terms.offers[role], *pods
 
     def _best(

@@ -9,6 +9,14 @@ from inferfleet.documents.kinds.inference_cluster import Images
 from inferfleet.documents.kinds.model_deployment import ModelDeployment, ModelDeploymentSpec
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
+from inferfleet.fleet.accelerators import (
+    accelerator_problems,
+    asked,
+    has_accelerators,
+    lacks,
+    nowhere_problems,
+    path_of_accelerators,
+)
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.placement.pool_labels import PoolLabels, path_of_conditions
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
@@ -26,8 +34,8 @@ from inferfleet.fleet.roles import (
 )
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
-from inferfleet.fleet.shapes import Node, PoolKey, accelerators, gpus, has_accelerators, node, shape
-from inferfleet.tables.devices import LINK_TYPE, NETWORK_DRIVER, RESOURCE_BY_DRIVER
+from inferfleet.fleet.shapes import Node, PoolKey, accelerators, gpus, node, shape
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER
 
 # Of pools whose nodes lack what a template asks for so many are named.
 _MOST_SAID = 3
@@ -62,7 +70,10 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
     # What was seen of nodes on a day is no fault of a document.
     pool_labels = PoolLabels(documents, demands, {})
     for key in sorted(documents.deployments):
+        classes = selected.by(documents.deployments[key].spec.cluster_selector)[1]
         found = [
+            *accelerator_problems(documents, key),
+            *nowhere_problems(documents, key, classes),
             *(
                 problem
                 for role in roles_of(documents.deployments[key])
@@ -88,9 +99,9 @@ def _class_problems(documents: Documents) -> Iterator[Problem]:
         if node(documents.classes[name]) is None:
             devices = accelerators(documents.classes[name])
             yield Problem(
-                f"class {name} has {len(devices)} claimable devices of a supported driver; "
-                "a class in use must have exactly one, or none that pods could claim",
-                f"Supported drivers are {', '.join(sorted(RESOURCE_BY_DRIVER))}; "
+                f"class {name} has {len(devices)} claimable devices of a supported driver or with a "
+                "resource; a class in use must have exactly one, or none that pods could claim",
+                f"Supported drivers are {', '.join(sorted(RESOURCE_BY_DRIVER))}, and any with resource; "
                 "set claim: Synthetic on all other devices",
                 "spec.devices",
                 kind="InferenceClass",
@@ -107,24 +118,38 @@ def _pod_problems(
 ) -> Iterator[Problem]:
     """Yield a problem if no node of the fleet has the GPUs of a pod, and no group of nodes can."""
     document = documents.deployments[key]
-    if not has_accelerators(document):
+    if not has_accelerators(document, role):
         return
-    nodes = {name: empty for name, empty in nodes.items() if empty.gpus}
-    workers, path = workers_of(document, role), f"{path_of_role(role)}.workers"
-    gpus_wanted = workers.topology.gpus_per_pod
-    largest = max(((node.gpus, name) for name, node in nodes.items()), default=None)
-    if largest is None or largest[0] >= gpus_wanted:
-        return
-    spread = {
-        name: spread_over(document, role, documents.classes[name], node) for name, node in nodes.items()
+    wanted = asked(documents, document, role)
+    nodes = {
+        name: empty
+        for name, empty in nodes.items()
+        if empty.gpus and not lacks(documents.classes[name], wanted)
     }
+    largest = max(((node.gpus, name) for name, node in nodes.items()), default=None)
+    gpus_of_pod = demands.declared[key, role].pod.gpus
+    if largest is None or largest[0] >= gpus_of_pod:
+        return
+    path = f"{path_of_role(role)}.workers"
+    topology = workers_of(document, role).topology
+    if wanted.named:
+        yield Problem(
+            f"each pod asks for {gpus_of_pod} {wanted.resource}; no node of the fleet has more than "
+            f"{gpus(largest[0])} (class {largest[1]})",
+            "Add a pool of larger nodes, or write as many as a node has, so that several pods share tensor",
+            path_of_accelerators(documents, document, role),
+            kind="ModelDeployment",
+            key=key,
+        )
+        return
+    spread = {name: spread_over(document, role, node) for name, node in nodes.items()}
     if None in spread.values():
         return
     if NO_FOLLOWER in spread.values():
         name = min(name for name, why in spread.items() if why == NO_FOLLOWER)
-        pods = shape(workers.topology, nodes[name].gpus).pods
+        pods = shape(topology, nodes[name].gpus).pods
         yield Problem(
-            f"a group of {workers.topology.tensor} GPUs (tensor) takes {pods} pods on nodes of class {name}, "
+            f"a group of {topology.tensor} GPUs (tensor) takes {pods} pods on nodes of class {name}, "
             "and workers have a template for their entry alone",
             "Write follower.template, or template for all pods",
             path,
@@ -132,14 +157,12 @@ def _pod_problems(
             key=key,
         )
         return
-    gpus_of_pod = demands.declared[key, role].pod.gpus
     why = spread[largest[1]]
     yield Problem(
         f"each pod needs {gpus_of_pod} GPUs (tensor x dataLocal); no node of the fleet has more than "
         f"{gpus(largest[0])} (class {largest[1]}), and several together do not do: {why}",
-        "Make tensor x dataLocal smaller, add a pool of larger nodes, or say in a class which network joins "
-        f"its nodes (gpuDirect on GKE, or a Synthetic device of driver {NETWORK_DRIVER} or with "
-        f"the attribute {LINK_TYPE})",
+        "Make tensor x dataLocal smaller, add a pool of larger nodes, or choose a tensor that is a number of "
+        "whole nodes, with dataLocal 1",
         f"{path}.topology",
         kind="ModelDeployment",
         key=key,

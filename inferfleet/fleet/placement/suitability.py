@@ -13,6 +13,7 @@ from inferfleet.documents.kinds.inference_cluster import Images
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.work import spend
+from inferfleet.fleet.accelerators import asked, lacks, offers
 from inferfleet.fleet.demands import Demand, Demands, Share
 from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.node_conditions import MET, Standing, Verdict
@@ -31,7 +32,6 @@ from inferfleet.fleet.shapes import (
     fit,
     gib,
     gpus,
-    has_accelerators,
     has_fabric,
     node,
     spans_nodes,
@@ -117,6 +117,8 @@ class Suitability:
         self._by_cluster: dict[tuple[_Asked, str], tuple[Obstacle, ...]] = {}
         self._pool_labels = PoolLabels(documents, demands, seen)
         self._known_meeting: dict[tuple[str, str], PoolKey | None] = {}
+        self._fast_classes: dict[tuple[str, str], str | None] = {}
+        self._open: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def clusters(self, deployment: str) -> frozenset[str]:
         """Return the clusters that take new replicas of the deployment, as far as whole clusters are
@@ -301,27 +303,117 @@ class Suitability:
             number = len(accelerators(inference_class))
             why = f"class {class_name} has {number} devices of a supported driver, needs exactly one"
             return [Obstacle(why, consequence=Consequence.IMPOSSIBLE, final=True)]
-        if bool(empty.gpus) != has_accelerators(document):
-            why = (
-                f"class {class_name} has accelerators, and accelerator of the deployment is None"
-                if empty.gpus
-                else f"class {class_name} has no accelerator"
-            )
-            short = f"have {'an' if empty.gpus else 'no'} accelerator"
-            return [Obstacle(why, short, Consequence.IMPOSSIBLE, final=True)]
+        if unlike := self._unlike_accelerators(document, role, inference_class, empty):
+            return [unlike]
         obstacles: list[Obstacle] = []
-        if not_spread := spread_over(document, role, inference_class, empty):
-            asked = str(workers_of(document, role).topology.gpus_per_pod)
-            small = _too_small(f"{gpus(empty.gpus)} per node", asked, asked)
-            obstacles.append(replace(small, why=f"{small.why}, and {not_spread}", final=True))
-        if selector := selector_of(document, role):
-            try:
-                mismatch = self._selectors.mismatch(selector.cel, inference_class)
-            except InvalidSelector as invalid:
-                mismatch = f"nodeSelector is invalid: {invalid}"
-            if mismatch:
-                obstacles.append(Obstacle(mismatch, consequence=Consequence.EVICT))
+        if not_spread := self._not_spread(deployment, role, inference_class, empty):
+            obstacles.append(not_spread)
+        if mismatch := self._mismatch(document, role, inference_class):
+            obstacles.append(Obstacle(mismatch, consequence=Consequence.EVICT))
         return obstacles
+
+    def _mismatch(self, document: ModelDeployment, role: str, inference_class: InferenceClass) -> str | None:
+        """Return why the class does not meet the selector of a role, or None."""
+        selector = selector_of(document, role)
+        if selector is None:
+            return None
+        try:
+            return self._selectors.mismatch(selector.cel, inference_class)
+        except InvalidSelector as invalid:
+            return f"nodeSelector is invalid: {invalid}"
+
+    def _unlike_accelerators(
+        self, document: ModelDeployment, role: str, inference_class: InferenceClass, empty: Node
+    ) -> Obstacle | None:
+        """Return that nodes of the class lack what pods of the role ask for, or have what others ask for."""
+        class_name, wanted = inference_class.metadata.name, asked(self._documents, document, role)
+        resource = lacks(inference_class, wanted)
+        if resource is None and bool(empty.gpus) == (wanted.resource is not None):
+            return None
+        has = offers(inference_class)
+        if resource and empty.gpus:
+            why = f"class {class_name} has {has}, and the pods ask for {resource}"
+            short = f"have {has} ({resource} wanted)"
+        elif empty.gpus:
+            why = f"class {class_name} has accelerators, and accelerator of the deployment is None"
+            short = "have an accelerator"
+        else:
+            why, short = f"class {class_name} has no accelerator", "have no accelerator"
+        return Obstacle(why, short, Consequence.IMPOSSIBLE, final=True)
+
+    def _not_spread(
+        self, deployment: str, role: str, inference_class: InferenceClass, empty: Node
+    ) -> Obstacle | None:
+        """Return that a group of `tensor` GPUs is larger than a node, and does not have several, or None.
+
+        Over nodes without a network between them it is slow. New replicas do not get that unasked that could
+        have another class: groups are spread so where their document says how many GPUs a pod has, or where
+        no class that suits has enough GPUs per node, or a network.
+        """
+        document = self._documents.deployments[deployment]
+        if asked(self._documents, document, role).named:
+            return None
+        topology, name = workers_of(document, role).topology, inference_class.metadata.name
+        small = _too_small(f"{gpus(empty.gpus)} per node", *[str(topology.gpus_per_pod)] * 2)
+        if why := spread_over(document, role, empty):
+            return replace(small, why=f"{small.why}, and {why}", final=True)
+        if not spans_nodes(topology, empty.gpus) or has_fabric(inference_class):
+            return None
+        if self._fast_class(deployment, role) is None:
+            return None
+        return replace(
+            small,
+            why=f"{small.why}, and class {name} has no network between its nodes",
+            consequence=Consequence.CORDON,
+            step=f"write {empty.gpus} {asked(self._documents, document, role).resource} into the resources "
+            f"of the engine of {deployment}, and groups of {topology.tensor} are spread over such nodes, "
+            "slowly",
+            final=True,
+        )
+
+    def _fast_class(self, deployment: str, role: str) -> str | None:
+        """Return the first class of the pools open to a deployment that suits a role and holds a group of
+        its `tensor` on a node, or has a network between nodes; None if there is none.
+        """
+        if (deployment, role) not in self._fast_classes:
+            document = self._documents.deployments[deployment]
+            self._fast_classes[deployment, role] = next(
+                (name for name in self._open_classes(document, role) if self._is_fast(document, role, name)),
+                None,
+            )
+        return self._fast_classes[deployment, role]
+
+    def _is_fast(self, document: ModelDeployment, role: str, class_name: str) -> bool:
+        inference_class, empty = self._documents.classes[class_name], self._nodes[class_name]
+        if empty is None or self._unlike_accelerators(document, role, inference_class, empty):
+            return False
+        spans = spans_nodes(workers_of(document, role).topology, empty.gpus)
+        if spans and (not has_fabric(inference_class) or spread_over(document, role, empty)):
+            return False
+        demand = self._demands.unedited(document.metadata.key, role, empty.gpus)
+        return not too_small(empty, demand) and not self._mismatch(document, role, inference_class)
+
+    def _open_classes(self, document: ModelDeployment, role: str) -> tuple[str, ...]:
+        """Return the classes of the pools that selectors, labels and capacity models leave to a role."""
+        spec, standings = document.spec, self._pool_labels.of(document.metadata.key, role)
+        unmet: frozenset[PoolKey] = standings.unmet if standings else frozenset()
+        key = str(spec.cluster_selector), str(spec.pool_selector), spec.capacity_models, unmet
+        if key not in self._open:
+            spend(len(self._pools), f"asking pools for {document.metadata.key}")
+            clusters = self._documents.clusters
+            self._open[key] = tuple(
+                sorted(
+                    {
+                        pool.class_name
+                        for (cluster, name), pool in self._pools.items()
+                        if (cluster, name) not in unmet
+                        and spec.cluster_selector.matches(clusters[cluster].metadata.labels)
+                        and spec.pool_selector.matches(pool.node_labels)
+                        and pool.capacity.model in spec.capacity_models
+                    }
+                )
+            )
+        return self._open[key]
 
 
 def strongest(obstacles: list[Obstacle]) -> Obstacle | None:
@@ -365,9 +457,7 @@ def _tolerates(toleration: _Toleration, taint: Taint) -> bool:
 NO_FOLLOWER = "workers of several pods need follower.template"
 
 
-def spread_over(
-    document: ModelDeployment, role: str, inference_class: InferenceClass, empty: Node
-) -> str | None:
+def spread_over(document: ModelDeployment, role: str, empty: Node) -> str | None:
     """Return why a group of `tensor` GPUs that is larger than a node cannot have several nodes, or None.
 
     Also None where a group fits on a node.
@@ -378,9 +468,6 @@ def spread_over(
         return None
     if topology.data_local > 1:
         return "over several nodes dataLocal must be 1"
-    if not has_fabric(inference_class):
-        name = inference_class.metadata.name
-        return f"class {name} has no network between its nodes"
     if topology.tensor % empty.gpus:
         return f"tensor {topology.tensor} is no number of whole nodes of {empty.gpus}"
     return NO_FOLLOWER if workers.of("Follower") is None else None

@@ -10,6 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from inferfleet.documents.kinds.workers import fraction_mistakes
 from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.pods.plain import packed
 from inferfleet.documents.pods.template import (
@@ -22,6 +23,7 @@ from inferfleet.documents.pods.template import (
 from inferfleet.documents.problems import Mistake, Problem, cluster_problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import path_of, shown
+from inferfleet.fleet.accelerators import has_accelerators
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.node_conditions import REQUIRED, NodeConditions, Standing, conditions_of, verdict
 from inferfleet.fleet.roles import (
@@ -34,7 +36,7 @@ from inferfleet.fleet.roles import (
     serving_ports,
     serving_roles,
 )
-from inferfleet.fleet.shapes import has_accelerators, requests
+from inferfleet.fleet.shapes import requests
 from inferfleet.serving.pod.hardware import Hardware, generated_claims
 from inferfleet.serving.pod.template import (
     PlacedPod,
@@ -47,7 +49,7 @@ from inferfleet.serving.pod.template import (
     proxy_table,
 )
 from inferfleet.serving.programs import resource_mistakes
-from inferfleet.tables.devices import ACCELERATOR_DOMAINS, RESOURCE_BY_DRIVER, SLICES
+from inferfleet.tables.devices import ACCELERATOR_DOMAINS, is_accelerator
 from inferfleet.tables.engines import CONNECTORS
 from inferfleet.tables.images import reference_of
 from inferfleet.tables.pickers import ProxyTable, names, profile
@@ -76,22 +78,24 @@ def document_problems(pod: PlacedPod) -> Iterator[Problem]:
             "leave it out by clusterSelector",
         )
     yield from proxy_problems(pod)
-    for mistake in (*_group_mistakes(written, pod), *_hardware_mistakes(written["spec"], pod)):
+    for mistake in (*_group_mistakes(written, pod), *_place_mistakes(written["spec"], pod)):
         yield _problem(pod, pod.field(mistake.field_path), mistake.what, mistake.next_step)
 
 
 def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
     """Return the function that yields what an edited template contradicts.
 
-    These are the checks of `document_problems`, and what plugins ask of nodes. Places are as those of a
-    difference, with containers by name.
+    These are the checks of `document_problems`, of what documents say before the plan, and what plugins ask
+    of nodes. Places are as those of a difference, with containers by name.
     """
 
     def template_mistakes(template: dict[str, Any]) -> Iterator[Mistake]:
         where = f"pool {pod.spot.pool(pod.role)} of cluster {pod.spot.cluster}"
         mistakes = (
-            *_hardware_mistakes(template["spec"], pod),
+            *_device_mistakes(template["spec"], pod.hardware, pod.spot.pool(pod.role), pod.spot.cluster),
+            *_place_mistakes(template["spec"], pod),
             *_node_mistakes(template["spec"], pod.hardware, where),
+            *_fraction_mistakes(template),
             *_group_mistakes(template, pod),
             *proxy_mistakes(template, pod),
         )
@@ -101,11 +105,15 @@ def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistak
     return template_mistakes
 
 
-def _hardware_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:
-    pool, cluster = pod.spot.pool(pod.role), pod.spot.cluster
-    yield from _device_mistakes(spec, pod.hardware, pool, cluster)
+def _place_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:
     yield from _claim_mistakes(spec, pod.hardware)
     yield from _pinned_mistakes(spec)
+
+
+def _fraction_mistakes(template: Mapping[str, Any]) -> Iterator[Mistake]:
+    annotations = template.get("metadata", {}).get("annotations", {})
+    for mistake in fraction_mistakes(annotations):
+        yield replace(mistake, field_path=("metadata", "annotations", *mistake.field_path))
 
 
 def _device_mistakes(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterator[Mistake]:
@@ -132,8 +140,8 @@ def _unlike_topology(amount: Any, hardware: Hardware) -> tuple[str, str] | None:
     if _number(amount) == hardware.gpus:
         return None
     return (
-        f"tensor x dataLocal of its topology is {hardware.gpus} per pod",
-        "Remove it: inferfleet asks for the devices of the topology",
+        f"by its document each pod has {hardware.gpus}",
+        "Leave it as it is; the topology and the engine's resources of the deployment say how many",
     )
 
 
@@ -141,10 +149,10 @@ def _no_device_of_others(
     resource: str, hardware: Hardware, pool: str, cluster: str
 ) -> tuple[str, str] | None:
     """Return why a container cannot have a resource beside the devices of the engine, and the next step."""
-    accelerator = resource in RESOURCE_BY_DRIVER.values()
+    device = is_accelerator(resource) or resource == hardware.resource
     # Of a vendor of accelerators, and not described by the class.
     unknown = resource.partition("/")[0] in ACCELERATOR_DOMAINS and resource not in hardware.others
-    if not accelerator and not unknown:
+    if not device and not unknown:
         return None
     if hardware.resource is None:
         return f"{_WITHOUT} places it on nodes without any", f"Remove it, or remove {_WITHOUT}"
@@ -153,17 +161,13 @@ def _no_device_of_others(
             f"pool {pool} of cluster {cluster} gives GPUs by DRA claims, and has no {resource}",
             "Remove it: inferfleet claims the devices of the topology",
         )
-    if accelerator:
+    if device:
         return (
-            f"the pod was placed on cluster {cluster} for the {hardware.gpus} {hardware.resource} of its "
-            "engine alone",
+            f"the pod has the {hardware.gpus} {hardware.resource} of its engine alone",
             "Remove it: only the engine gets devices, those of the topology",
         )
-    has = f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone"
-    if resource.startswith(SLICES):
-        return has, "Remove it: slices and shares of accelerators are not offered"
     return (
-        has,
+        f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone",
         "Remove it; if the nodes do have it, describe it in the class as a device with claim: Synthetic and "
         f"driver: {resource}",
     )
@@ -270,7 +274,7 @@ def template_problems(template: dict[str, Any], pod: PlacedPod) -> Iterator[Prob
 def missing_request_problems(template: Mapping[str, Any], pod: PlacedPod) -> Iterator[Problem]:
     """Yield a warning for a pod without accelerators whose template requests neither cores nor memory."""
     spec = template["spec"]
-    if has_accelerators(pod.deployment) or requests(spec, "cpu") or requests(spec, "memory"):
+    if has_accelerators(pod.deployment, pod.role) or requests(spec, "cpu") or requests(spec, "memory"):
         return
     place, _ = engine_container(pod.written.spec)
     yield Problem(

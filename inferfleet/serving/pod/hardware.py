@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_class import Device
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.fleet import names
 from inferfleet.fleet.node_conditions import Labels
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_network
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_accelerator, is_network
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Hardware:
     """With DRA nodes have no such resource, only a taint that is called like it, and a claim gives the pod
     its accelerators.
     """
+    whole: str | None = None
+    """Extended resource of a whole device, after which nodes are tainted that hand out slices of it too."""
     claims: tuple[PodClaim, ...] = ()
     fabric: Fabric = "None"
     """What nodes have for copying memory between them."""
@@ -66,6 +68,11 @@ class Hardware:
     def node_labels(self) -> Labels:
         """Return the values that labels are known to have on nodes of the pool."""
         return {**self.labels, **{key: (value,) for key, value in self.node_selector.items()}}
+
+    @property
+    def taint_keys(self) -> tuple[str, ...]:
+        """Return the keys of taints that keep pods without accelerators away from nodes that have them."""
+        return tuple(dict.fromkeys(key for key in (self.resource, self.whole) if key))
 
     @property
     def shares_node(self) -> bool:
@@ -93,8 +100,6 @@ def hardware(
     those that the pod is to have. `devices` are all of the class: one that only selectors see, and whose
     driver is the name of an extended resource, says that nodes have that. `gpu_direct` is the kind of
     GPUDirect that GKE gives to nodes of the class.
-
-    Raises KeyError for a driver whose device plugin is not in `tables.devices`.
     """
     described = tuple(devices)
     synthetic_drivers = tuple(
@@ -103,7 +108,7 @@ def hardware(
     networks = [each for each in described if is_network(each.driver, each.attributes)]
     fabric: Fabric = "GKE" if gpu_direct == "RDMA" else "RDMA" if synthetic_drivers or networks else "None"
     return Hardware(
-        resource=RESOURCE_BY_DRIVER[device.driver] if device else None,
+        resource=device.asked_as if device else None,
         gpus=gpus,
         gpus_per_node=device.count if device else 0,
         node_selector=dict(pool.node_selector or {names.POOL: label or pool.name}),
@@ -113,6 +118,7 @@ def hardware(
         allocation=allocation,
         claims=claims,
         fabric=fabric,
+        whole=RESOURCE_BY_DRIVER.get(device.driver) if device else None,
     )
 
 
@@ -137,7 +143,11 @@ def generated_claims(hardware: Hardware) -> list[dict[str, str]]:
     return [{"name": claim.name, "resourceClaimTemplateName": claim.template} for claim in hardware.claims]
 
 
-def claimed_gpus(hardware: Hardware) -> dict[str, str]:
-    """Return the annotation of how many accelerators a pod claims, which no other part of it says."""
-    gpus = sum(claim.gpus for claim in hardware.claims)
-    return {names.CLAIMED_GPUS: str(gpus)} if gpus else {}
+def counted_gpus(hardware: Hardware) -> dict[str, str]:
+    """Return the annotation of how many accelerators a pod has, where no other part of it says so: by claims,
+    or by a resource that no vendor is known to hand accelerators out as.
+    """
+    if claimed := sum(claim.gpus for claim in hardware.claims):
+        return {names.CLAIMED_GPUS: str(claimed)}
+    unknown = hardware.allocation == "DevicePlugin" and not is_accelerator(hardware.resource or "")
+    return {names.GPUS: str(hardware.gpus)} if unknown and hardware.gpus else {}

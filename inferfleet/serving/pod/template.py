@@ -50,7 +50,7 @@ from inferfleet.serving.engines.command_line import (
     written_flags,
 )
 from inferfleet.serving.engines.drain import ending, grace_of_followers
-from inferfleet.serving.pod.hardware import Hardware, ask_for_devices, claimed_gpus
+from inferfleet.serving.pod.hardware import Hardware, ask_for_devices, counted_gpus
 from inferfleet.serving.programs import pull_secrets, text, tracing_variables, variable_of_pod
 from inferfleet.tables import engines
 from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_PROXY_PORT, EngineDefaults, engine
@@ -141,7 +141,7 @@ def pod_template(pod: PlacedPod) -> dict[str, Any]:
     """Return the pod template before the plugin chain. The deployment has no `document_problems`."""
     template = pod.written
     metadata: dict[str, Any] = {"labels": dict(template.metadata.labels) | labels(pod)}
-    own = _active_ports(pod) | claimed_gpus(pod.hardware)
+    own = _active_ports(pod) | counted_gpus(pod.hardware)
     if annotations := dict(template.metadata.annotations) | own:
         metadata["annotations"] = annotations
     spec = copy.deepcopy(template.spec)
@@ -312,13 +312,13 @@ def _schedule(spec: dict[str, Any], container: dict[str, Any], hardware: Hardwar
     ask_for_devices(spec, container, hardware)
     spec["nodeSelector"] = dict(spec.get("nodeSelector", {})) | dict(hardware.node_selector)
     tolerations = spec.setdefault("tolerations", [])
-    wanted: list[dict[str, Any]] = []
-    if hardware.resource:
-        wanted.append({"key": hardware.resource, "operator": "Exists", "effect": "NoSchedule"})
+    wanted: list[dict[str, Any]] = [
+        {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in hardware.taint_keys
+    ]
     wanted += [
         {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
         for taint in hardware.taints
-        if (taint.key, taint.effect) != (hardware.resource, "NoSchedule")
+        if taint.effect != "NoSchedule" or taint.key not in hardware.taint_keys
     ]
     tolerations += [toleration for toleration in wanted if toleration not in tolerations]
     if hardware.shares_node:

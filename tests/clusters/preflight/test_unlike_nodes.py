@@ -12,7 +12,8 @@ from inferfleet.desired.values import ExpectedNodes
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.node_conditions import conditions_of
 
-POOL = ExpectedNodes("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, "gpu.nvidia.com", 8, False, 100_000, 2**40)
+NVIDIA = ("gpu.nvidia.com", "nvidia.com/gpu")
+POOL = ExpectedNodes("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, *NVIDIA, 8, False, 100_000, 2**40)
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 
 
@@ -133,6 +134,42 @@ def _rest(name: str) -> dict[str, Any]:
     return {part: node(name)[part] for part in ("spec", "status")}
 
 
+def test_slices_are_looked_for_by_the_resource_of_their_class(cluster: Start) -> None:
+    slices = replace(POOL, resource="nvidia.com/mig-1g.10gb", devices=7)
+    there = cluster(objects=[node("a"), node("b", gpus=0)])
+    (problem,) = look(there, east(pools=(slices,))).problems
+    assert (problem.what, problem.next_step) == (
+        "2 nodes of pool east/h100 (a, b) offer 0 of 7 nvidia.com/mig-1g.10gb that class h100-8x declares",
+        "Compare with `kubectl describe node a`: correct the class, or install what offers "
+        "nvidia.com/mig-1g.10gb there (device plugin, DRA driver)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("product", "unlike"),
+    [
+        ("NVIDIA-H100-80GB-HBM3", False),
+        ("NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", False),
+        ("NVIDIA-H100-80GB-HBM3-SHARED", False),
+        ("NVIDIA-H100-PCIe", True),
+        ("", False),
+    ],
+)
+def test_another_product_than_the_class_says_is_a_warning(cluster: Start, product: str, unlike: bool) -> None:
+    named = replace(POOL, products={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"})
+    there = [node("a"), node("b")]
+    if product:
+        there[0]["metadata"]["labels"]["nvidia.com/gpu.product"] = product
+    warning = east_problem(
+        f"1 node of pool east/h100 (a) has {product} (nvidia.com/gpu.product), and class h100-8x says "
+        "NVIDIA-H100-80GB-HBM3",
+        "Correct productName in the class, or give the pool the class of its nodes",
+        "spec.nodePools[1].className",
+        severity="warning",
+    )
+    assert look(cluster(objects=there), east(pools=(named,))).problems == ((warning,) if unlike else ())
+
+
 def test_nodes_with_gpus_that_pickers_may_take_are_a_notice(cluster: Start) -> None:
     there = cluster(objects=[node(name, taints=[]) for name in "ab"])
     told = [one for one in look(there, east(picker("qwen"), pools=(POOL,))).problems if "taint" in one.what]
@@ -154,7 +191,7 @@ def test_who_may_not_list_nodes_is_told_nothing_of_them(cluster: Start) -> None:
 
 def test_pools_without_replicas_are_not_looked_at(cluster: Start) -> None:
     fake = cluster()
-    unused = ExpectedNodes("l4", 0, "l4", {"pool": "l4"}, 2, 0, "gpu.nvidia.com", 1, False, 1, 1)
+    unused = ExpectedNodes("l4", 0, "l4", {"pool": "l4"}, 2, 0, *NVIDIA, 1, False, 1, 1)
     assert look(fake, east(pools=(unused,))).problems == ()
 
 

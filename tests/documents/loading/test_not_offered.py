@@ -7,7 +7,7 @@ from inferfleet.documents import Where
 
 _STACK = "Write Provided, or remove the line, and install what is needed beforehand"
 _INSTALLS = "is not offered: inferfleet installs no CRDs and controllers"
-_GPUS = "Remove the line: pods ask for the GPUs of their topology. Without GPUs write None"
+_VENDORS = "NVIDIA, AMD, Gaudi, TPU, Ascend or None; other vendors' are named by the engine's resources alone"
 _HUB = "is not offered: a model is one of the Hugging Face Hub, or a folder in the container"
 _ENGINE, _GATEWAY = "  engine: {type: vLLM}", "  serving: {gateway: {className: istio}}"
 
@@ -22,16 +22,17 @@ CASES = {
         15, "spec.serving.stack", f"stack for each component {_INSTALLS}", _STACK,
     ),
     "vendor": (
-        _ENGINE, "  accelerator: AMD",
-        22, "spec.accelerator", "accelerator 'AMD' is not offered", _GPUS,
+        _ENGINE, "  accelerator: Neuron",
+        22, "spec.accelerator", "accelerator 'Neuron' is not offered", f"Write {_VENDORS}",
     ),
     "accelerator required": (
         _ENGINE, "  accelerator: Required",
-        22, "spec.accelerator", "accelerator 'Required' is not offered", _GPUS,
+        22, "spec.accelerator", "accelerator 'Required' is not offered", f"Write {_VENDORS}",
     ),
     "accelerator without a value": (
         _ENGINE, "  accelerator:",
-        22, "spec.accelerator", "accelerator is there and says nothing", _GPUS,
+        22, "spec.accelerator", "accelerator is there and says nothing",
+        f"Remove the line, or write {_VENDORS}",
     ),
     "cache": (
         _ENGINE, "  engine: {model: {repository: Qwen/Qwen3-8B, cache: true}}",

@@ -111,11 +111,11 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
             "(l4: nodeSelector is false)",
         ),
         (
-            fleet(EAST, deployment("a", 2, gpus=16)),
+            fleet(EAST, deployment("a", 2, gpus=6)),
             {"a east/l4": 1},
-            "each pod needs 16 GPUs (tensor x dataLocal); "
+            "each pod needs 6 GPUs (tensor x dataLocal); "
             "no node of the fleet has more than 4 GPUs (class l4), and several together do not do: "
-            "class l4 has no network between its nodes",
+            "tensor 6 is no number of whole nodes of 4",
         ),
         (
             fleet(EAST, deployment("a", 2, selector={"tier": "prod"})),
@@ -129,8 +129,8 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
                 deployment("a", 1),
             ),
             {"a east/l4": 1},
-            "class odd has 0 claimable devices of a supported driver; a class in use must have exactly one, "
-            "or none that pods could claim",
+            "class odd has 0 claimable devices of a supported driver or with a resource; a class in use must "
+            "have exactly one, or none that pods could claim",
         ),
     ],
 )
@@ -152,7 +152,7 @@ def test_every_problem_names_its_field_and_its_severity() -> None:
             deployment("b", 0, labels={"size": "b"}),
             deployment("c", 1, cel="capcity"),
             deployment("d", 1, selector={"tier": "prod"}),
-            deployment("e", 1, gpus=16),
+            deployment("e", 1, gpus=6),
             service("chat", (1, {"size": "b"}), (1, {"size": "z"})),
         ),
         lock({"a east/l4": 2, "b west/odd": 1, "c west/gone": 1}),
@@ -188,14 +188,15 @@ def test_what_cannot_leave_stays_and_says_why() -> None:
 
 def test_a_shape_that_outgrew_its_nodes_and_finds_no_room_is_kept_with_a_problem() -> None:
     full = cluster("west", {"h100": ("h100", 1)})
+    copies = deployment("a", 1, topology={"tensor": 2, "data": 4, "dataLocal": 4})
     planned = plan(
-        fleet(EAST, full, deployment("a", 1, gpus=8), deployment("b", 1, gpus=8)),
+        fleet(EAST, full, copies, deployment("b", 1, gpus=8)),
         lock({"a east/l4": 1, "b west/h100": 1}),
     )
     assert placed(planned) == {"a east/l4": 1, "b west/h100": 1}
     assert _messages(planned)[0] == [
-        f"1 replica of ml/a cannot leave east/l4 ({FOUR}): "
-        "west/h100: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 8"
+        "1 replica of ml/a cannot leave east/l4 (has 4 GPUs per node, needs 8, and over several nodes "
+        "dataLocal must be 1): west/h100: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 8"
     ]
 
 

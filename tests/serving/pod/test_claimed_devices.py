@@ -93,26 +93,22 @@ def test_what_a_team_asks_for_besides_stays(deployment: Make, spot: Spot) -> Non
             "placed by claims of the topology, and the plan does not see what a claim takes. Remove it: the "
             "engine gets the devices of its topology",
         ),
-        (
-            {"engine": {"resources": {"limits": {"nvidia.com/gpu": "2"}}}},
-            'spec.workers.template.spec.containers[0].resources.limits["nvidia.com/gpu"]: container '
-            "'engine' "
-            "asks for 2 nvidia.com/gpu, but pool h100 of cluster east gives GPUs by DRA claims, and has no "
-            "nvidia.com/gpu. Remove it: inferfleet claims the devices of the topology",
-        ),
-        (
-            {"sidecars": [SIDECAR]},
-            'spec.workers.template.spec.containers[1].resources.limits["nvidia.com/mig-1g.5gb"]: container '
-            "'top' asks for 1 nvidia.com/mig-1g.5gb, but pool h100 of cluster east gives GPUs by DRA "
-            "claims, and "
-            "has no nvidia.com/mig-1g.5gb. Remove it: inferfleet claims the devices of the topology",
-        ),
     ],
 )
 def test_a_document_asks_for_no_devices_by_itself(
     deployment: Make, spot: Spot, pod: dict[str, Any], said: str
 ) -> None:
     assert [str(problem) for problem in document_problems(_stand(deployment(pod), spot))] == [said]
+
+
+def test_a_plugin_adds_no_resource_beside_claims(deployment: Make, spot: Spot) -> None:
+    stand = _stand(deployment(), spot)
+    template = pod_template(stand)
+    template["spec"]["containers"].append(SIDECAR)
+    assert [str(mistake.what) for mistake in template_check(stand)(template)] == [
+        "container 'top' asks for 1 nvidia.com/mig-1g.5gb, but pool h100 of cluster east gives GPUs by DRA "
+        "claims, and has no nvidia.com/mig-1g.5gb"
+    ]
 
 
 def test_a_plugin_may_let_a_sidecar_see_the_claimed_devices_and_adds_no_claim(

@@ -271,9 +271,31 @@ def test_hardware_follows_class_and_pool() -> None:
     pool = NodePool(name="mi300", class_name="c", node_count=1, taints=(taint,))
     labelled = NodePool(name="mi300", class_name="c", node_count=1, node_selector={"gpu": "mi300"})
     assert hardware(device=device, gpus=8, pool=pool) == Hardware(
-        "amd.com/gpu", 8, 8, {"inferfleet.dev/pool": "mi300"}, (taint,)
+        "amd.com/gpu", 8, 8, {"inferfleet.dev/pool": "mi300"}, (taint,), whole="amd.com/gpu"
     )
     assert hardware(device=device, gpus=8, pool=labelled).node_selector == {"gpu": "mi300"}
+
+
+def test_nodes_that_hand_out_slices_keep_the_taint_of_the_whole_device(deployment: Make, spot: Spot) -> None:
+    device = Device(name="slice", driver="gpu.nvidia.com", resource="nvidia.com/mig-1g.10gb", count=7)
+    needs = hardware(device=device, gpus=1, pool=NodePool(name="mig", class_name="c", node_count=1))
+    spec = _pod(deployment(), spot, needs)["spec"]
+    assert spec["containers"][0]["resources"] == {
+        "limits": {"nvidia.com/mig-1g.10gb": "1"},
+        "requests": {"nvidia.com/mig-1g.10gb": "1"},
+    }
+    assert spec["tolerations"] == [
+        {"key": "nvidia.com/mig-1g.10gb", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+    ]
+
+
+def test_pods_say_how_many_devices_they_have_by_a_resource_of_no_known_vendor(
+    deployment: Make, spot: Spot
+) -> None:
+    device = Device(name="card", driver="gpu.acme.com", resource="acme.com/gpu", count=8)
+    needs = hardware(device=device, gpus=2, pool=NodePool(name="acme", class_name="c", node_count=1))
+    assert _pod(deployment(), spot, needs)["metadata"]["annotations"] == {"inferfleet.dev/gpus": "2"}
 
 
 def test_a_pool_s_taints_are_tolerated_and_the_device_s_only_once(deployment: Make, spot: Spot) -> None:

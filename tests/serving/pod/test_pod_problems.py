@@ -11,23 +11,17 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.pod.check import document_problems
+from inferfleet.serving.pod.check import document_problems, template_check
 from inferfleet.serving.pod.hardware import Hardware, hardware
-from inferfleet.serving.pod.template import PlacedPod
+from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 Make = Callable[..., ModelDeployment]
 
 BASE = "spec.workers.template."
-ENGINE = "spec.containers[0]"
-SIDECAR = "spec.containers[1]"
 
 
 def _found(document: ModelDeployment, spot: Spot, needs: Hardware) -> tuple[Problem, ...]:
     return tuple(document_problems(PlacedPod(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs)))
-
-
-def _sidecar(**fields: Any) -> dict[str, Any]:
-    return {"sidecars": [{"name": "side", "image": "side:1", **fields}]}
 
 
 @pytest.mark.parametrize(
@@ -49,21 +43,9 @@ def test_an_equal_value_is_no_clash(
     ("pod", "path", "what"),
     [
         (
-            {"engine": {"resources": {"requests": {"nvidia.com/gpu": 4}}}},
-            f'{ENGINE}.resources.requests["nvidia.com/gpu"]',
-            "the engine asks for 4 nvidia.com/gpu, but tensor x dataLocal of its topology is 2 per pod",
-        ),
-        (
-            _sidecar(resources={"limits": {"nvidia.com/gpu": 1}}),
-            f'{SIDECAR}.resources.limits["nvidia.com/gpu"]',
-            "container 'side' asks for 1 nvidia.com/gpu, but the pod was placed on cluster east "
-            "for the 2 nvidia.com/gpu of its engine alone",
-        ),
-        (
-            {"engine": {"resources": {"limits": {"amd.com/gpu": 2}}}},
-            f'{ENGINE}.resources.limits["amd.com/gpu"]',
-            "container 'engine' asks for 2 amd.com/gpu, but the pod was placed on cluster east "
-            "for the 2 nvidia.com/gpu of its engine alone",
+            {"nodeSelector": {"inferfleet.dev/pool": "l4"}},
+            'spec.nodeSelector["inferfleet.dev/pool"]',
+            "it is 'l4', but pool h100 of cluster east, where it was placed, has 'h100'",
         ),
         (
             {"nodeName": "node-1"},
@@ -81,25 +63,46 @@ def test_a_contradiction_names_both_sides(
     ]
 
 
-@pytest.mark.parametrize("resource", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"])
-def test_slices_of_accelerators_are_said_not_to_be_offered(
-    deployment: Make, spot: Spot, quarter: Hardware, resource: str
+@pytest.mark.parametrize(
+    ("sidecar", "what"),
+    [
+        (
+            {"nvidia.com/gpu": 1},
+            "container 'side' asks for 1 nvidia.com/gpu, but the pod has the 2 nvidia.com/gpu of its engine "
+            "alone",
+        ),
+        (
+            {"nvidia.com/mig-1g.5gb": 1},
+            "container 'side' asks for 1 nvidia.com/mig-1g.5gb, but the pod has the 2 nvidia.com/gpu of its "
+            "engine alone",
+        ),
+        (
+            {"nvidia.com/hostdev": 1},
+            "container 'side' asks for 1 nvidia.com/hostdev, but pool h100 of cluster east has "
+            "nvidia.com/gpu alone",
+        ),
+    ],
+)
+def test_a_plugin_gives_no_devices_beside_those_of_the_engine(
+    deployment: Make, spot: Spot, quarter: Hardware, sidecar: dict[str, int], what: str
 ) -> None:
-    (problem,) = _found(deployment(_sidecar(resources={"limits": {resource: 1}})), spot, quarter)
-    assert problem.next_step == "Remove it: slices and shares of accelerators are not offered"
+    placed = PlacedPod(deployment({}), spot, "decode", "Entry", Shape(1, 2), quarter)
+    template = pod_template(placed)
+    template["spec"]["containers"].append(
+        {"name": "side", "image": "side:1", "resources": {"limits": sidecar}}
+    )
+    assert [mistake.what for mistake in template_check(placed)(template)] == [what]
 
 
-@pytest.mark.parametrize("others", [(), ("google.com/tpu",)])
-def test_pods_without_accelerators_ask_for_none_however_their_class_describes_them(
-    deployment: Make, spot: Spot, others: tuple[str, ...]
-) -> None:
-    needs = Hardware(None, 0, 0, {"inferfleet.dev/pool": "h100"}, others=others)
-    document = deployment({"engine": {"resources": {"limits": {"google.com/tpu": 4}}}})
-    (problem,) = _found(document, spot, needs)
-    assert (problem.what, problem.next_step) == (
-        "container 'engine' asks for 4 google.com/tpu, but accelerator: None of the deployment places it on "
-        "nodes without any",
-        "Remove it, or remove accelerator: None of the deployment",
+def test_a_plugin_asks_for_no_part_of_a_gpu(deployment: Make, spot: Spot, quarter: Hardware) -> None:
+    placed = PlacedPod(deployment({}), spot, "decode", "Entry", Shape(1, 2), quarter)
+    template = pod_template(placed)
+    template["metadata"]["annotations"] = {"gpu-fraction": "0.25"}
+    (mistake,) = template_check(placed)(template)
+    assert mistake.field_path == ("metadata.annotations.gpu-fraction",)
+    assert mistake.what == (
+        "the annotation gpu-fraction asks KAI for a part of a GPU, which KAI refuses beside whole GPUs, and "
+        "which no plan counts"
     )
 
 
@@ -112,8 +115,3 @@ def test_nodes_have_what_their_class_says_of_devices_that_only_selectors_see(
     needs = hardware(device=gpu, gpus=2, pool=pool, devices=(gpu, card))
     asks = {"resources": {"limits": {"nvidia.com/hostdev": 1}}}
     assert _found(deployment({"engine": asks}), spot, needs) == ()
-    (problem,) = _found(deployment({"engine": asks}), spot, quarter)
-    assert problem.what == (
-        "container 'engine' asks for 1 nvidia.com/hostdev, but pool h100 of cluster east has "
-        "nvidia.com/gpu alone"
-    )

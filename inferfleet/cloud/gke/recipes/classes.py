@@ -41,6 +41,7 @@ from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, nearest
 from inferfleet.fleet.shapes import accelerator, node
 from inferfleet.tables.devices import NETWORK_DRIVER, RDMA_CLASS
+from inferfleet.tables.gke import GPU_TAINT
 
 # What GKE boots nodes from, beside Hyperdisk.
 _PERSISTENT = ("pd-balanced", "pd-ssd", "pd-standard")
@@ -286,6 +287,9 @@ def _device_problems(gke_class: DescribedClass) -> Iterator[RecipeProblem]:
         what = f"has devices of driver {device.driver}, but its nodes get {gpu.type}"
         yield RecipeProblem("rule", path, what, "", f"Write driver: {NVIDIA_DRIVER}")
         return
+    if device.resource not in (None, GPU_TAINT):
+        what = f"has devices of resource {device.resource}, and GKE hands all of them out as {GPU_TAINT}"
+        yield RecipeProblem("rule", path, what, "", "Remove resource: parts of GPUs have this name there too")
     if (count := _per_node(gpu)) not in (None, device.count):
         what = f"says {device.count} devices per node, but its accelerator makes {count}{_product(gpu)}"
         yield RecipeProblem("rule", path, what, "", f"Write count: {count} for device {device.name}")
