@@ -25,6 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "inferfleet.fleet.names",
         "inferfleet.fleet.roles",
     ),
+    ("inferfleet.fleet.accelerators",),
     ("inferfleet.fleet.demands",),
     ("inferfleet.fleet.decisions",),
     ("inferfleet.fleet.placement",),

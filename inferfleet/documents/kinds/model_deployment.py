@@ -504,8 +504,8 @@ class Route(RouteForm):
 
 
 # Whose accelerators pods ask for, or that they ask for none.
-Accelerator = Vendor | Literal["None"]
-_ACCELERATORS = (*get_args(Vendor), "None")
+Accelerator = Literal[Vendor, "None"]
+_ACCELERATORS = get_args(Accelerator)
 
 _ROLE = Dns1035(12)
 _TAKEN = {

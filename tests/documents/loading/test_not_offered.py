@@ -22,8 +22,8 @@ CASES = {
         15, "spec.serving.stack", f"stack for each component {_INSTALLS}", _STACK,
     ),
     "vendor": (
-        _ENGINE, "  accelerator: Neuron",
-        22, "spec.accelerator", "accelerator 'Neuron' is not offered", f"Write {_VENDORS}",
+        _ENGINE, "  accelerator: Trainium",
+        22, "spec.accelerator", "accelerator 'Trainium' is not offered", f"Write {_VENDORS}",
     ),
     "accelerator required": (
         _ENGINE, "  accelerator: Required",
