@@ -8,15 +8,13 @@ from inferfleet.cloud.values import CloudCluster
 from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Connection, ExpectedNodes, KubeObject
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.node_conditions import NodeConditions, conditions_of
+from inferfleet.fleet.node_conditions import NodeConditions, conditions_of, products_of
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.fleet.spot import Spot
-from inferfleet.tables.devices import GKE_ACCELERATOR, PRODUCT_LABELS, product_in_label
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})
@@ -119,25 +117,7 @@ def expected_nodes(
                 int(parse_quantity(inference_class.spec.node.cpu) * 1000),
                 int(parse_quantity(inference_class.spec.node.memory)),
                 {asked: tuple(sorted(whose)) for asked, whose in conditions.get(pool.name, {}).items()},
-                _products(inference_class),
+                products_of(inference_class),
             )
         )
     return tuple(pools)
-
-
-def _products(inference_class: InferenceClass) -> dict[str, str]:
-    """Return the product of the class's accelerators by the labels of nodes that name one: the vendor's has
-    the attribute `productName`, and GKE's the type in the recipe.
-    """
-    device, provisioning = accelerator(inference_class), inference_class.spec.provisioning
-    if device is None:
-        return {}
-    products = {}
-    name = device.attributes.get("productName")
-    if device.driver in PRODUCT_LABELS and name is not None and name.string:
-        label, space = PRODUCT_LABELS[device.driver]
-        products[label] = product_in_label(name.string, space)
-    recipe = provisioning.gke if provisioning else None
-    if recipe and recipe.accelerator:
-        products[GKE_ACCELERATOR] = recipe.accelerator.type
-    return products

@@ -43,11 +43,6 @@ def test_an_equal_value_is_no_clash(
     ("pod", "path", "what"),
     [
         (
-            {"nodeSelector": {"inferfleet.dev/pool": "l4"}},
-            'spec.nodeSelector["inferfleet.dev/pool"]',
-            "it is 'l4', but pool h100 of cluster east, where it was placed, has 'h100'",
-        ),
-        (
             {"nodeName": "node-1"},
             "spec.nodeName",
             "it pins every replica to node 'node-1', but inferfleet places replicas by pool",
