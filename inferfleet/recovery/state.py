@@ -10,7 +10,7 @@ runs was interrupted, and it is unknown how far it came. Observed with engine 3.
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -71,11 +71,6 @@ class StackResource:
     @property
     def provider(self) -> str:
         return str(self.values.get("provider") or "")
-
-    @property
-    def cluster(self) -> str:
-        """Return the cluster of the resource, with whose name its Pulumi name begins."""
-        return self.name.partition("/")[0]
 
     @property
     def real(self) -> bool:
@@ -164,14 +159,18 @@ class Missing:
     components: tuple[Mapping[str, Any], ...]
 
 
-def missing(export: Mapping[str, Any], preview: Mapping[str, Any]) -> Missing:
-    """Return what the state of an export lacks by what `pulumi preview --json` printed."""
+def missing(
+    export: Mapping[str, Any],
+    preview: Mapping[str, Any],
+    is_ours: Callable[[StackResource], bool] = lambda _: True,
+) -> Missing:
+    """Return what the state of an export lacks by what `pulumi preview --json` printed, of resources that are
+    ours.
+    """
     state = State(export)
-    created = {
-        step["urn"]: StackResource(_recorded(step["newState"]))
-        for step in preview.get("steps") or ()
-        if step.get("op") == "create"
-    }
+    steps = [step for step in preview.get("steps") or () if step.get("op") == "create"]
+    resources = (StackResource(_recorded(step["newState"])) for step in steps)
+    created = {resource.urn: resource for resource in resources if is_ours(resource)}
     providers = {
         urn: resource
         for urn, resource in created.items()

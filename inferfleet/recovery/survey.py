@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from inferfleet.clusters.connections.google import CloudError, ContainerApi
 from inferfleet.clusters.connections.kubeconfig import Kubeconfigs, read_kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight import ownership
-from inferfleet.desired.values import Connection, Desired
+from inferfleet.desired.values import COMPONENTS, Connection, Desired
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP, HELD
 from inferfleet.documents.loading.project import StackFiles, name_of
 from inferfleet.documents.loading.settings import keys_in_repository
@@ -119,13 +120,15 @@ class Survey:
 
 def survey(
     pulumi: Pulumi,
+    files: StackFiles,
     desired: Desired | None,
     *,
     trusted: bool = False,
     container_api: str,
     lost_state: bool = False,
 ) -> Survey:
-    """Return what an update left behind; change nothing. `desired` is None where the documents have problems.
+    """Return what an update left behind; change nothing. `files` are those of a stack, or of a Fleet in a
+    program of the stack of `pulumi`. `desired` is None where the documents have problems.
 
     Kubeconfigs in the repository are used where they are `trusted`. With `lost_state`, and where nothing was
     left behind, it is what exists of that which an update would create. Raises InvalidDocuments where
@@ -137,9 +140,9 @@ def survey(
         (lock, holder(lock, host=this_host(), started=process_started))
         for lock in (read_locks(folder, project=project, stack=pulumi.stack) if folder else ())
     )
-    files = half_written(folder, project=project, stack=pulumi.stack) if folder else ()
-    if files:
-        return Survey(files=files, locks=locks)
+    broken = half_written(folder, project=project, stack=pulumi.stack) if folder else ()
+    if broken:
+        return Survey(files=broken, locks=locks)
     export = pulumi.export()
     state = State(export)
     pools = (
@@ -149,7 +152,7 @@ def survey(
     )
     findings = Survey(
         export=export,
-        decisions=_decisions(pulumi, state, desired, container_api, trusted=trusted),
+        decisions=_decisions(pulumi, files, state, desired, container_api, trusted=trusted),
         locks=locks,
         busy=backend.startswith("http") and pulumi.busy(),
         hidden=folder is None and not backend.startswith("http"),
@@ -158,9 +161,9 @@ def survey(
     )
     if not lost_state or findings.unfinished or desired is None:
         return findings
-    lacking = missing(export, pulumi.preview())
+    lacking = missing(export, pulumi.preview(), partial(_is_of, files))
     operations = {"deployment": {**state.deployment, "pending_operations": lacking.operations}}
-    decisions = _decisions(pulumi, State(operations), desired, container_api, trusted=trusted)
+    decisions = _decisions(pulumi, files, State(operations), desired, container_api, trusted=trusted)
     kept = tuple(decision for decision in decisions if decision.action is not Action.FORGET)
     return replace(
         findings,
@@ -169,6 +172,13 @@ def survey(
         components=lacking.components if kept else (),
         passed_over=tuple(_passed_over_problems(desired)),
     )
+
+
+def _is_of(files: StackFiles, resource: StackResource) -> bool:
+    """Return whether a resource is of a stack or Fleet. All of a project's own stack is."""
+    if files.settings is None:
+        return True
+    return COMPONENTS in resource.urn and f"{resource.name}/".startswith(files.prefix)
 
 
 def _passed_over_problems(desired: Desired) -> Iterator[Problem]:
@@ -192,16 +202,22 @@ def _passed_over_problems(desired: Desired) -> Iterator[Problem]:
 
 
 def _decisions(
-    pulumi: Pulumi, state: State, desired: Desired | None, container_api: str, *, trusted: bool
+    pulumi: Pulumi,
+    files: StackFiles,
+    state: State,
+    desired: Desired | None,
+    container_api: str,
+    *,
+    trusted: bool,
 ) -> tuple[Decision, ...]:
-    on_clusters = _presence(pulumi, state, desired, container_api, trusted=trusted)
-    return decide(state, on_clusters, wanted(desired) if desired else None)
+    on_clusters = _presence(pulumi, files, state, desired, container_api, trusted=trusted)
+    return decide(state, on_clusters, wanted(desired, files.prefix) if desired else None)
 
 
-def wanted(desired: Desired) -> dict[tuple[str, str], str | None]:
+def wanted(desired: Desired, prefix: str) -> dict[tuple[str, str], str | None]:
     """Return the IDs of all cloud resources that the documents ask for, by type and Pulumi name."""
     return {
-        (resource.token, resource.name): import_id(resource.token, resource.inputs)
+        (resource.token, prefix + resource.name): import_id(resource.token, resource.inputs)
         for cluster in desired.clusters
         if cluster.connection.cloud
         for resource in cluster.connection.cloud.resources
@@ -209,7 +225,13 @@ def wanted(desired: Desired) -> dict[tuple[str, str], str | None]:
 
 
 def _presence(
-    pulumi: Pulumi, state: State, desired: Desired | None, container_api: str, *, trusted: bool
+    pulumi: Pulumi,
+    files: StackFiles,
+    state: State,
+    desired: Desired | None,
+    container_api: str,
+    *,
+    trusted: bool,
 ) -> dict[str, Presence]:
     objects: list[StackResource] = [
         pending.resource
@@ -218,17 +240,38 @@ def _presence(
         and pending.resource.token.startswith(KUBERNETES)
         and not state.current(pending.resource.urn)
     ]
+    others: dict[str, Presence] = {
+        resource.urn: _foreign(resource) for resource in objects if not _is_of(files, resource)
+    }
+    objects = [resource for resource in objects if resource.urn not in others]
     if not objects:
-        return {}
+        return others
     if desired is None:
         step = "Fix them (inferfleet validate), so that the clusters can be asked"
         unread = Problem("its cluster is not known while the documents have problems", step)
-        return {resource.urn: unread for resource in objects}
-    needed = {resource.cluster for resource in objects}
+        return others | {resource.urn: unread for resource in objects}
+    needed = {_cluster(resource, files.prefix) for resource in objects}
     clusters = [cluster.connection for cluster in desired.clusters if cluster.connection.cluster in needed]
-    read = kubeconfigs_of(pulumi, StackFiles(pulumi.root, pulumi.stack), clusters, trusted=trusted)
-    seconds = max(SECONDS, len(objects) * SECONDS_EACH)
-    return presence(objects, desired, read.texts, read.problems, container_api=container_api, seconds=seconds)
+    read = kubeconfigs_of(pulumi, files, clusters, trusted=trusted)
+    return others | presence(
+        objects,
+        desired,
+        read.texts,
+        read.problems,
+        prefix=files.prefix,
+        container_api=container_api,
+        seconds=max(SECONDS, len(objects) * SECONDS_EACH),
+    )
+
+
+def _foreign(resource: StackResource) -> Problem:
+    step = "Answer for it yourself: `pulumi refresh` asks about each in a terminal; then run this again"
+    return Problem(f"{resource.title} is not of this Fleet", step)
+
+
+def _cluster(resource: StackResource, prefix: str) -> str:
+    """Return the cluster of a resource, with whose name its own begins."""
+    return resource.name.removeprefix(prefix).partition("/")[0]
 
 
 def kubeconfigs_of(
@@ -250,16 +293,17 @@ def presence(
     kubeconfigs: Mapping[str, str],
     unreadable: Mapping[str, Problem],
     *,
+    prefix: str = "",
     container_api: str,
     seconds: float,
 ) -> dict[str, Presence]:
     """Return by URN whether each object exists on its cluster. All clusters are asked at once.
 
-    `unreadable` has the problems of kubeconfigs that are not in `kubeconfigs`.
+    `unreadable` has the problems of kubeconfigs that are not in `kubeconfigs`; names begin with `prefix`.
     """
     by_cluster: dict[str, list[StackResource]] = {}
     for resource in resources:
-        by_cluster.setdefault(resource.cluster, []).append(resource)
+        by_cluster.setdefault(_cluster(resource, prefix), []).append(resource)
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
     def look(connection: Connection, api: Api) -> dict[str, Presence] | Problem:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 from fake_cluster import FakeCluster, kubeconfig, thing
+from fake_pulumi import FakePulumi
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, SERVICE, together
 from in_git import commit
 from small_project import Project
@@ -244,8 +245,7 @@ def test_the_stack_of_a_program_is_no_stack_of_a_project_and_that_is_said(progra
     shutil.rmtree(program.root / "stacks")
     ran = program.run("recover", "--stack", "prod")
     assert ran.code == 1
-    assert "has neither settings nor documents" in ran.err
-    assert "named by --documents, but to `recover`, which works on stacks alone" in ran.err
+    assert "Name the folder of a Fleet in a program of your own by --documents" in ran.err
 
 
 @pytest.fixture
@@ -316,6 +316,47 @@ def test_a_lost_lock_is_written_by_what_runs(program: Project, reached: Reached)
         0,
         f"{LOCK.replace('Existing}', 'Existing, uid: uid-1}')}services:\n  ml/chat: [east]\n",
     )
+
+
+URN = "urn:pulumi:prod::acme::inferfleet:components:Fleet$inferfleet:components:ModelPlacement$"
+
+
+def interrupted(urn: str, manifest: dict[str, Any]) -> dict[str, Any]:
+    token = urn.split("::")[2].rpartition("$")[2]
+    return {"type": "creating", "resource": {"urn": urn, "type": token, "custom": True, "inputs": manifest}}
+
+
+def test_what_a_killed_update_made_of_a_fleet_is_taken_over(
+    program: Project, reached: Reached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pulumi = FakePulumi(tmp_path / "backend", monkeypatch)
+    (made,) = (each for each in reached.fake.objects if each["metadata"]["name"] == "qwen-decode-l4")
+    urn = f"{URN}kubernetes:apps/v1:Deployment::chat/east/ml/qwen-decode-l4"
+    pending = [interrupted(urn, made)]
+    pulumi.has({"version": 3, "deployment": {"resources": [], "pending_operations": pending}})
+    ran = program.run("recover", *OF_FLEET, "--fleet", "chat", *reached.option, "--yes")
+    assert (ran.code, ran.err) == (0, "")
+    assert pulumi.changing == ["stack import", "refresh --stack"]
+    assert [(each["urn"], each["id"]) for each in pulumi.state["resources"]] == [(urn, "ml/qwen-decode-l4")]
+
+
+@pytest.mark.parametrize(
+    "urn",
+    [
+        "urn:pulumi:prod::acme::kubernetes:core/v1:ConfigMap::chat/east/ml/a",
+        f"{URN}kubernetes:core/v1:ConfigMap::other/east/ml/a",
+    ],
+)
+def test_what_a_killed_update_made_of_the_rest_of_the_program_is_left_to_people(
+    program: Project, reached: Reached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, urn: str
+) -> None:
+    pulumi = FakePulumi(tmp_path / "backend", monkeypatch)
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}}
+    pending = [interrupted(urn, manifest)]
+    pulumi.has({"version": 3, "deployment": {"resources": [], "pending_operations": pending}})
+    ran = program.run("recover", *OF_FLEET, "--fleet", "chat", *reached.option, "--yes")
+    assert (ran.code, pulumi.changing) == (6, [])
+    assert f"notice: ConfigMap {urn.rpartition('::')[2]} is not of this Fleet. Answer for it" in ran.err
 
 
 def test_without_a_kubeconfig_nobody_knows_what_runs(program: Project) -> None:

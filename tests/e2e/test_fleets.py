@@ -165,6 +165,20 @@ def test_the_automation_api_runs_the_same_program(fleets: Project, updated: Run)
     assert "'delete'" not in done.stdout
 
 
+def test_what_the_state_lost_of_a_fleet_is_taken_over_from_what_runs(fleets: Project, updated: Run) -> None:
+    before, stack = fleets.state(), ("--stack", fleets.stack)
+    exported = json.loads(fleets.run("pulumi", "stack", "export", *stack).stdout)
+    urns = [resource["urn"] for resource in exported["deployment"]["resources"]]
+    (urn,) = (urn for urn in urns if urn.endswith("Deployment::chat/east/ml/one-decode-l4"))
+    fleets.run("pulumi", "state", "delete", urn, *stack, "--yes", "--target-dependents")
+    assert "Deployment chat/east/ml/one-decode-l4" not in fleets.state()
+    by_file = ("--kubeconfig", "east=.sandbox/e2e/east.kubeconfig")
+    recovered = fleets.cli("recover", "--documents", "chat", *stack, *by_file, "--lost-state", "--yes")
+    assert recovered.returncode == 0, recovered.stdout + recovered.stderr
+    assert fleets.state() == before
+    assert fleets.up().operations == {}
+
+
 def test_a_paused_cluster_stays_as_it_is_beside_components_that_have_resources_among_their_outputs(
     fleets: Project, updated: Run
 ) -> None:

@@ -45,6 +45,12 @@ def test_providers_come_first_with_the_components_that_they_are_in() -> None:
     assert (lacking.providers, lacking.operations) == ((CLUSTER, PROVIDER), ())
 
 
+def test_what_is_of_somebody_else_is_not_missing() -> None:
+    assert missing(_state(STACK), {"steps": STEPS}, lambda resource: resource.urn == CLUSTER) == Missing(
+        (), (), ({"urn": CLUSTER, "type": CLUSTER.split("::")[2], "parent": STACK, "custom": False},)
+    )
+
+
 def test_a_provider_that_depends_on_what_is_not_there_yet_waits_for_it() -> None:
     waits = _create(PROVIDER, parent=CLUSTER, custom=True, propertyDependencies={"kubeconfig": [PART]})
     assert missing(_state(STACK), {"steps": [STEPS[1], waits]}).providers == ()

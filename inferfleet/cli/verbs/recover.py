@@ -13,9 +13,23 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.tables import print_table
-from inferfleet.cli.source import AsJson, StackName, container_api, only_stack, read_source
+from inferfleet.cli.source import (
+    AsJson,
+    ByFile,
+    FleetFolder,
+    FleetLock,
+    FleetName,
+    FleetPlace,
+    StackName,
+    container_api,
+    edits_by_file,
+    fleet_place,
+    only_stack,
+    read_source,
+)
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.desired.values import Desired
+from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.project import files_of_stack, find_root
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.recovery.locks import Holder
@@ -49,6 +63,10 @@ LostState = Annotated[
 
 def recover(
     stack: StackName = None,
+    folder: FleetFolder = None,
+    fleet: FleetName = None,
+    lock_file: FleetLock = None,
+    kubeconfig: ByFile = None,
     yes: Yes = False,
     force_lock: ForceLock = False,
     lost_state: LostState = False,
@@ -61,14 +79,19 @@ def recover(
     run it again until it says that nothing is left.
     """
     with reporting(as_json=as_json) as report:
-        root = find_root(Path.cwd())
-        files = files_of_stack(root, stack if stack is not None else only_stack(root))
-        pulumi = Pulumi(root, files.stack)
-        desired, trusted = _desired(files.stack, report)
+        place = fleet_place(folder, stack, fleet, lock_file)
+        if place is not None:
+            files = place.files(place.root)
+        else:
+            root = find_root(Path.cwd())
+            files = files_of_stack(root, stack if stack is not None else only_stack(root))
+        pulumi = Pulumi(files.root, files.pulumi_stack)
+        desired, trusted = _desired(files.stack, place, edits_by_file(kubeconfig), report)
         report.values["found"] = []
         ask = partial(
             survey,
             pulumi,
+            files,
             desired,
             trusted=trusted,
             container_api=container_api(),
@@ -80,13 +103,15 @@ def recover(
             _round(pulumi, ask, report, yes=yes, force_lock=force_lock, as_json=as_json)
 
 
-def _desired(stack: str, report: Report) -> tuple[Desired | None, bool]:
+def _desired(
+    stack: str, place: FleetPlace | None, edits: tuple[Edit, ...], report: Report
+) -> tuple[Desired | None, bool]:
     """Return what the documents ask for, None where they have problems, and whether kubeconfigs of the
     repository are trusted. Locks are removed all the same; what cannot be decided without knowing the
     clusters stays as it is.
     """
     try:
-        source = read_source(None, stack)
+        source = read_source(None, stack, fleet=place, edits=edits)
         report.documents = source.documents
         return source.desired(), source.documents.settings.trust_repository_kubeconfigs
     except InvalidDocuments as invalid:

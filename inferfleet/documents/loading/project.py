@@ -55,6 +55,12 @@ class StackFiles:
         return self.settings.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
 
     @property
+    def prefix(self) -> str:
+        """Return what the names of resources begin with: "" but for a Fleet that is not the stack's own."""
+        stack = self.pulumi_stack
+        return "" if self.stack == stack else f"{self.stack.removeprefix(f'{stack}.')}/"
+
+    @property
     def fleet_options(self) -> str:
         """Return the options by which commands find the files of a Fleet; "" for a stack."""
         if self.settings is None:
@@ -99,10 +105,7 @@ def catalogue_of(root: Path) -> Path:
     return project_catalogue if os.path.lexists(project_catalogue) else CATALOGUE
 
 
-_NO_STACK = (
-    "A Fleet in a program of your own is named by --documents, but to `recover`, which works on stacks alone "
-    "(docs/guides/pulumi-program.md); or create stacks/Pulumi"
-)
+_NO_STACK = "Name the folder of a Fleet in a program of your own by --documents, or create stacks/Pulumi"
 # Units for a name in the folder of the stacks, which is listed again for each of them.
 _EACH_NAME = 20
 
