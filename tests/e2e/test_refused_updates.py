@@ -146,7 +146,7 @@ def test_what_pods_name_and_nobody_made_is_told_at_its_line_before_an_update_beg
         "ServiceAccount ml/nothere": f"{template}.serviceAccountName",
     }
     looks = project.cli("doctor", "--stack", project.stack)
-    assert looks.returncode == 5, looks.stderr
+    assert looks.returncode == 5, looks.stdout
     for said in (project.preview().output, looks.stderr + looks.stdout):
         whole = " ".join(said.split())
         for title, path in missing.items():

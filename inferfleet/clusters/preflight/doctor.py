@@ -27,7 +27,7 @@ from inferfleet.clusters.connections.kubeconfig import Kubeconfigs
 from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.check import Check, unseen
-from inferfleet.clusters.preflight.observe import observe
+from inferfleet.clusters.preflight.observe import observations
 from inferfleet.clusters.preflight.projects import (
     MIN_VERSION,
     ZONES,
@@ -46,7 +46,8 @@ from inferfleet.fleet.lock.lock import Lock
 
 _GOOGLE = "Google Cloud"
 _QUOTAS = "quotas, reservations and proxy-only subnetworks"
-_CONTENT = "kinds, controllers, GatewayClass, Secrets, device drivers, nodes, and what an update writes"
+_CONTENT = "kinds, controllers, GatewayClass, what pods name, drivers, nodes, and what an update writes"
+_TO_COME = "what nobody installs there by then"
 MACHINE = "this machine"
 _STATE = "the state"
 _PULUMI = (
@@ -149,7 +150,7 @@ def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[C
     asking = Questions(
         {"rights": partial(ask, desired, texts, question, container_api=google.container, seconds=seconds)}
     )
-    seen = observe(
+    seen = observations(
         desired,
         texts,
         deployments=subject.documents.deployments,
@@ -167,15 +168,17 @@ def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[C
         if name in subject.kubeconfigs.problems:
             yield Check(of, "its kubeconfig", "unseen", subject.kubeconfigs.problems[name])
             continue
-        answer = allowed.get(name)
+        answer, problems = allowed.get(name), seen[name].problems if name in seen else ()
         if isinstance(answer, Problem):
             yield Check(of, _CONTENT, "unseen", answer)
         elif isinstance(answer, NotThere):
             yield Check(of, _CONTENT, "unseen", answer.notice or _absent(connection, answer.why))
+            known = [problem for problem in problems if problem != answer.notice]
+            yield from (Check(of, _TO_COME, "wrong", problem) for problem in known)
         elif answer is None:
             yield unseen(of, "rights", f"no answer came within {seconds:.0f} s", "Try again")
         else:
-            yield from _checks(of, _CONTENT, [problem for problem in seen.problems if problem.key == name])
+            yield from _checks(of, _CONTENT, problems)
             yield from answer
 
 

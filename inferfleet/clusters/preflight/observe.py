@@ -64,6 +64,29 @@ def observe(
     container_api: str = GOOGLE.container,
     seconds: float = SECONDS,
 ) -> Observation:
+    """Return what all clusters answered together, as `observations` has it for each."""
+    answers = observations(
+        desired, kubeconfigs, deployments=deployments, container_api=container_api, seconds=seconds
+    ).values()
+    return Observation(
+        problems=tuple(problem for seen in answers for problem in seen.problems),
+        leaving=tuple(workload for seen in answers for workload in seen.leaving),
+        uids={name: uid for seen in answers for name, uid in seen.uids.items()},
+        addresses={name: address for seen in answers for name, address in seen.addresses.items()},
+        scaled=frozenset(name for seen in answers for name in seen.scaled),
+        absent=tuple(name for seen in answers for name in seen.absent),
+        unknown={name: kinds for seen in answers for name, kinds in seen.unknown.items()},
+    )
+
+
+def observations(
+    desired: Desired,
+    kubeconfigs: Mapping[str, str],
+    *,
+    deployments: Mapping[str, ModelDeployment],
+    container_api: str,
+    seconds: float,
+) -> dict[str, Observation]:
     """Check every cluster that is neither lost nor abandoned, all at once, within `seconds`.
 
     `kubeconfigs` holds texts by cluster; clusters that the stack creates need none, because the Container API
@@ -75,16 +98,7 @@ def observe(
         return _check(api, clusters[connection.cluster], desired, deployments)
 
     answers = ask(desired, kubeconfigs, check, container_api=container_api, seconds=seconds)
-    observations = [_observation(name, answer, clusters[name]) for name, answer in sorted(answers.items())]
-    return Observation(
-        problems=tuple(problem for seen in observations for problem in seen.problems),
-        leaving=tuple(workload for seen in observations for workload in seen.leaving),
-        uids={name: uid for seen in observations for name, uid in seen.uids.items()},
-        addresses={name: address for seen in observations for name, address in seen.addresses.items()},
-        scaled=frozenset(name for seen in observations for name in seen.scaled),
-        absent=tuple(name for seen in observations for name in seen.absent),
-        unknown={name: kinds for seen in observations for name, kinds in seen.unknown.items()},
-    )
+    return {name: _observation(name, answer, clusters[name]) for name, answer in sorted(answers.items())}
 
 
 def identify(

@@ -4,11 +4,12 @@ Google and API servers are fakes that answer as the real ones; every finding nam
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
-from fake_cluster import FakeCluster, thing
+from fake_cluster import KINDS, FakeCluster, thing
 from fake_google import FakeGoogle, error
 from small_gke import at, limits
 
@@ -17,7 +18,7 @@ from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight.check import Check
 from inferfleet.clusters.preflight.doctor import Subject, look
 from inferfleet.desired import desired
-from inferfleet.desired.values import Desired
+from inferfleet.desired.values import Desired, ObjectNeed
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.loading.stack import load_stack
 from inferfleet.fleet.lock.lock import Lock
@@ -51,8 +52,14 @@ def planned(stack: str) -> tuple[Desired, Documents]:
     return desired(documents, Lock(stack=stack)), documents
 
 
-def looked(stack: str, google: FakeGoogle, texts: dict[str, str] | None = None) -> tuple[Check, ...]:
-    subject = Subject(*planned(stack), Lock(stack=stack), _given(texts or {}))
+def looked(
+    stack: str, google: FakeGoogle, texts: dict[str, str] | None = None, *, needs: tuple[ObjectNeed, ...] = ()
+) -> tuple[Check, ...]:
+    """`needs` are what pods of the stack's first cluster name besides."""
+    wanted, documents = planned(stack)
+    first, *others = wanted.clusters
+    wanted = replace(wanted, clusters=(replace(first, objects_needed=needs), *others))
+    subject = Subject(wanted, documents, Lock(stack=stack), _given(texts or {}))
     addresses = at(google)
     return look(
         subject,
@@ -219,6 +226,31 @@ def test_nodes_that_are_missing_and_a_class_without_controller_are_named(
     missing = [check.problem for check in checks if check.problem and " declares " in check.problem.what]
     assert missing
     assert all("`kubectl label node <node> " in problem.next_step for problem in missing)
+
+
+CLAIM = ObjectNeed(
+    "PersistentVolumeClaim", "ml", "nothere", (), ("ml/a",), "ModelDeployment", "ml/a", "spec.plugins[0]"
+)
+
+
+def test_what_pods_name_and_a_cluster_lacks_is_wrong_there(
+    google: FakeGoogle, programs: Path, cluster: Start
+) -> None:
+    """The problem is of a deployment, and the check of the cluster where it was looked for."""
+    name = min(load_stack(ROOT, "local")[0].clusters)
+    claims = {"PersistentVolumeClaim": ("persistentvolumeclaims", True)}
+    fake = cluster(kinds={**KINDS, "v1": {**KINDS["v1"], **claims}})
+    checks = looked("local", google, {name: fake.kubeconfig}, needs=(CLAIM,))
+    (found,) = (check for check in checks if check.problem and "nothere" in check.problem.what)
+    assert (found.of, found.verdict) == (f"cluster {name}", "wrong")
+
+
+def test_what_nobody_will_have_made_on_a_cluster_to_come_is_wrong_there(
+    google: FakeGoogle, programs: Path
+) -> None:
+    checks = looked("gke-demo", google, needs=(CLAIM,))
+    (found,) = (check for check in checks if check.problem and "nothere" in check.problem.what)
+    assert (found.what, found.verdict) == ("what nobody installs there by then", "wrong")
 
 
 def test_without_credentials_nothing_of_google_is_called_fine(
