@@ -235,7 +235,7 @@ def route_problems(
             if not documents.clusters[route.cluster].spec.held:
                 yield from _backend_count_problems(route)
         yield from _unmatched_selector_problems(documents, service, selected)
-        yield from _served_name_problems(documents, service, selected)
+        yield from _served_name_problems(documents, key, of_service)
         yield from _missing_endpoint_problems(service, selected, clusters=clusters)
 
 
@@ -285,32 +285,27 @@ def _unmatched_selector_problems(
 
 
 def _served_name_problems(
-    documents: Documents, service: ModelService, selected: EndpointIndex
+    documents: Documents, service: str, routes: Iterable[ServiceRoute]
 ) -> Iterator[Problem]:
     """Yield an error for a service over deployments that share no served name: whichever name a request has,
     those that it is sent to by weight answer in part that they do not know it.
 
     Only declared names count, also beside a command of a team's own, which is never read.
     """
-    namespace = service.metadata.namespace
-    keys = {
-        endpoint.deployment
-        for entry in service.spec.endpoints
-        for endpoint in selected.of(namespace, entry.selector)
-    }
+    keys = {backend.deployment for route in routes for backend in route.backends}
     names_by_key = {key: served_names(documents.deployments[key]) for key in sorted(keys)}
     if len(keys) < 2 or set.intersection(*map(set, names_by_key.values())):
         return
     each = [_served_as(documents, key, names) for key, names in list(names_by_key.items())[:_NAMED]]
     more = f"; and {len(keys) - _NAMED:,} more" if len(keys) > _NAMED else ""
     yield Problem(
-        f"service {service.metadata.key} shares requests among deployments without a served name in common: "
+        f"service {service} shares requests among deployments without a served name in common: "
         f"{'; '.join(each)}{more}",
         "Declare one name for all of them in engine.servedNames, also beside a command of your own, or write "
         "a service for each",
         "spec.endpoints",
         kind="ModelService",
-        key=service.metadata.key,
+        key=service,
     )
 
 
