@@ -214,7 +214,11 @@ DEPLOYMENT_FIELDS = (
         "those of decode; requests come in on the port of the proxy, which stays",
     ),
     DeploymentField("spec.endpointPicker", PodEffect.NONE, "it is about the picker, which is replaced"),
-    DeploymentField("spec.route", PodEffect.NONE, "it is about the HTTPRoute"),
+    DeploymentField(
+        "spec.route",
+        PodEffect.NONE,
+        "it is about the HTTPRoute; the picker is replaced where other paths need another parser",
+    ),
     DeploymentField("spec.unplaced", PodEffect.NONE, "it says what updates do about missing replicas"),
     DeploymentField(
         "spec.rollout",

@@ -287,8 +287,8 @@ def _unmatched_selector_problems(
 def _served_name_problems(
     documents: Documents, service: str, routes: Iterable[ServiceRoute]
 ) -> Iterator[Problem]:
-    """Yield an error for a service over deployments that share no served name: whichever name a request has,
-    those that it is sent to by weight answer in part that they do not know it.
+    """Yield an error for a service over deployments that share no served name: whichever one a request has,
+    it is sent to some that do not know it.
 
     Only declared names count, also beside a command of a team's own, which is never read.
     """
