@@ -95,7 +95,9 @@ class Verdict(NamedTuple):
 
     standing: Standing
     needs: tuple[str, ...] = ()
-    """The requirements that not all nodes meet, or for which the label is not known."""
+    """The requirements that not all nodes meet, or for which the label is not known; of a condition those of
+    each term, any of which will do.
+    """
     keys: tuple[str, ...] = ()
     """Their labels."""
     has: str = ""
@@ -142,16 +144,16 @@ _NOTHING: Products = MappingProxyType({})
 
 def verdict(conditions: NodeConditions, labels: Labels, products: Products = _NOTHING) -> Verdict:
     """Return whether nodes with these labels meet the conditions."""
-    if conditions.terms is None:
-        return _of_all(conditions.selector, labels, products)
     of_terms = [
         _of_all((*conditions.selector, *term), labels, products) if term else _EMPTY_TERM
-        for term in conditions.terms
+        for term in conditions.terms or ()
     ]
+    if conditions.terms is None:
+        of_terms = [_of_all(conditions.selector, labels, products)]
     best = min(of_terms, default=_EMPTY_TERM, key=lambda of_term: of_term.standing)
-    same = list(dict.fromkeys(each for each in of_terms if each.standing == best.standing))
-    if best.standing == Standing.MET or len(same) < 2:
+    if best.standing == Standing.MET:
         return best
+    same = list(dict.fromkeys(each for each in of_terms if each.standing == best.standing)) or [best]
     return Verdict(
         best.standing,
         tuple(dict.fromkeys(", ".join(each.needs) for each in same)),

@@ -109,6 +109,12 @@ def test_what_is_not_known_is_neither_met_nor_unmet() -> None:
     assert judged([(ZONE, "In", ["us-east4-a"])], [("disk", "In", ["fast"])]).standing == Standing.SOME
 
 
+def test_labels_of_one_term_are_needed_together() -> None:
+    together = Verdict(Standing.UNKNOWN, ("disk=fast, rank=1",), ("disk", "rank"))
+    assert judged(nodeSelector={"disk": "fast", "rank": "1"}) == together
+    assert judged([("rank", "In", ["1"])], nodeSelector={"disk": "fast"}) == together
+
+
 def test_an_affinity_that_contradicts_the_node_selector_takes_no_node_whatever_labels_there_are() -> None:
     assert judged([("team", "In", ["search"])], nodeSelector={"team": "chat"}).standing == Standing.UNMET
 

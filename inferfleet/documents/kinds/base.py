@@ -109,7 +109,7 @@ def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) ->
             mistakes.append(Mistake(what, "Write it like tier or example.com/tier", (key,)))
         elif key.startswith(reserved):
             what = f"labels under {key.partition('/')[0]}/ are reserved for inferfleet"
-            mistakes.append(Mistake(what, "Use a prefix of your own", (key,)))
+            mistakes.append(Mistake(what, "Remove it, or use a prefix of your own", (key,)))
         if not LABEL_VALUE.allows(text):
             what = f"{shown(text)!r} is not a Kubernetes label value"
             mistakes.append(Mistake(what, f"Use {LABEL_VALUE.words}", (key,)))

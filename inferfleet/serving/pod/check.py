@@ -400,7 +400,8 @@ def _probe_mistakes(spec: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake
                 yield Mistake(
                     f"{probe} of container {ENGINE!r} asks port {asked}, but the routing proxy listens "
                     "there, and answers whatever the engine does",
-                    f"Ask port {ports_of_engine[proxied.index(asked)]} of the engine itself",
+                    f"Ask port {ports_of_engine[proxied.index(asked)]} of the engine itself; a command of "
+                    "your own must listen there (INFERFLEET_PORT)",
                     ("spec", "containers", place, probe, way, "port"),
                 )
 

@@ -162,7 +162,7 @@ CASES = {
         "tier: prod", "inferfleet.dev/stack: x",
         10, 'metadata.labels["inferfleet.dev/stack"]',
         "labels under inferfleet.dev/ are reserved for inferfleet",
-        "Use a prefix of your own",
+        "Remove it, or use a prefix of your own",
     ),
     "two pools of one name": (
         "nodeCount: 3}", "nodeCount: 3}\n    - {name: l4, className: l4, nodeCount: 3}",
@@ -278,7 +278,7 @@ CASES = {
         "      spec:\n        containers",
         "      metadata: {labels: {llm-d.ai/role: x}}\n      spec:\n        containers",
         26, 'spec.workers.template.metadata.labels["llm-d.ai/role"]',
-        "labels under llm-d.ai/ are reserved for inferfleet", "Use a prefix of your own",
+        "labels under llm-d.ai/ are reserved for inferfleet", "Remove it, or use a prefix of your own",
     ),
     "key twice": (
         "  replicas: 2", "  replicas: 2\n  replicas: 3",

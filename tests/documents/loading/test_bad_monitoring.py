@@ -27,7 +27,7 @@ CASES = {
     "label of ours": (
         "monitoring: {engines: PodMonitor, labels: {inferfleet.dev/stack: mine}}",
         'spec.serving.monitoring.labels["inferfleet.dev/stack"]',
-        "labels under inferfleet.dev/ are reserved for inferfleet", "Use a prefix of your own",
+        "labels under inferfleet.dev/ are reserved for inferfleet", "Remove it, or use a prefix of your own",
     ),
     "labels of no object": (
         "metricsAuth: false, monitoring: {pickers: Annotations, labels: {release: kube}}",

@@ -164,7 +164,7 @@ def test_a_probe_of_the_engine_that_asks_the_proxy_is_refused() -> None:
         _problem(
             "readinessProbe of container 'engine' asks port 8000, but the routing proxy listens there, and "
             "answers whatever the engine does",
-            "Ask port 8200 of the engine itself",
+            "Ask port 8200 of the engine itself; a command of your own must listen there (INFERFLEET_PORT)",
             f"{DECODE}.containers[0].readinessProbe.httpGet.port",
         )
     ]
