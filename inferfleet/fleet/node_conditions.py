@@ -102,6 +102,8 @@ class Verdict(NamedTuple):
     """Their labels."""
     has: str = ""
     """What nodes have instead, where none meets it."""
+    on_day: str = ""
+    """The day of capacity.lock on which that was seen, "" where documents or a cloud say it."""
 
     @property
     def why(self) -> str:

@@ -138,9 +138,11 @@ class Candidates:
         """Return a spot with space for more replicas whose first role is on the pool, or None."""
         spend(_STEPS, f"placing {terms.deployment}")
         first, key = terms.roles[0], space.key
-        if space.offer not in terms.offers[first] or not self._order.suits(terms, first, space):
+        if space.key in terms.closed or space.offer not in terms.offers[first]:
             return None
-        if space.key in terms.closed or (terms.limited and self.spreading.refuses(terms, space, replicas)):
+        if not self._order.suits(terms, first, space):
+            return None
+        if terms.limited and self.spreading.refuses(terms, space, replicas):
             return None
         role_replicas = self._more(terms, first, key, replicas)
         if not space.fits(role_replicas):

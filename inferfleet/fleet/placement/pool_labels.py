@@ -5,12 +5,15 @@ has of its nodes. Each condition is judged once for each pool. Where templates o
 meet both, also where its workers have one pod alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
+from inferfleet.documents.work import spend
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.lock.capacity import FILE, Observation
 from inferfleet.fleet.node_conditions import (
@@ -40,21 +43,46 @@ class _Pool:
     products: Products
     day: str
 
+    def says(self, label: str) -> tuple[Any, ...]:
+        """Return all that is known of a label, equal for pools that nothing else tells apart."""
+        return self.known.get(label), self.seen.get(label), self.products.get(label), self.day
 
-@dataclass(frozen=True)
+    def verdict(self, conditions: tuple[NodeConditions, ...]) -> Verdict:
+        """Return how nodes of the pool stand to all of the conditions."""
+        labels = {**self.seen, **self.known}
+        found = worst(verdict(each, labels, self.products) for each in conditions)
+        if found.standing == Standing.UNMET and any(
+            key in self.seen and key not in self.known for key in found.keys
+        ):
+            return found._replace(has=f"{found.has} ({FILE}, {self.day})", on_day=self.day)
+        return found
+
+
 class Standings:
     """How the pools of the stack stand to the conditions of a role."""
 
-    verdicts: Mapping[PoolKey, Verdict]
-    """Of pools that do not meet them for certain, on all nodes."""
-    meeting: tuple[PoolKey, ...]
-    """Pools that meet them on all nodes or on some, in the order of names."""
-    unmet: frozenset[PoolKey]
-    unmet_or_unknown: frozenset[PoolKey]
+    def __init__(self, verdicts: Mapping[PoolKey, Verdict]) -> None:
+        self._verdicts = verdicts
 
     def of(self, pool: PoolKey) -> Verdict:
-        """Return how one pool stands to them."""
-        return self.verdicts.get(pool, MET)
+        """Return how one pool stands to them; one that no document has any more meets them."""
+        return self._verdicts.get(pool, MET)
+
+    @cached_property
+    def meeting(self) -> tuple[PoolKey, ...]:
+        """Pools that meet them on all nodes or on some, in the order of names."""
+        return tuple(self._standing(Standing.MET, Standing.SOME))
+
+    @cached_property
+    def unmet(self) -> frozenset[PoolKey]:
+        return frozenset(self._standing(Standing.UNMET))
+
+    @cached_property
+    def unmet_or_unknown(self) -> frozenset[PoolKey]:
+        return frozenset(self._standing(Standing.UNMET, Standing.UNKNOWN))
+
+    def _standing(self, *any_of: Standing) -> Iterator[PoolKey]:
+        return (key for key, each in self._verdicts.items() if each.standing in any_of)
 
 
 class PoolLabels:
@@ -64,8 +92,8 @@ class PoolLabels:
         self._documents = documents
         self._demands = demands
         self._seen = seen
-        self._pools: tuple[_Pool, ...] | None = None
         self._known: dict[tuple[NodeConditions, ...], Standings] = {}
+        self._alike: dict[str, list[int]] = {}
 
     def of(self, deployment: str, role: str) -> Standings | None:
         """Return how pools stand to the conditions of a role, None where its templates have none."""
@@ -77,30 +105,28 @@ class PoolLabels:
         return self._known[conditions]
 
     def _judged(self, conditions: tuple[NodeConditions, ...]) -> Standings:
-        if self._pools is None:
-            self._pools = tuple(self._worked_out())
-        judged = {pool.key: self._verdict(conditions, pool) for pool in self._pools}
+        """Judge one of the pools of which the same is known of the labels that matter."""
+        spend(len(self._pools), "comparing labels of nodes with templates")
+        labels = sorted({label for each in conditions for label in each.keys})
+        judged: dict[tuple[int, ...], Verdict] = {}
+        verdicts: dict[PoolKey, Verdict] = {}
+        for pool, *alike in zip(self._pools, *map(self._numbers, labels), strict=True):
+            key = tuple(alike)
+            if key not in judged:
+                judged[key] = pool.verdict(conditions)
+            verdicts[pool.key] = judged[key]
+        return Standings(verdicts)
 
-        def standing(*any_of: Standing) -> list[PoolKey]:
-            return [key for key, each in judged.items() if each.standing in any_of]
+    def _numbers(self, label: str) -> list[int]:
+        """Return a number for each pool, equal where the same is known of the label."""
+        if label not in self._alike:
+            numbers: dict[tuple[Any, ...], int] = {}
+            said = (pool.says(label) for pool in self._pools)
+            self._alike[label] = [numbers.setdefault(each, len(numbers)) for each in said]
+        return self._alike[label]
 
-        return Standings(
-            {key: each for key, each in judged.items() if each.standing != Standing.MET},
-            tuple(standing(Standing.MET, Standing.SOME)),
-            frozenset(standing(Standing.UNMET)),
-            frozenset(standing(Standing.UNMET, Standing.UNKNOWN)),
-        )
-
-    def _verdict(self, conditions: tuple[NodeConditions, ...], pool: _Pool) -> Verdict:
-        labels = {**pool.seen, **pool.known} if pool.seen else pool.known
-        found = worst(verdict(each, labels, pool.products) for each in conditions)
-        if found.standing == Standing.UNMET and any(
-            key in pool.seen and key not in pool.known for key in found.keys
-        ):
-            return found._replace(has=f"{found.has} ({FILE}, {pool.day})")
-        return found
-
-    def _worked_out(self) -> list[_Pool]:
+    @cached_property
+    def _pools(self) -> tuple[_Pool, ...]:
         products = {name: products_of(document) for name, document in self._documents.classes.items()}
         pools = []
         for name, cluster in sorted(self._documents.clusters.items()):
@@ -117,7 +143,7 @@ class PoolLabels:
                         str(seen.day) if seen else "",
                     )
                 )
-        return pools
+        return tuple(pools)
 
 
 def path_of_conditions(document: ModelDeployment, role: str) -> str:

@@ -271,7 +271,9 @@ class Suitability:
         verdict = self.verdict(deployment, role, pool)
         needs = "; or ".join(verdict.needs)
         if verdict.standing == Standing.UNMET:
-            return Obstacle(verdict.why, f"lack {needs} on nodes", Consequence.IMPOSSIBLE)
+            # Nodes may have got the label since that day.
+            consequence = Consequence.EVICT if verdict.on_day else Consequence.IMPOSSIBLE
+            return Obstacle(verdict.why, f"lack {needs} on nodes", consequence)
         if verdict.standing != Standing.UNKNOWN or (meeting := self._meeting(deployment, role)) is None:
             return None
         return Obstacle(

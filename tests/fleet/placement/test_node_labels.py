@@ -185,6 +185,19 @@ def test_a_running_replica_whose_selector_changed_moves_or_stops_the_run() -> No
     ]
 
 
+def test_a_running_replica_without_another_place_is_a_warning_where_its_label_was_not_seen() -> None:
+    east = cluster("east", {"p": ("l4", 1)})
+    locked = replace(lock({"m east/p": 1}), seen=_seen(p={"disk": (None,)}).seen)
+    planned = plan(fleet(east, deployment("m", 1, pod={"nodeSelector": {"disk": "fast"}})), locked)
+    assert [(problem.severity, problem.what) for problem in planned.problems] == [
+        (
+            "warning",
+            "1 replica of ml/m cannot leave east/p (its nodes have no label disk (capacity.lock, "
+            "2026-11-20), and the template needs disk=fast): there is no other pool",
+        )
+    ]
+
+
 def test_a_running_replica_stays_where_its_label_is_not_known() -> None:
     planned = plan(
         fleet(RACKS, deployment("m", 2, pod={"nodeSelector": {"tier": "gold"}})), lock({"m east/l4": 1})
