@@ -201,11 +201,11 @@ def _serve(container: dict[str, Any], pod: PlacedPod) -> None:
     port_names = names_of_ports(container, ports)
     listed = container.setdefault("ports", [])
     for port, name in port_names.items():
-        same = [each for each in listed if is_port(each, port)]
-        if not same:
+        same = next((each for each in listed if is_port(each, port)), None)
+        if same is None:
             listed.append({"name": name, "containerPort": port})
-        elif not any(each.get("name") for each in same):
-            same[0]["name"] = name
+        else:
+            same["name"] = name
     where = health(pod.deployment, pod.role)
     if where and not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
         container.update(probes(pod.worker.engine, where, port_names=port_names))
@@ -249,10 +249,7 @@ def names_of_ports(container: Mapping[str, Any], ports: Sequence[int]) -> dict[i
     """
     listed = container.get("ports", [])
     written = {
-        port: each["name"]
-        for port in ports
-        for each in reversed(listed)
-        if is_port(each, port) and each.get("name")
+        port: each["name"] for port in ports for each in listed if is_port(each, port) and each.get("name")
     }
     others = {each.get("name") for each in listed} - set(written.values())
     for first in (PORT_NAME, OTHER_PORT_NAME):

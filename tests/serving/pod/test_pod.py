@@ -227,11 +227,6 @@ def test_port_and_probes_follow_the_engine(
             "engine",
         ),
         (
-            [{"containerPort": 8000, "name": "a"}, {"containerPort": 8000, "name": "b"}],
-            [{"containerPort": 8000, "name": "a"}, {"containerPort": 8000, "name": "b"}],
-            "a",
-        ),
-        (
             [{"containerPort": 8000, "protocol": "UDP", "name": "quic"}],
             [
                 {"containerPort": 8000, "protocol": "UDP", "name": "quic"},
