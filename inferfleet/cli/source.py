@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -196,7 +195,7 @@ def read_source(
     *,
     fleet: FleetPlace | None = None,
     edits: tuple[Edit, ...] = (),
-    given: Mapping[tuple[str, str], Any] = MappingProxyType({}),
+    given: tuple[Edit, ...] = (),
 ) -> Source:
     """Return the documents at the paths, or of a stack or Fleet with its lock, as the `edits` make them.
 
@@ -222,7 +221,7 @@ def stack_source(
     *,
     base: Path,
     edits: tuple[Edit, ...] = (),
-    given: Mapping[tuple[str, str], Any] = MappingProxyType({}),
+    given: tuple[Edit, ...] = (),
 ) -> Source:
     """Return the documents of a stack or Fleet of a project, as the `edits` make them, with its lock.
 

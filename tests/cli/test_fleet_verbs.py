@@ -190,8 +190,11 @@ def test_a_plan_writes_what_somebody_says_in_place_of_the_program(cloudy: Projec
 
 def test_nobody_writes_a_lock_by_what_a_document_does_not_leave_to_the_program(cloudy: Project) -> None:
     cloudy.edit("fleet/all.yaml", "{region", "{project: acme-ml, region")
-    ran = cloudy.run("plan", *OF_FLEET, "--write", *IN_PROJECT, *IN_NETWORK)
+    ran = cloudy.run("plan", *OF_FLEET, "--fleet", "chat", "--write", *IN_PROJECT, *IN_NETWORK)
     assert "the document of cluster cloudy does not leave project to the program of its Fleet" in ran.err
+    misspelled = (word.replace("cloudy", "cloud") for word in IN_PROJECT)
+    ran = cloudy.run("plan", *OF_FLEET, "--fleet", "chat", "--write", *misspelled)
+    assert "there is no InferenceCluster 'cloud' for" in ran.err
     assert not (cloudy.root / "fleet/placement.lock").exists()
 
 

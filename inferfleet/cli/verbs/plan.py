@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -42,7 +42,7 @@ from inferfleet.desired.gate import announced_problems, blocking_problems
 from inferfleet.desired.values import Desired
 from inferfleet.documents.loading.edits import Edit, parse_edit
 from inferfleet.documents.loading.files import write_text
-from inferfleet.documents.loading.from_program import given_by
+from inferfleet.documents.loading.from_program import is_handed_over
 from inferfleet.documents.loading.load import KINDS, NAMESPACED
 from inferfleet.documents.loading.project import files_of_stack, find_root, read_lock
 from inferfleet.documents.problems import Problem, of_severity
@@ -144,9 +144,11 @@ def plan(
     yet: with --write, --locked and --from-clusters these alone.
     """
     lost, edits = _losses(without or ()), _edits(set_ or ())
-    given: dict[tuple[str, str], Any] = {}
+    given: tuple[Edit, ...] = ()
     if folder is not None and (write or locked or from_clusters):
-        edits, given = _given(edits)
+        # They say what is, so the lock may be written by them.
+        given = tuple(edit for edit in edits if is_handed_over(edit))
+        edits = tuple(edit for edit in edits if edit not in given)
     with reporting(as_json=as_json) as report:
         _check_options(named_by_path=bool(paths), write=write, locked=locked, yielding=bool(yield_))
         _check_questions(
@@ -366,14 +368,6 @@ def _edits(options: Iterable[str]) -> tuple[Edit, ...]:
             raise typer.BadParameter(one_line(f"{edit.what}. {edit.next_step}"), param_hint="--set")
         edits.append(edit)
     return tuple(edits)
-
-
-def _given(edits: tuple[Edit, ...]) -> tuple[tuple[Edit, ...], dict[tuple[str, str], Any]]:
-    """Return the edits but for those of fields that the program of a Fleet hands over, and the values of
-    these, by which the lock may be written: they say what is.
-    """
-    given = {field: edit.value for edit in edits if (field := given_by(edit))}
-    return tuple(edit for edit in edits if not given_by(edit)), given
 
 
 def _as_if(source: Source, lost: tuple[Loss, ...]) -> Source:

@@ -4,8 +4,8 @@ Commands do not run that program. They take what a cluster was made with, which 
 somebody says in its place; of any other cluster they say what is missing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.documents.loading.edits import Edit, apply_edits
@@ -30,16 +30,13 @@ class FromProgram:
     """What a field was when the cluster was made; None where no lock knows it."""
     options: str
     """Options by which commands find the Fleet."""
-    given: Mapping[tuple[str, str], Any] = field(default_factory=dict)
-    """Values that somebody gives in place of the program's."""
+    given: tuple[Edit, ...] = ()
+    """Edits of such fields, by which somebody says what the program hands over."""
 
 
-def given_by(edit: Edit) -> tuple[str, str] | None:
-    """Return cluster and path of the field that programs hand over and an edit is of; None for others."""
-    path = path_of(edit.steps[len(_GKE) :])
-    if edit.kind != _KIND or edit.steps[: len(_GKE)] != _GKE or path not in _FIELDS:
-        return None
-    return edit.key, path
+def is_handed_over(edit: Edit) -> bool:
+    """Return whether an edit is of a field that programs hand over."""
+    return edit.kind == _KIND and edit.steps[: len(_GKE)] == _GKE and _path(edit) in _FIELDS
 
 
 def edit_by_program(cluster: str, path: str, value: str) -> Edit:
@@ -63,14 +60,11 @@ def completed(
     that it lacks all the same, each of which is told.
     """
     open_fields = tuple(_open_fields(source.text.data))
-    problems = [
-        _not_open(cluster, path)
-        for name, path in from_program.given
-        if name == cluster and path not in open_fields
-    ]
+    given = {_path(edit): edit for edit in from_program.given if edit.key == cluster}
+    problems = [_not_open(edit) for path, edit in given.items() if path not in open_fields]
     edits, missing = [], []
     for path in open_fields:
-        value = from_program.given.get((cluster, path), from_program.made_with(cluster, path))
+        value = given[path].value if path in given else from_program.made_with(cluster, path)
         if value is not None:
             edits.append(Edit(_KIND, cluster, _steps(path), value, path))
         elif path != _HOST:
@@ -79,6 +73,10 @@ def completed(
         problems.append(_unknown(cluster, missing, from_program.options))
     completed_source, _ = apply_edits(source, edits)
     return completed_source, problems, [path_of(_steps(path)) for path in missing]
+
+
+def _path(edit: Edit) -> str:
+    return path_of(edit.steps[len(_GKE) :])
 
 
 def _steps(path: str) -> tuple[str, ...]:
@@ -96,17 +94,14 @@ def _open_fields(document: Any) -> Iterator[str]:
         yield from (f"{_NETWORK}.{name}" for name in NETWORK_FIELDS if name not in network)
 
 
-def _not_open(cluster: str, path: str) -> Problem:
-    what = f"the document of cluster {shown(cluster)} does not leave {path} to the program of its Fleet"
-    step = "Change the document, or ask what would be, without the lock"
-    return Problem(what, step, path_of(_steps(path)))
+def _not_open(edit: Edit) -> Problem:
+    field = f"{_path(edit)} to the program of its Fleet"
+    what = f"the document of cluster {shown(edit.key)} does not leave {field}: {shown(edit.written, 200)}"
+    return Problem(what, "Change the document, or plan without writing the lock", path_of(edit.steps))
 
 
 def _unknown(cluster: str, missing: list[str], options: str) -> Problem:
-    what = (
-        f"cluster {shown(cluster)} has no {listing(missing)}: the program of the Fleet hands that over, and "
-    )
-    what += "the lock does not know it yet"
+    what = f"cluster {shown(cluster)} has no {listing(missing)}: the program of the Fleet hands that over"
     sets = " ".join(f"--set {_KIND}/{shown(cluster)}.{path_of(_steps(path))}=VALUE" for path in missing)
     step = f"Say it once, and the lock knows it: `inferfleet plan {options} --write {sets}`"
-    return Problem(what, step, path_of(_GKE))
+    return Problem(f"{what}, and the lock does not know it yet", step, path_of(_GKE))

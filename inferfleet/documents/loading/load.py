@@ -169,7 +169,8 @@ def load(
         problems += _add_with_problems(source, collection, edits, _Limits(False, False, False), None)
     problems += islice(reference_problems(collection, catalogue), MOST_PROBLEMS)
     if collection.complete:
-        problems += unknown_document_problems(edits, collection.by_name)
+        given = from_program.given if from_program else ()
+        problems += unknown_document_problems((*edits, *given), collection.by_name)
     if errors := of_severity(problems, "error"):
         raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
     documents = collection.documents(settings or Settings(stack="unnamed"))
