@@ -308,7 +308,7 @@ class SystemPool(StrictModel):
     provider: PassedInputs = {}
     """Inputs of the node pool (`gcp.container.NodePool`) in the words of Pulumi's provider, passed on as they
     are written: any that inferfleet does not decide itself. Those of `nodeConfig` also reach the pool that
-    Google makes with each cluster, and that is removed minutes later. Default: none.
+    Google makes with each cluster, and that is removed minutes later.
     """
 
 

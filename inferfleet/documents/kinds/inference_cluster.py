@@ -148,13 +148,13 @@ class NodePool(StrictModel):
     missing meanwhile.
     """
     resource_labels: CloudLabels = {}
-    """Google Cloud labels of the pool's machines and disks, for billing and search, beside those of the
-    cluster; GKE replaces the nodes when they change. Refused on existing clusters. Default: none.
+    """Google Cloud labels of the pool's machines and disks beside those of the cluster, for billing and search;
+    refused on existing clusters. GKE replaces the nodes when they change.
     """
     provider: PassedInputs = {}
     """Inputs of the node pool (`gcp.container.NodePool`) in the words of Pulumi's provider, passed on as they
-    are written: any that inferfleet does not decide itself; where the class has the same, these count.
-    Refused on existing clusters. Default: none.
+    are written: any that inferfleet does not decide itself; refused on existing clusters. They count where
+    the class has the same.
     """
 
     @model_validator(mode="after")
