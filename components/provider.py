@@ -36,10 +36,15 @@ def gke_kubeconfig(plan: CloudCluster, cluster: Any) -> pulumi.Output[str]:
     def written(_: str) -> pulumi.Output[str]:
         if plan.endpoint == "DNS":
             host, ca = cluster.control_plane_endpoints_config.dns_endpoint_config.endpoint, None
-        else:
+        elif plan.endpoint == "IP":
             host, ca = cluster.endpoint, cluster.master_auth.cluster_ca_certificate
+        else:
+            private = cluster.private_cluster_config
+            host, ca = private.private_endpoint, cluster.master_auth.cluster_ca_certificate
         return pulumi.Output.all(host, ca).apply(
-            lambda values: provider_of(plan).kubeconfig(plan.cluster, host=values[0], ca=values[1])
+            lambda values: provider_of(plan).kubeconfig(
+                plan.cluster, host=values[0], ca=values[1], proxy=plan.proxy
+            )
         )
 
     located: pulumi.Output[str] = cluster.id.apply(written)

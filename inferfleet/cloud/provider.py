@@ -125,10 +125,11 @@ class Provider(Protocol):
         """Return the ID under which Pulumi imports a resource; None for one that is not of this cloud."""
         ...
 
-    def kubeconfig(self, cluster: str, *, host: str, ca: str | None) -> str:
+    def kubeconfig(self, cluster: str, *, host: str, ca: str | None, proxy: str | None = None) -> str:
         """Return a kubeconfig without credentials for an API server at `host`, a name or an address.
 
-        `ca` is its certificate authority as base64 of PEM, None where any system trusts it.
+        `ca` is its certificate authority as base64 of PEM, None where any system trusts it; `proxy` is the
+        address of a proxy on the way.
         """
         ...
 

@@ -145,6 +145,8 @@ class CloudCluster:
     """What the lock keeps of it, by path on the wire: settings that cannot change in place."""
     protected: bool = field(kw_only=True, default=False)
     """Whether nothing may delete or replace it."""
+    proxy: str | None = field(kw_only=True, default=None)
+    """Address of a proxy through which machines that run updates reach the API server."""
     proxies: str | None = field(kw_only=True, default=None)
     """Addresses from which the proxies of its gateways come, where the stack chooses them."""
     objects: tuple[Manifest, ...] = field(kw_only=True, default=())

@@ -20,7 +20,8 @@ class Faults:
 
     `stockouts` are written "<zone> <hardware>", where hardware is an accelerator or a machine type. The keys
     of `quotas` are "<region> <accelerator>", their values numbers of GPUs; or "<region> SSD_TOTAL_GB", and GB
-    of disks, which refuses nothing. `conflicts` names clusters that are busy, `disabled` APIs that no project
+    of disks, which refuses nothing. `conflicts` names clusters that are busy, `policies` constraints of the
+    organisation that are enforced, such as `compute.requireShieldedVm`, `disabled` APIs that no project
     has enabled, `denied` permissions that nobody has. In seconds: `slow` is added to every operation,
     `grow_after` is how long a pod waits for a node, and `idle_for` how long a node is empty before it is
     removed.
@@ -29,6 +30,7 @@ class Faults:
     stockouts: tuple[str, ...] = ()
     quotas: dict[str, int] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     slow: float = 0
@@ -47,7 +49,8 @@ def read(folder: Path) -> Faults:
         content = json.loads((folder / FILE).read_text())
     except FileNotFoundError:
         return Faults()
-    texts = {name: tuple(content.get(name, ())) for name in ("stockouts", "conflicts", "disabled", "denied")}
+    lists = ("stockouts", "conflicts", "policies", "disabled", "denied")
+    texts = {name: tuple(content.get(name, ())) for name in lists}
     return Faults(**{**content, **texts})
 
 
@@ -71,6 +74,11 @@ def with_quota(region: str, hardware: str, limit: int) -> Callable[[Faults], Fau
 def with_conflict(cluster: str) -> Callable[[Faults], Faults]:
     """Return a change after which the cluster is busy with somebody else's operation."""
     return lambda old: replace(old, conflicts=tuple(sorted({*old.conflicts, cluster})))
+
+
+def with_policy(constraint: str) -> Callable[[Faults], Faults]:
+    """Return a change after which the organisation enforces a constraint."""
+    return lambda old: replace(old, policies=tuple(sorted({*old.policies, constraint})))
 
 
 def with_disabled(api: str) -> Callable[[Faults], Faults]:
@@ -98,6 +106,7 @@ def lines(faults: Faults) -> list[str]:
     texts = [f"stock-out: {stockout}" for stockout in faults.stockouts]
     texts += [f"quota: {key} at most {limit}" for key, limit in sorted(faults.quotas.items())]
     texts += [f"conflict: cluster {cluster} is busy" for cluster in faults.conflicts]
+    texts += [f"policy: {constraint} is enforced" for constraint in faults.policies]
     texts += [f"disabled: API {api}" for api in faults.disabled]
     texts += [f"denied: permission {permission}" for permission in faults.denied]
     texts += [f"slow: every operation takes {faults.slow:g} s longer"] if faults.slow else []

@@ -14,6 +14,7 @@ from sandbox.gcp.kubernetes_engine import Kubernetes, KubernetesEngine
 from sandbox.gcp.rules.errors import OperationError, already_exists, bad_request, not_found
 from sandbox.gcp.rules.names import short_name
 from sandbox.gcp.rules.networking import NAT, SUBNETWORK
+from sandbox.gcp.rules.policies import refuse_policies
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.rules.state import next_state
 from sandbox.gcp.store import CLUSTER, IAM_MEMBER, POOL, Record, Records, Store
@@ -45,6 +46,7 @@ class Cloud:
                 resource_type.check(state, records, resource_id)
                 record = Record(token, resource_id, resource_type.fill(state, resource_id))
             if token in (CLUSTER, POOL):
+                refuse_policies(faults.read(self.store.folder).policies, token, record.state)
                 record = record.but(status="PROVISIONING")
             records[resource_id] = record
         return self._run(record, "create", timeout)

@@ -14,6 +14,7 @@ from sandbox.gcp import faults
 from sandbox.gcp.access import cloud_exists
 from sandbox.gcp.faults import Faults
 from sandbox.gcp.opening import open_cloud
+from sandbox.gcp.rules.policies import CONSTRAINTS
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
@@ -96,6 +97,19 @@ def conflict(
 ) -> None:
     """Make a cluster busy with somebody else's operation."""
     _change(stack, faults.with_conflict(cluster))
+
+
+@fault_app.command()
+def policy(
+    constraint: Annotated[str, typer.Argument(help="The constraint, such as compute.requireShieldedVm.")],
+    stack: Stack = "local",
+) -> None:
+    """Have the organisation enforce a constraint: one of those that sandbox/README.md lists."""
+    if constraint not in CONSTRAINTS:
+        raise SandboxProblem(
+            f"the simulated cloud does not know {constraint!r}. It knows {', '.join(CONSTRAINTS)}."
+        )
+    _change(stack, faults.with_policy(constraint))
 
 
 @fault_app.command()

@@ -80,7 +80,7 @@ class FakeCloud:
     def import_id(self, token: str, inputs: Mapping[str, Any]) -> str | None:
         return str(inputs["name"]) if token in (CLUSTER, POOL) else None
 
-    def kubeconfig(self, cluster: str, *, host: str, ca: str | None) -> str:
+    def kubeconfig(self, cluster: str, *, host: str, ca: str | None, proxy: str | None = None) -> str:
         return f"{cluster} at {host}"
 
     def made_with(self, settings: Mapping[str, Any], path: str) -> str | None:

@@ -30,7 +30,7 @@ from inferfleet.cloud.gke.settings.addresses import (
     settings_by_answer,
     space_problems,
 )
-from inferfleet.cloud.gke.settings.cluster import accounts, control_plane
+from inferfleet.cloud.gke.settings.cluster import accounts, control_plane, endpoint
 from inferfleet.cloud.gke.settings.network import made_with, network
 from inferfleet.cloud.gke.settings.passed import passed_on, passed_problems, without_passed
 from inferfleet.cloud.gke.settings.pools import gpu_pool
@@ -221,7 +221,8 @@ def _cloud_cluster(
         project=gke.project,
         region=gke.region,
         cloud_name=cluster.cloud_name,
-        endpoint=gke.control_plane_endpoint,
+        endpoint=endpoint(gke),
+        proxy=gke.connection.proxy_url,
         components=(
             *((networks,) if networks else ()),
             CloudComponent("GkeCluster", cluster.name, (*identity, control, system)),

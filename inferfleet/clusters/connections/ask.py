@@ -116,8 +116,8 @@ def no_answer(connection: Connection, server: str, why: str, *, private: bool = 
     step = "Fix the connection"
     if private:
         step = (
-            "Its endpoint answers only inside its network: run this there, or choose the other "
-            "controlPlaneEndpoint"
+            "Its endpoint answers only inside its network: run this there, name a proxy on the way "
+            "(connection.proxyUrl), or write controlPlaneAccess: Public"
         )
     return cluster_problem(
         connection.cluster,

@@ -68,7 +68,9 @@ def judged(
         )
     if control_plane.host is None:
         return _not_yet(plan, f"cluster {name} has no {plan.endpoint} endpoint yet", made=True)
-    kubeconfig = provider_of(plan).kubeconfig(plan.cluster, host=control_plane.host, ca=control_plane.ca)
+    kubeconfig = provider_of(plan).kubeconfig(
+        plan.cluster, host=control_plane.host, ca=control_plane.ca, proxy=plan.proxy
+    )
     return Reached(kubeconfig, control_plane.private)
 
 

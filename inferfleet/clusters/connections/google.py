@@ -354,7 +354,10 @@ def _control_plane(cluster: Answer, plan: CloudCluster) -> ControlPlane:
         dns = _mapping(_mapping(cluster.get("controlPlaneEndpointsConfig")).get("dnsEndpointConfig"))
         private = not dns.get("allowExternalTraffic", False)
         return ControlPlane(cluster["status"], message, _text(dns.get("endpoint")), None, private)
-    host = _text(cluster.get("endpoint"))
+    # With the public one disabled, `endpoint` is the private one too.
+    host = _text(_mapping(cluster.get("privateClusterConfig")).get("privateEndpoint"))
+    if plan.endpoint == "IP":
+        host = _text(cluster.get("endpoint"))
     ca = _text(_mapping(cluster.get("masterAuth")).get("clusterCaCertificate"))
     return ControlPlane(cluster["status"], message, host if ca else None, ca, _is_private(host or ""))
 

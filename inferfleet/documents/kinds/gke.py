@@ -159,9 +159,14 @@ def _network(text: str) -> ipaddress.IPv4Network:
     return network
 
 
+def is_private(block: str) -> bool:
+    """Return whether a range of IPv4 addresses is in private networks alone."""
+    return any(ipaddress.IPv4Network(block).subnet_of(space) for space in _PRIVATE)
+
+
 def _check_block(text: str) -> str:
     block = _network(text)
-    private = any(block.subnet_of(space) for space in _PRIVATE)
+    private = is_private(str(block))
     if not private or not LARGEST_BLOCK <= block.prefixlen <= SMALLEST_BLOCK:
         what = f"{{field}} {block} must be a private range between /{LARGEST_BLOCK} and /{SMALLEST_BLOCK}"
         raise mistaken(what, "Use one inside 10.0.0.0/8 or 172.16.0.0/12")
@@ -292,6 +297,19 @@ class GkeNetwork(StrictModel):
     """
 
 
+# Without a name and a password: documents hold no secrets.
+_PROXY = TextRule(
+    r"(https?|socks5)://[A-Za-z0-9.:\[\]-]+/?", "an address such as http://bastion.example:8888", 300
+)
+
+
+class ClusterConnection(StrictModel):
+    """How machines that run updates and commands reach the API server."""
+
+    proxy_url: Annotated[str, _PROXY] | None = None
+    """Address of a proxy on the way, such as that of a bastion: `http://127.0.0.1:8888`. Default: none."""
+
+
 class SystemPool(StrictModel):
     """The CPU node pool for all pods that are not engines. Its maximum follows the endpoint pickers on the
     cluster.
@@ -356,10 +374,16 @@ class Gke(StrictModel):
     """Whether nodes have private addresses only. A change holds for pools that are made later."""
     control_plane_endpoint: Literal["DNS", "IP"] = "DNS"
     """How the API server is reached: `DNS` by name, guarded by IAM, or `IP` by address."""
-    authorized_networks: tuple[IpRange, ...] = ()
-    """IPv4 ranges that may reach the `IP` endpoint, such as `203.0.113.0/24`; refused with `DNS`. Default: no
-    limit is set.
+    control_plane_access: Literal["Public", "Private"] = "Public"
+    """From where the API server is reached: `Public` from outside of Google Cloud too, `Private` from the
+    cluster's network and what is connected with it alone.
     """
+    authorized_networks: tuple[IpRange, ...] = ()
+    """IPv4 ranges that may reach the `IP` endpoint, such as `203.0.113.0/24`, or private ones with
+    `controlPlaneAccess: Private`; refused with `DNS`. Default: no limit is set.
+    """
+    connection: ClusterConnection = ClusterConnection()
+    """How machines that run updates and commands reach the API server. Default: directly."""
     deletion_protection: bool = True
     """Whether Pulumi and Google Cloud both refuse to delete the cluster. Turning it off takes an update of
     its own.

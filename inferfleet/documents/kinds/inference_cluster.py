@@ -148,8 +148,8 @@ class NodePool(StrictModel):
     missing meanwhile.
     """
     resource_labels: CloudLabels = {}
-    """Google Cloud labels of the pool's machines and disks beside those of the cluster, for billing and search;
-    refused on existing clusters. GKE replaces the nodes when they change.
+    """Google Cloud labels of the pool's machines and disks beside those of the cluster, for billing and
+    search; refused on existing clusters. GKE replaces the nodes when they change.
     """
     provider: PassedInputs = {}
     """Inputs of the node pool (`gcp.container.NodePool`) in the words of Pulumi's provider, passed on as they

@@ -1,5 +1,6 @@
 """Clusters: what GKE fills in and refuses. It knows of the API server behind a cluster only the address."""
 
+from ipaddress import IPv4Network
 from typing import Any
 
 from sandbox.gcp.rules import regions
@@ -20,6 +21,10 @@ _REQUESTS_SINCE = (1, 32, 2, 1_652_000)
 # And the first with DeviceClasses of network cards.
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra, 2026-11-24
 _CARDS_SINCE = (1, 34, 1, 1_829_001)
+# https://datatracker.ietf.org/doc/html/rfc1918, and addresses that providers share among customers.
+_RESERVED = tuple(
+    IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+)
 LABELS = {"goog-pulumi-provisioned": "true"}
 
 
@@ -94,6 +99,16 @@ def check_cluster(state: Values, records: Records, resource_id: str) -> None:
         raise bad_request(f"The only supported workload identity pool is '{project}.svc.id.goog'")
     if state.get("enableMultiNetworking") and state.get("datapathProvider") != "ADVANCED_DATAPATH":
         raise bad_request("Multi-networking needs datapathProvider ADVANCED_DATAPATH")
+    private = (state.get("privateClusterConfig") or {}).get("enablePrivateEndpoint")
+    networks = state.get("masterAuthorizedNetworksConfig")
+    if private and networks is None:
+        raise bad_request("Master authorized networks must be enabled if private endpoint is enabled.")
+    for block in (networks or {}).get("cidrBlocks") or () if private else ():
+        if not any(IPv4Network(block["cidrBlock"]).subnet_of(reserved) for reserved in _RESERVED):
+            raise bad_request(
+                f'Invalid master authorized networks: network "{block["cidrBlock"]}" is not a reserved '
+                "network, which is required for private endpoints"
+            )
     if state.get("enableAutopilot"):
         raise bad_request("The simulated cloud has no Autopilot clusters")
     if not state.get("removeDefaultNodePool") and not state.get("initialNodeCount"):

@@ -83,6 +83,8 @@ EDITS: dict[str, Edit] = {
     f"{GKE}.network.gpuDirect": ("Stack", {}),
     f"{GKE}.privateNodes": (False, {}),
     f"{GKE}.controlPlaneEndpoint": ("IP", {}),
+    f"{GKE}.controlPlaneAccess": ("Private", {f"{GKE}.controlPlaneEndpoint": "IP"}),
+    f"{GKE}.connection": ({"proxyUrl": "http://127.0.0.1:8888"}, {}),
     f"{GKE}.authorizedNetworks": (["10.0.0.0/8"], {f"{GKE}.controlPlaneEndpoint": "IP"}),
     f"{GKE}.deletionProtection": (False, {}),
     f"{GKE}.labels": ({"team": "ml"}, {}),

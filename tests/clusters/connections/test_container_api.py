@@ -47,6 +47,13 @@ def test_a_private_address_answers_inside_its_network_alone(google: FakeGoogle) 
     assert ask(google) == ControlPlane("RUNNING", "", "10.0.0.2", "Q0E=", private=True)
 
 
+def test_of_two_addresses_the_private_one_is_asked_where_that_is_said(google: FakeGoogle) -> None:
+    both = {"privateEndpoint": "10.0.0.2", "publicEndpoint": "34.1.2.3"}
+    google.clusters[PATH] = 200, running("34.1.2.3", ca="Q0E=", privateClusterConfig=both)
+    assert ask(google, endpoint="private IP") == ControlPlane("RUNNING", "", "10.0.0.2", "Q0E=", private=True)
+    assert ask(google, endpoint="IP") == ControlPlane("RUNNING", "", "34.1.2.3", "Q0E=", private=False)
+
+
 @pytest.mark.parametrize("outside", [True, False])
 def test_the_dns_endpoint_needs_no_certificate_authority(google: FakeGoogle, outside: bool) -> None:
     answer = running("34.1.2.3", ca="Q0E=", dns="gke-1.gke.goog")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,18 @@ def control_plane(status: str, host: str | None = "34.1.2.3", message: str = "")
     return ControlPlane(status, message, host, "Q0E=", private=False)
 
 
+def test_a_bastion_on_the_way_is_in_the_kubeconfig() -> None:
+    plan = replace(PLAN, proxy="http://127.0.0.1:8888")
+    reached = judged(control_plane("RUNNING"), connection(), plan)
+    assert isinstance(reached, Reached)
+    (cluster,) = json.loads(reached.kubeconfig)["clusters"]
+    assert cluster["cluster"] == {
+        "server": "https://34.1.2.3",
+        "certificate-authority-data": "Q0E=",
+        "proxy-url": "http://127.0.0.1:8888",
+    }
+
+
 REACHED = Reached(kubeconfig("east", host="34.1.2.3", ca="Q0E="), private=False)
 DELETE = "gcloud container clusters delete east-1a2b3c --project acme --region us-east5"
 
@@ -174,8 +187,8 @@ def test_a_private_endpoint_that_does_not_answer_here_is_explained(
     (problem,) = look(google, desired_on()).problems
     assert (problem.what, problem.next_step.partition(", or write")[0], problem.path) == (
         "cluster 'east' does not answer at https://127.0.0.9: Connection refused",
-        "Its endpoint answers only inside its network: run this there, or choose the other "
-        "controlPlaneEndpoint",
+        "Its endpoint answers only inside its network: run this there, name a proxy on the way "
+        "(connection.proxyUrl)",
         GKE,
     )
 

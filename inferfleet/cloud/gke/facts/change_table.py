@@ -250,6 +250,14 @@ _CLUSTER = (
         "Cluster.controlPlaneEndpointsConfig",
     ),
     _gke(
+        "controlPlaneAccess",
+        Effect.IN_PLACE,
+        "the kubeconfig may change with it",
+        "Cluster.controlPlaneEndpointsConfig",
+        "Cluster.privateClusterConfig.enablePrivateEndpoint",
+    ),
+    _gke("connection", Effect.NOTHING, "it says how machines reach the API server"),
+    _gke(
         "authorizedNetworks",
         Effect.IN_PLACE,
         "it is about the control plane",

@@ -17,6 +17,7 @@ from inferfleet.cloud.gke.facts.sources import (
 )
 from inferfleet.cloud.values import SYSTEM_POOL
 from inferfleet.documents.kinds.base import Taint
+from inferfleet.documents.kinds.gke import is_private
 from inferfleet.documents.problems import Problem, Severity
 from inferfleet.documents.wording import below, listing
 from inferfleet.tables.gke import GPU_TAINT, SYSTEM_MACHINE_TYPE
@@ -123,9 +124,17 @@ def _system_pool_problems(cluster: DescribedCluster) -> Iterator[Problem]:
 
 
 def _open_endpoint_problems(cluster: DescribedCluster) -> Iterator[Problem]:
-    """Yield a warning where the API server's address takes requests from everywhere."""
+    """Yield a warning where the API server's address takes requests from everywhere, or from nowhere."""
     gke = cluster.gke
-    if gke.control_plane_endpoint != "IP":
+    if gke.control_plane_endpoint != "IP" or gke.control_plane_access == "Private":
+        return
+    if gke.authorized_networks and all(map(is_private, gke.authorized_networks)):
+        ranges = ", ".join(gke.authorized_networks)
+        what = f"the API server of cluster {cluster.name} has a public address, and authorizedNetworks has "
+        what += f"private ranges alone ({ranges}), from which nothing reaches it there"
+        step = "Write controlPlaneAccess: Private, or the public ranges that machines come from"
+        path = "spec.cluster.gke.authorizedNetworks"
+        yield _problem(cluster, what, step, path=path, severity="warning")
         return
     everywhere = next((block for block in gke.authorized_networks if block.endswith("/0")), None)
     if gke.authorized_networks and everywhere is None:

@@ -70,7 +70,6 @@ def _inputs(cluster: DescribedCluster, *, multi_networking: bool) -> dict[str, A
         **network_settings(cluster),
         "datapathProvider": "ADVANCED_DATAPATH",
         **({_MULTI_NETWORKING: True} if multi_networking else {}),
-        "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes},
         **_endpoints(gke),
         **_versions(gke),
         **maintenance(gke.maintenance_policy),
@@ -105,22 +104,32 @@ def _encryption(gke: Gke) -> dict[str, Any]:
     return encryption
 
 
+def endpoint(gke: Gke) -> str:
+    """Return by which of its endpoints the API server is reached: `DNS`, `IP` or `private IP`."""
+    private = gke.control_plane_access == "Private" and gke.control_plane_endpoint == "IP"
+    return "private IP" if private else gke.control_plane_endpoint
+
+
 def _endpoints(gke: Gke) -> dict[str, Any]:
     """Return the settings of exactly one endpoint.
 
     The DNS endpoint is guarded by IAM, the IP endpoint can be limited to networks.
     """
-    by_dns = gke.control_plane_endpoint == "DNS"
+    by_dns, private = gke.control_plane_endpoint == "DNS", gke.control_plane_access == "Private"
+    without_public_address = {"enablePrivateEndpoint": True} if private and not by_dns else {}
     endpoints = {
+        "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes, **without_public_address},
         "controlPlaneEndpointsConfig": {
-            "dnsEndpointConfig": {"allowExternalTraffic": by_dns},
+            "dnsEndpointConfig": {"allowExternalTraffic": by_dns and not private},
             "ipEndpointsConfig": {"enabled": not by_dns},
-        }
+        },
     }
-    if not gke.authorized_networks:
+    # Google takes no private endpoint without them, of which there need be none:
+    # https://github.com/rancher/rancher/issues/32251, https://github.com/GoogleCloudPlatform/magic-modules/pull/8338
+    if not gke.authorized_networks and not without_public_address:
         return endpoints
     blocks = [{"cidrBlock": block} for block in sorted(set(gke.authorized_networks))]
-    return endpoints | {"masterAuthorizedNetworksConfig": {"cidrBlocks": blocks}}
+    return endpoints | {"masterAuthorizedNetworksConfig": {"cidrBlocks": blocks} if blocks else {}}
 
 
 def _versions(gke: Gke) -> dict[str, Any]:

@@ -170,6 +170,20 @@ def test_an_api_server_that_everybody_reaches_is_a_warning(networks: list[str], 
     )
 
 
+def test_private_ranges_before_a_public_address_are_a_warning() -> None:
+    networks = {"controlPlaneEndpoint": "IP", "authorizedNetworks": ["10.0.0.0/8", "192.168.1.0/24"]}
+    pools = {"p": pool(recipe("g2-standard-4"))}
+    assert told(stack(pools, **networks)) == (
+        [],
+        [
+            "spec.cluster.gke.authorizedNetworks: the API server of cluster east has a public address, and "
+            "authorizedNetworks has private ranges alone (10.0.0.0/8, 192.168.1.0/24), from which nothing "
+            "reaches it there"
+        ],
+    )
+    assert told(stack(pools, **networks, controlPlaneAccess="Private")) == ([], [])
+
+
 def test_abandoned_and_existing_clusters_are_left_alone() -> None:
     bad = stack({"p": pool(recipe("a3-ultragpu-8g"))})
     gone = bad.clusters["east"].model_dump(by_alias=True, exclude_unset=True)

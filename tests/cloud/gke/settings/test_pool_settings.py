@@ -282,6 +282,31 @@ def test_the_ip_endpoint_can_be_limited_to_networks() -> None:
     assert chosen(resources(made(documents))[f"{CLUSTER} east"].inputs, *expected) == expected
 
 
+def test_an_api_server_can_be_closed_to_everything_outside() -> None:
+    documents = clouds(cluster("east", controlPlaneEndpoint="IP", controlPlaneAccess="Private"))
+    expected = {
+        "privateClusterConfig": {"enablePrivateNodes": True, "enablePrivateEndpoint": True},
+        "controlPlaneEndpointsConfig": {
+            "dnsEndpointConfig": {"allowExternalTraffic": False},
+            "ipEndpointsConfig": {"enabled": True},
+        },
+        "masterAuthorizedNetworksConfig": {},
+    }
+    found = made(documents)
+    assert chosen(resources(found)[f"{CLUSTER} east"].inputs, *expected) == expected
+    assert found.endpoint == "private IP"
+    by_name = made(clouds(cluster("east", controlPlaneAccess="Private")))
+    expected = {
+        "privateClusterConfig": {"enablePrivateNodes": True},
+        "controlPlaneEndpointsConfig": {
+            "dnsEndpointConfig": {"allowExternalTraffic": False},
+            "ipEndpointsConfig": {"enabled": False},
+        },
+    }
+    assert chosen(resources(by_name)[f"{CLUSTER} east"].inputs, *expected) == expected
+    assert by_name.endpoint == "DNS"
+
+
 def test_pools_made_before_private_nodes_were_turned_off_keep_their_way_out() -> None:
     before, after = (resources(made(clouds(cluster("east", privateNodes=on)))) for on in (True, False))
     assert {key for key in before if before[key] != after[key]} == {f"{CLUSTER} east"}
