@@ -11,6 +11,7 @@ SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
 # several Pythons: they find all of it compiled, also where nothing may write that down as it runs.
 .venv/ready: requirements.txt requirements-tools.txt pyproject.toml
+	@echo "making .venv of the pinned packages (a minute or two) ..."
 	@command -v uv >/dev/null || \
 		{ $(PYTHON) -m venv .tools && .tools/bin/pip install --quiet --require-hashes -r requirements-tools.txt; }
 	@uv=$$(command -v uv || echo .tools/bin/uv) && \
