@@ -7,7 +7,7 @@ from pathlib import Path
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.names import POOL
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_accelerator
 from sandbox.cluster import companions
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import Object, is_ready
@@ -21,7 +21,6 @@ from sandbox.problem import SandboxProblem
 from sandbox.toolchain.resolve import Resolved, resolve
 from sandbox.toolchain.tools import Tools, present_tools
 
-DEVICES = frozenset(RESOURCE_BY_DRIVER.values())
 _KINDS = "nodes,pods,resourceslices,resourceclaims"
 
 
@@ -203,4 +202,4 @@ def _pool(node: Object) -> str:
 
 
 def _devices(resources: dict[str, str]) -> int:
-    return sum(int(parse_quantity(str(count))) for name, count in resources.items() if name in DEVICES)
+    return sum(int(parse_quantity(str(count))) for name, count in resources.items() if is_accelerator(name))

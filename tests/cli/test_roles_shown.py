@@ -182,7 +182,7 @@ def test_an_explanation_has_the_shape_of_each_role(capsys: pytest.CaptureFixture
         "pods per worker     1 = pipeline 1 x data 1 / dataLocal 1\n"
         "pods per replica    1 = 1 per worker x 1 worker\n"
         "GPUs per replica   16 = 1 x 16\n"
-        "on nodes of 8 GPUs that a network joins, 2 pods per worker, each with 8 GPUs\n"
+        "on nodes of 8 GPUs, 2 pods per worker, each with 8 GPUs\n"
         "kept free           1 pods per placement, for a new one beside an old one\n"
         "role encode\n"
         "GPUs per pod        1 = tensor 1 x dataLocal 1\n"

@@ -123,7 +123,7 @@ def test_each_kind_of_deployment_has_its_kind_of_pools() -> None:
     assert found.plan.unplaced == (
         Unplaced("ml/b", 1, (Reason("east", "cpu", "class cpu has no accelerator"), full)),
     )
-    why = "class l4 has accelerators, and accelerator of the deployment is None"
+    why = "class l4 has accelerators, and the pods ask for none"
     assert found.plan.reasons["ml/a"] == (Reason("east", "l4", why),)
 
 

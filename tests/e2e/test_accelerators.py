@@ -74,8 +74,8 @@ def models() -> list[Document]:
 
 def test_pods_run_where_the_plan_has_them(tmp_path_factory: pytest.TempPathFactory) -> None:
     fleet = cluster("east", stack=STACK, pools=POOLS)
-    with running(tmp_path_factory.mktemp("accel"), STACK, *CLASSES, fleet) as project:
-        project.write("models", *models())
+    # With its models, so that the sandbox has the controller of workers of several pods.
+    with running(tmp_path_factory.mktemp("accel"), STACK, *CLASSES, fleet, *models()) as project:
         planned = json.loads(project.cli("plan", "--stack", STACK, "--json").stdout)
         assert planned["unplaced"] == []
         up = project.up()

@@ -37,17 +37,19 @@ from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_of, shown
 from inferfleet.fleet import names
+from inferfleet.fleet.accelerators import Asked, asked
 from inferfleet.fleet.advice.summaries import by_cluster, fix_lines
 from inferfleet.fleet.decisions import Fix, Plan, Reason, RunnerUp, Unplaced
 from inferfleet.fleet.demands import Demand, Demands
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.suitability import needed
 from inferfleet.fleet.roles import DECODE, roles_of, workers_of
-from inferfleet.fleet.shapes import RESOURCES, Pod, PoolKey, amounts, cores, gib
+from inferfleet.fleet.shapes import RESOURCES, Pod, PoolKey, amounts, cores, gib, has_fabric
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkEffect, in_amounts
 from inferfleet.review.digest.texts import command_text
 from inferfleet.serving.engines.command_line import WorkerPod
+from inferfleet.tables.devices import NVIDIA_DRIVERS, RESOURCE_BY_DRIVER
 
 # For settings that no document decides.
 OURS = "inferfleet"
@@ -157,13 +159,15 @@ class Explanation:
     """One deployment, what a replica needs, where replicas are placed, and why not elsewhere.
 
     `demands` are by role; `spread` has those of groups of `tensor` larger than a node, by role and by GPUs of
-    a node. `edited` is what a role needs otherwise because of plugins, each with the pools on which it does.
+    a node, for pools where they are or that have a network. `asked` are the accelerators by role. `edited` is
+    what a role needs otherwise because of plugins, each with the pools on which it does.
     """
 
     key: str
     document: ModelDeployment
     demands: Mapping[str, Demand]
     spread: Mapping[str, Mapping[int, Demand]]
+    asked: Mapping[str, Asked]
     placed: tuple[Placed, ...]
     reasons: tuple[Reason, ...]
     unplaced: Unplaced | None
@@ -181,7 +185,8 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
         key=key,
         document=document,
         demands={role: plan.demands.declared[key, role] for role in roles_of(document)},
-        spread={role: plan.demands.spread.get((key, role), {}) for role in roles_of(document)},
+        spread={role: _spread(documents, plan, key, role) for role in roles_of(document)},
+        asked={role: asked(documents, document, role) for role in roles_of(document)},
         placed=tuple(
             Placed(
                 placement.spot,
@@ -324,6 +329,23 @@ def show(explained: Explanation) -> None:
     print_line(f"services that select it: {', '.join(explained.services) or 'none'}")
 
 
+def _spread(documents: Documents, plan: Plan, key: str, role: str) -> dict[int, Demand]:
+    """Return the demand of groups larger than a node, by GPUs of a node, where that is worth telling."""
+    placed = {
+        (placement.spot.cluster, dict(placement.spot.pools).get(role))
+        for placement in plan.placements
+        if placement.spot.deployment == key
+    }
+    sizes = {
+        plan.demands.node_gpus.get((name, pool.name))
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+        if (name, pool.name) in placed or has_fabric(documents.classes[pool.class_name])
+    }
+    spread = plan.demands.spread.get((key, role), {})
+    return {size: demand for size, demand in spread.items() if size in sizes}
+
+
 def _engines(placements: tuple[Placed, ...]) -> Iterator[str]:
     for placed in placements:
         for role in placed.roles:
@@ -339,7 +361,12 @@ def _shape(explained: Explanation) -> Iterator[str]:
             yield f"role {role}"
         workers = workers_of(explained.document, role)
         topology = workers.topology
-        if demand.pod.gpus:
+        wanted, named_fewer = explained.asked[role], demand.pod.gpus != topology.gpus_per_pod
+        if wanted.resource not in (None, RESOURCE_BY_DRIVER[NVIDIA_DRIVERS[0]]):
+            yield f"accelerator      {wanted.resource}"
+        if demand.pod.gpus and named_fewer:
+            yield f"GPUs per pod     {demand.pod.gpus:>4} by the engine's resources"
+        elif demand.pod.gpus:
             yield (
                 f"GPUs per pod     {demand.pod.gpus:>4} = tensor {topology.tensor} x dataLocal "
                 f"{topology.data_local}"
@@ -347,10 +374,12 @@ def _shape(explained: Explanation) -> Iterator[str]:
         else:
             without = f"{cores(demand.pod.cpu)} cores and {gib(demand.pod.memory)} of memory"
             yield f"GPUs per pod     none (accelerator: None); {without}"
-        yield (
-            f"pods per worker  {demand.gang:>4} = pipeline {topology.pipeline} x data "
-            f"{topology.data} / dataLocal {topology.data_local}"
-        )
+        whole = f"pipeline {topology.pipeline} x data {topology.data}"
+        if demand.pod.gpus and named_fewer:
+            whole += f" x tensor {topology.tensor} / GPUs per pod {demand.pod.gpus}"
+        else:
+            whole += f" / dataLocal {topology.data_local}"
+        yield f"pods per worker  {demand.gang:>4} = {whole}"
         yield (
             f"pods per replica {demand.pods:>4} = {demand.gang} per worker x {workers.count} "
             f"worker{'' if workers.count == 1 else 's'}"
@@ -359,8 +388,7 @@ def _shape(explained: Explanation) -> Iterator[str]:
             yield f"GPUs per replica {demand.gpus:>4} = {demand.pods} x {demand.pod.gpus}"
         for node_gpus, wide in explained.spread[role].items():
             yield (
-                f"on nodes of {node_gpus} GPUs that a network joins, {wide.gang} pods per worker, each with "
-                f"{wide.pod.gpus} GPUs"
+                f"on nodes of {node_gpus} GPUs, {wide.gang} pods per worker, each with {wide.pod.gpus} GPUs"
             )
         if demand.spare:
             yield f"kept free        {demand.spare:>4} pods per placement, for a new one beside an old one"

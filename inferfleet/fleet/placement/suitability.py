@@ -337,7 +337,7 @@ class Suitability:
             why = f"class {class_name} has {has}, and the pods ask for {resource}"
             short = f"have {has} ({resource} wanted)"
         elif empty.gpus:
-            why = f"class {class_name} has accelerators, and accelerator of the deployment is None"
+            why = f"class {class_name} has accelerators, and the pods ask for none"
             short = "have an accelerator"
         else:
             why, short = f"class {class_name} has no accelerator", "have no accelerator"
