@@ -95,6 +95,16 @@ def test_of_labels_of_nodes_those_are_noted_that_templates_name_and_documents_do
     assert seen["east", "l4"].labels == {"disk": (None, "fast"), "rack": (None,)}
 
 
+def test_slices_and_devices_of_others_are_counted_by_the_resource_of_their_class(cluster: Start) -> None:
+    for resource in ("nvidia.com/mig-1g.10gb", "acme.com/gpu"):
+        node, pod = _node("a", gpus=8), _pod("theirs", "a", 1)
+        node["status"]["allocatable"][resource] = "7"
+        pod["spec"]["containers"][0]["resources"]["requests"] = {resource: "2"}
+        slices = {"name": "gpu", "driver": "gpu.nvidia.com", "resource": resource, "count": 7}
+        found = _pool(cluster(kinds=NODES, objects=[node, pod]), devices=[slices])
+        assert (found.gpus, found.foreign) == (7, (2,))
+
+
 @pytest.mark.parametrize(("nodes", "missing"), [((), 2), (("a",), 1), (("a", "b", "c"), 0)])
 def test_nodes_that_documents_declare_and_that_are_not_there_are_missing(
     cluster: Start, nodes: tuple[str, ...], missing: int

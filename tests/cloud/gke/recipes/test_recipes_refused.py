@@ -18,6 +18,13 @@ COMPACT = recipe("a3-highgpu-8g", compactPlacement=True)
 TIME_SHARED = {"sharing": {"strategy": "TimeSharing", "maxClientsPerGpu": 4}}
 NO_DRIVER = {"driver": "INSTALLATION_DISABLED"}
 
+
+def _of_slices(**device: str) -> dict[str, Any]:
+    spec = recipe("a3-highgpu-8g", accelerator={"partitionSize": "1g.10gb"})
+    slices = {"name": "gpu", "driver": "gpu.nvidia.com", "count": 56, **device}
+    return {key: value for key, value in spec.items() if key != "resources"} | {"devices": [slices]}
+
+
 # Name of pool and class: the impossible recipe, what is told of it after "class x" or "pool x of cluster
 # east", and its possible twin.
 CASES: dict[str, tuple[Pool, str, Pool]] = {
@@ -224,6 +231,11 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         "splits nvidia-tesla-a100 into 1g.12gb; its partitions are 1g.5gb, 1g.10gb, 2g.10gb, 3g.20gb, "
         f"4g.20gb, 7g.40gb {MIG}",
         pool(recipe("a2-highgpu-1g", devices=7, memory="4Gi", accelerator={"partitionSize": "1g.5gb"})),
+    ),
+    "resource": (
+        pool(_of_slices(resource="nvidia.com/mig-1g.10gb")),
+        "has devices of resource nvidia.com/mig-1g.10gb, and GKE hands all of them out as nvidia.com/gpu",
+        pool(_of_slices()),
     ),
     "devices": (
         pool(recipe("a3-highgpu-8g", devices=4)),
