@@ -7,7 +7,10 @@ from typing import Any
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.accelerators import worker_shape
+from inferfleet.fleet.demands import declared_demands
+from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of, workers_of
+from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.shapes import node
 from sandbox.agent.programs.images import OF_LLM_D
 from sandbox.cluster.nodes import Node, nodes
@@ -69,17 +72,22 @@ def has_workers_of_many_pods(documents: Documents) -> bool:
     """Return whether workers of a deployment have many pods, which a LeaderWorkerSet holds together, on nodes
     of some class where they may run.
     """
+    suitability = Suitability(documents, Selectors(), declared_demands(documents))
     sizes = {
-        empty.gpus
+        pool.class_name: empty.gpus
         for cluster in documents.clusters.values()
         for pool in cluster.spec.node_pools
         if (empty := node(documents.classes[pool.class_name]))
     }
     return any(
-        worker_shape(documents, deployment, role, size).pods > 1
-        for deployment in documents.deployments.values()
+        workers_of(deployment, role).topology.pods_per_worker > 1
+        or any(
+            worker_shape(documents, deployment, role, size).pods > 1
+            and suitability.takes(key, role, class_name)
+            for class_name, size in sizes.items()
+        )
+        for key, deployment in documents.deployments.items()
         for role in roles_of(deployment)
-        for size in (*sizes, workers_of(deployment, role).topology.gpus_per_pod)
     )
 
 

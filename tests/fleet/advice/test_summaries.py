@@ -34,7 +34,7 @@ def test_a_false_selector_is_told_by_its_values() -> None:
     clusters = [cluster(f"c{number}", {"l4": ("l4", 1)}) for number in range(5)]
     clusters.append(cluster("large", {"h100": ("h100", 1)}))
     assert _short(*clusters, deployment("a", 2, gpus=8, cel=f"true && {LARGE}")) == (
-        "0 of 6 clusters have room: 5 have 4 GPUs per node (8 wanted), 1 full"
+        "0 of 6 clusters have room: 5 fail nodeSelector (memory is 24Gi), 1 full"
     )
     assert _short(*clusters, deployment("a", 9, cel=f"true && {LARGE}")) == (
         "0 of 6 clusters have room: 5 fail nodeSelector (memory is 24Gi), 1 full"

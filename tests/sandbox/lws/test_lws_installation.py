@@ -95,32 +95,19 @@ def documents(project: Path) -> Documents:
     return load([project / "stacks" / "prod"], catalogue=None)
 
 
-RESOURCES = "  resources: {gpu: {count: 2, memory: 24Gi}}\n"
-JOINED = """\
-  devices:
-    - {name: gpu, driver: gpu.nvidia.com, deviceClassName: gpu.nvidia.com, count: 2,
-       capacity: {memory: {value: 24Gi}}}
-    - {name: nic, driver: dra.net, count: 2, claim: Synthetic}
-"""
-
-
 @pytest.mark.parametrize(
-    ("topology", "joined", "needed"),
+    ("topology", "needed"),
     [
-        ("{tensor: 1}", False, False),
-        ("{tensor: 1, pipeline: 2}", False, True),
-        ("{tensor: 4}", False, False),
-        ("{tensor: 4}", True, True),
-        ("{tensor: 2}", True, False),
+        ("{tensor: 1}", False),
+        ("{tensor: 1, pipeline: 2}", True),
+        ("{tensor: 4}", True),
+        ("{tensor: 2}", False),
     ],
 )
-def test_documents_need_it_for_a_worker_of_many_pods(
-    tmp_path: Path, topology: str, joined: bool, needed: bool
-) -> None:
-    """Nodes have two GPUs; where a network joins them, a group of `tensor` may be larger."""
+def test_documents_need_it_for_a_worker_of_many_pods(tmp_path: Path, topology: str, needed: bool) -> None:
+    """Nodes have two GPUs."""
     deployment = DEPLOYMENT.replace("{tensor: 1}", topology)
-    inference_class = CLASS.replace(RESOURCES, JOINED) if joined else CLASS
-    OnDisk(tmp_path).write("stacks/prod/fleet.yaml", together(inference_class, CLUSTER, deployment))
+    OnDisk(tmp_path).write("stacks/prod/fleet.yaml", together(CLASS, CLUSTER, deployment))
     assert (LWS in parts_for(documents(tmp_path))) == needed
 
 
