@@ -473,12 +473,13 @@ class Serving(StrictModel):
     """Container images of endpoint pickers, engines and others. Default: those of the profile."""
     image_pull_secrets: Annotated[tuple[Annotated[str, SUBDOMAIN], ...], Field(max_length=8)] = ()
     """Names of Secrets in the namespaces of deployments by which images of private registries are pulled, for
-    the pods of endpoint pickers, and of engines whose templates have no `imagePullSecrets`. Their values come
-    from `inferfleet:secrets` of the stack, or from Secrets that exist on the cluster; other names restart
-    these pods. Default: none.
+    endpoint pickers and for engines whose templates have no `imagePullSecrets`; other names restart their
+    pods. Default: none.
     """
     endpoint_picker: PickerNodes = PickerNodes()
-    """On which nodes endpoint pickers run. A deployment may say otherwise. Default: on any that take them."""
+    """On which nodes endpoint pickers run, unless their deployment says otherwise. Default: on any that take
+    them.
+    """
     epp_flags: dict[str, str | int | float | bool] = {}
     """Command-line flags of all endpoint pickers on the cluster, of every profile, by name without dashes,
     passed on as they are written; flags of a deployment override them. Default: none beside the profile's.

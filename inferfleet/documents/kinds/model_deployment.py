@@ -423,7 +423,7 @@ class Engine(StrictModel):
     `revision` and `token`. Default: none, for images that start themselves and commands of one's own.
     """
     served_names: Annotated[tuple[ServedName, ...], Field(max_length=16)] = ()
-    """Names by which requests may call the model; beside a command of one's own, those that it serves. The
+    """Names by which requests may call the model, beside a command of one's own those that it serves; the
     deployments of a service have one in common. Default: the name of the model itself.
     """
     port: int | None = Field(default=None, ge=1, le=65_535)

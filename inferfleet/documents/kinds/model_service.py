@@ -81,9 +81,9 @@ class RouteForm(StrictModel):
     prefix of namespace and name, which the gateway cuts off.
     """
     paths: Annotated[tuple[str, ...], Field(max_length=PATH_LIMIT), AfterValidator(_check_paths)] = ()
-    """Paths of the engine that can be asked, with all below them, such as `/rerank`. With those that the
-    cluster's endpoint picker reads no prompts of, it may lose affinity to prefixes, which a notice tells.
-    Default: `/v1`, for Triton `/v2` too; health and metrics are not among them.
+    """Paths of the engine that can be asked, with all below them, such as `/rerank`; where they are for
+    requests without prompts, a picker may lose affinity to prefixes, which a notice tells. Default: `/v1`,
+    for Triton `/v2` too; health and metrics are not among them.
     """
     hostnames: Annotated[tuple[Hostname, ...], Field(max_length=16)] = ()
     """Host names the route answers to. Default: all that the gateway serves."""
