@@ -15,14 +15,28 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from documents import east
+from groups import grouped
 from project import ROOT, Project
+from sandboxes import running
 from upgrades import LIST, Step, rows, steps, unlisted, unused
 
-# Documents by the builders of a checkout's own tests, in the form that its program takes.
+# Documents by the builders of a checkout's own tests, in the form that its program takes: a workload of each
+# kind, pickers of both profiles, one of them with several replicas, and routes.
 DOCUMENTS = """\
 import sys, yaml
 from documents import deployment, east, service
-print(yaml.safe_dump_all([east(), deployment("qwen", on="east"), service("chat", qwen=1)]))
+from groups import grouped
+from prefilled import apart
+on_east = {"clusterSelector": {"matchLabels": {"region": "east"}}}
+documents = [
+    east(),
+    deployment("qwen", on="east", engine={"servedNames": ["shared"]}, endpointPicker={"replicas": 2}),
+    grouped("kimi", **on_east),
+    apart("deepseek", **on_east),
+    service("chat", qwen=1, kimi=1),
+]
+print(yaml.safe_dump_all(documents))
 """
 # What another version of the program could do: a name of a workload that is another one.
 RENAMED = """\
@@ -63,6 +77,15 @@ def former(tmp_path: Path) -> Path:
     with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
         files.extractall(tmp_path / "former", filter="tar")
     return tmp_path / "former"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    """A cluster of its own, with the controller for workers of many pods."""
+    with running(tmp_path, "e2e", east(), grouped("kimi")) as project:
+        yield project
+        left = project.destroy()
+        assert left.code == 0, left.output
 
 
 def write(project: Project, checkout: Path) -> None:
