@@ -81,6 +81,42 @@ def test_pods_are_drawn_to_the_pool_by_its_name_in_the_cloud() -> None:
     assert pod["nodeSelector"] == {"inferfleet.dev/pool": cloud.pool_names["l4"]}
 
 
+def test_labels_that_gke_gives_to_nodes_choose_the_pool() -> None:
+    """Of two pools of one class the first has room for all; labels alone tell them apart."""
+    pools = [
+        {"name": "a", "className": "gke-l4", "nodeCount": 2, "zones": ["us-east4-a"]},
+        {
+            "name": "b",
+            "className": "gke-l4",
+            "nodeCount": 2,
+            "zones": ["us-east4-c"],
+            "labels": {"rack": "r"},
+        },
+    ]
+    pools.append({**pools[0], "name": "c", "capacity": {"model": "Spot"}})
+    documents = on_gke()
+    (east,) = documents.clusters.values()
+    spec = east.model_dump(by_alias=True, exclude_unset=True)["spec"] | {"nodePools": pools}
+    east = InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
+
+    def placed(label: str, value: str) -> tuple[list[str], list[str]]:
+        """The pools of a model that selects nodes by a label, and what is said of it."""
+        selects = {"nodeSelector": {label: value}}
+        model = deployment("a", pod=selects, capacityModels=["OnDemand", "Spot"])
+        found = made(
+            replace(documents, clusters={"east": east}, deployments=stack(model).deployments, services={})
+        )
+        said = [one.what for one in found.warnings if "its pods" in one.what]
+        return [pool for each in found.plan.placements for _, pool in each.spot.pools], said
+
+    assert placed("topology.kubernetes.io/zone", "us-east4-c") == (["b"], [])
+    assert placed("cloud.google.com/gke-spot", "true") == (["c"], [])
+    assert placed("cloud.google.com/gke-accelerator", "nvidia-l4") == (["a"], [])
+    assert placed("rack", "r") == (["b"], [])
+    pools_used, said = placed("disk", "fast")
+    assert (pools_used, ["disk=fast" in one for one in said]) == (["a"], [True])
+
+
 def test_plugins_are_told_the_accelerator_label_that_gke_gives_to_nodes() -> None:
     link = {"name": "accelerator", "config": {"productOfClass": True}}
     documents = replace(on_gke(), deployments=stack(deployment("a", plugins=[link])).deployments)

@@ -169,6 +169,27 @@ def test_a_class_says_which_product_a_label_cannot_name() -> None:
     assert ["nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3" in str(one) for one in planned.problems] == [True]
 
 
+def test_a_class_with_a_recipe_says_it_in_the_words_of_google_too() -> None:
+    """An existing cluster of GKE's, whose pools say nothing of their nodes."""
+    recipes = {"small": ("g2-standard-48", "nvidia-l4"), "large": ("a3-highgpu-8g", "nvidia-h100-80gb")}
+    small, large = (
+        class_(
+            name,
+            8,
+            provisioning={
+                "provider": "GKE",
+                "gke": {"machineType": machine, "accelerator": {"type": accelerator, "count": 8}},
+            },
+        )
+        for name, (machine, accelerator) in recipes.items()
+    )
+    h100 = {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}}
+    east = cluster("east", {"a": ("small", 1), "b": ("large", 1)})
+    planned = plan(fleet(small, large, east, deployment("m", 1, pod=h100)), EMPTY)
+    assert placed(planned) == {"m east/b": 1}
+    assert [(one.severity, "gke-accelerator" in one.what) for one in planned.problems] == [("warning", True)]
+
+
 def test_a_running_replica_whose_selector_changed_moves_or_stops_the_run() -> None:
     asks = deployment("m", 2, pod={"nodeSelector": {"rack": "r2"}})
     planned = plan(fleet(RACKS, asks), lock({"m east/l4": 2}))
