@@ -134,10 +134,16 @@ def test_an_endpoint_carries_its_deployments_labels_before_its_clusters() -> Non
             id="a tolerated taint does not matter",
         ),
         pytest.param(
-            fleet(EAST, WEST, deployment("a", 1, gpus=8)),
+            fleet(EAST, WEST, deployment("a", 1, topology={"tensor": 2, "data": 4, "dataLocal": 4})),
             {"a east/l4": 1},
             {"a west/h100": 1},
             id="a shape that outgrew its nodes moves",
+        ),
+        pytest.param(
+            fleet(EAST, WEST, deployment("a", 1, gpus=8)),
+            {"a east/l4": 1},
+            {"a east/l4": 1},
+            id="a group that has room on several nodes stays, slow as their network is",
         ),
         pytest.param(
             fleet(class_("l4", 4, allocation="DRA"), EAST, WEST, deployment("a", 1)),

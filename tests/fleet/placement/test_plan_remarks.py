@@ -195,8 +195,8 @@ def test_a_shape_that_outgrew_its_nodes_and_finds_no_room_is_kept_with_a_problem
     )
     assert placed(planned) == {"a east/l4": 1, "b west/h100": 1}
     assert _messages(planned)[0] == [
-        "1 replica of ml/a cannot leave east/l4 (has 4 GPUs per node, needs 8, and over several nodes "
-        "dataLocal must be 1): west/h100: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 8"
+        "1 replica of ml/a cannot leave east/l4 (has 4 GPUs per node, needs 8): "
+        "west/h100: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 8"
     ]
 
 
