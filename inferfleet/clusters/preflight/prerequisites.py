@@ -84,7 +84,7 @@ _KUEUE = "kueue.x-k8s.io"
 # Groups of Kubernetes' projects, which the API server or a cloud brings, and Google's own: all else somebody
 # installs. Kinds of Kubernetes' projects that are no API of Kubernetes have groups in x-k8s.io
 # (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection).
-_OF_CLUSTERS = (".k8s.io", ".gke.io", ".googleapis.com", ".google.com")
+_BROUGHT = (".k8s.io", ".gke.io", ".googleapis.com", ".google.com")
 # By the end of the version of their API servers.
 _DISTRIBUTIONS = {"rke2": "RKE2", "k3s": "k3s"}
 _NVIDIA = "nvidia"
@@ -147,7 +147,7 @@ def _is_installed(version: str) -> bool:
     """Return whether somebody has to install the kinds of an API version on every cluster."""
     group = version.partition("/")[0] if "/" in version else ""
     return (
-        "." in group and not group.endswith(_OF_CLUSTERS) and group != CAPACITY_REQUEST[0].partition("/")[0]
+        "." in group and not group.endswith(_BROUGHT) and group != CAPACITY_REQUEST[0].partition("/")[0]
     )
 
 
