@@ -146,9 +146,7 @@ def missing_kind_problems(
 def _is_installed(version: str) -> bool:
     """Return whether somebody has to install the kinds of an API version on every cluster."""
     group = version.partition("/")[0] if "/" in version else ""
-    return (
-        "." in group and not group.endswith(_BROUGHT) and group != CAPACITY_REQUEST[0].partition("/")[0]
-    )
+    return "." in group and not group.endswith(_BROUGHT) and group != CAPACITY_REQUEST[0].partition("/")[0]
 
 
 def _install_step(version: str) -> str:
