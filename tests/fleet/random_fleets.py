@@ -38,6 +38,9 @@ TOPOLOGIES = [
     {"tensor": 1, "data": 4, "dataLocal": 2},
 ]
 
+# On pools that exist the first is known, and on those of GKE it is not; of the second nobody knows.
+ON_Q, FAST = {"nodeSelector": {"inferfleet.dev/pool": "q"}}, {"nodeSelector": {"disk": "fast"}}
+
 REGION = "topology.kubernetes.io/region"
 MODELS = ["OnDemand", "Spot", "Reservation"]
 
@@ -95,10 +98,17 @@ random_deployments = st.builds(
     labels=st.sampled_from([{}, {"size": "small"}]),
     resources=st.sampled_from([None, None, {"requests": {"cpu": "9"}}]),
     follower=st.sampled_from([None, None, "3", "15"]),
+    pod=st.sampled_from([None, None, None, ON_Q, FAST]),
     rollout=st.sampled_from(["DeleteFirst", "Surge"]),
     topology=st.sampled_from(TOPOLOGIES),
     roles=st.sampled_from(
-        [{}, {}, {}, {"encode": role(1)}, {"encode": role(2, pipeline=2), "rank": role(1, cel=LARGE)}]
+        [
+            {},
+            {},
+            {},
+            {"encode": role(1)},
+            {"encode": role(2, pipeline=2, pod=ON_Q), "rank": role(1, cel=LARGE)},
+        ]
     ),
     prefill=st.sampled_from([None, None, None, role(1), role(2, workers=2), role(1, cel=LARGE)]),
     spread=st.one_of(st.none(), st.none(), _spreads),

@@ -11,6 +11,7 @@ from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.policy import Quota
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.node_conditions import Standing
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.placement.terms import domains
 from inferfleet.fleet.planning import plan
@@ -64,6 +65,22 @@ def test_a_plan_from_nothing_keeps_every_policy(documents: list[Document]) -> No
 
 @settings(max_examples=150, deadline=None)
 @given(random_fleets)
+def test_new_replicas_are_on_nodes_whose_labels_their_templates_name(documents: list[Document]) -> None:
+    every = fleet(*documents)
+    planned = plan(every, Lock(stack="test"))
+    suitability = Suitability(every, Selectors(), planned.demands)
+    warned = {problem.key for problem in planned.problems if "is not known; pods" in problem.what}
+    for placement in planned.placements:
+        spot = placement.spot
+        for name, pool in spot.pools:
+            key = spot.cluster, pool
+            assert key not in suitability.closed(spot.deployment, name)
+            standing = suitability.verdict(spot.deployment, name, key).standing
+            assert standing == Standing.MET or spot.deployment in warned
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_fleets)
 def test_a_required_spread_is_never_too_uneven(documents: list[Document]) -> None:
     """By all domains with a pool that may take replicas, whether it has any or not."""
     every = fleet(*documents)
@@ -86,6 +103,7 @@ def test_a_required_spread_is_never_too_uneven(documents: list[Document]) -> Non
             and known.size
             and known.capacity.model in document.spec.capacity_models
             and suitability.takes(key, "decode", known.class_name)
+            and (name, pool) not in suitability.closed(key, "decode")
         }
         for domain, number in counts.items():
             others = eligible - {domain}
