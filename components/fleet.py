@@ -353,8 +353,11 @@ class _Run:
         claims = _CLAIMS.setdefault(root, {})
         owner, known = claims.setdefault(identity or label, (self.name, label))
         if owner != self.name:
-            another = "" if known == label else f", as {known} (both are the {identity})"
-            what = f"{label} belongs to Fleet {owner!r} already{another}, and to one alone"
+            if identity:
+                # Clusters are asked at once, so either Fleet may be the first.
+                both = sorted((f"{known} of Fleet {owner!r}", f"{label} of Fleet {self.name!r}"))
+                raise pulumi.RunError(f"{' and '.join(both)} are one {identity}. {step}")
+            what = f"{label} belongs to Fleet {owner!r} already, and to one alone"
             raise pulumi.RunError(f"Fleet {self.name!r}: {what}. {step}")
 
 

@@ -326,8 +326,8 @@ def test_two_fleets_live_in_one_program_unless_their_clusters_are_the_same(
         with pytest.raises(pulumi.RunError) as refused:
             registered(program)
         assert str(refused.value) == (
-            "Fleet 'other': cluster west belongs to Fleet 'chat' already, as cluster east (both are the "
-            f"cluster with UID {UID}), and to one alone. Remove it from one of the two"
+            "cluster east of Fleet 'chat' and cluster west of Fleet 'other' are one cluster with UID "
+            f"{UID}. Remove it from one of the two"
         )
         return
     recorder, _ = registered(program)
