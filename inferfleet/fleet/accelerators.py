@@ -281,9 +281,9 @@ def _vendor_of(resource: str) -> str | None:
     return next((vendor for vendor, whole in _WHOLE.items() if whole.partition("/")[0] == domain), None)
 
 
-def path_of_accelerators(documents: Documents, deployment: ModelDeployment, role: str) -> str:
-    """Return where the document says what pods of a role ask for, or could say it."""
-    named = (one.path for one in _named(documents, deployment, role))
+def path_of_resource(documents: Documents, deployment: ModelDeployment, role: str, resource: str) -> str:
+    """Return where the document says that pods of a role ask for a resource, or could say another one."""
+    named = (one.path for one in _named(documents, deployment, role) if one.resource == resource)
     return next(named, _declared(deployment, role)[1])
 
 
@@ -307,17 +307,23 @@ def nowhere_problems(documents: Documents, key: str, classes: Iterable[str]) -> 
             f"pods{'' if len(roles_of(deployment)) == 1 else f' of role {role}'} ask for {resource}, and no "
             f"class of the clusters that clusterSelector matches has it ({there})",
             _step_without(resource, wanted, candidates),
-            path_of_accelerators(documents, deployment, role),
+            path_of_resource(documents, deployment, role, resource),
             kind="ModelDeployment",
             key=key,
         )
 
 
-def _step_without(resource: str, wanted: Asked, candidates: Iterable[InferenceClass]) -> str:
+def _step_without(resource: str, wanted: Asked, candidates: list[InferenceClass]) -> str:
     if resource in wanted.others:
         return (
             "If nodes have it, describe it in their class as a device with claim: Synthetic and driver: "
             f"{resource}"
+        )
+    claimed = [one.metadata.name for one in candidates if lacks(one, wanted._replace(per_pod=None)) is None]
+    if wanted.named and claimed:
+        return (
+            f"Leave it out of the template, and pods claim devices of class {claimed[0]}; or add a pool "
+            "whose class has allocation DevicePlugin"
         )
     if wanted.named:
         return f"If nodes have it, write resource: {resource} at the device of their class"

@@ -15,7 +15,7 @@ from inferfleet.fleet.accelerators import (
     has_accelerators,
     lacks,
     nowhere_problems,
-    path_of_accelerators,
+    path_of_resource,
 )
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.placement.pool_labels import PoolLabels, path_of_conditions
@@ -137,7 +137,7 @@ def _pod_problems(
             f"each pod asks for {gpus_of_pod} {wanted.resource}; no node of the fleet has more than "
             f"{gpus(largest[0])} (class {largest[1]})",
             "Add a pool of larger nodes, or write as many as a node has, so that several pods share tensor",
-            path_of_accelerators(documents, document, role),
+            path_of_resource(documents, document, role, str(wanted.resource)),
             kind="ModelDeployment",
             key=key,
         )
