@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +10,15 @@ from cloud_pools import cloud_pools
 from fake_cluster import FakeCluster, thing
 from fake_google import PLAN, FakeGoogle
 from own_cluster import GKE, NAME, desired_on, east_problem, look
+from small_gke import DOCUMENTS
 
 from inferfleet.clusters.preflight.observe import Observation, identify
 from inferfleet.clusters.preflight.prerequisites import INSTALL_WORKER_SETS
 from inferfleet.clusters.status.read import LiveCluster, read
+from inferfleet.desired import desired
+from inferfleet.documents import load
 from inferfleet.fleet.decisions import Leaving
+from inferfleet.fleet.lock.lock import Lock
 
 Start = Callable[..., FakeCluster]
 WHERE = f"{PLAN.cloud_name} --location {PLAN.region} --project {PLAN.project}"
@@ -170,4 +175,49 @@ def test_drivers_of_claims_are_known_to_be_missing_before_a_cluster_is_made(goog
         "spec.nodePools",
         "cluster 'east' does not exist yet, so DeviceClass 'gpu.nvidia.com' is not there, which claims of "
         "pods name",
+    )
+
+
+PIPELINE = """\
+---
+apiVersion: inferfleet.dev/v1alpha1
+kind: ModelDeployment
+metadata: {name: kimi, namespace: ml}
+spec:
+  replicas: 1
+  engine: {model: moonshotai/Kimi-K2}
+  plugins: [{name: model-cache, config: {pvc: {claimName: nothere}}}]
+  workers:
+    topology: {tensor: 1, pipeline: 2}
+    template: {spec: {containers: [{name: engine, image: "vllm:1", resources: {requests: {cpu: "1"}}}]}}
+"""
+
+
+def test_a_first_update_is_told_what_it_will_lack_before_anything_is_billed(
+    google: FakeGoogle, tmp_path: Path
+) -> None:
+    file = tmp_path / "documents.yaml"
+    file.write_text(DOCUMENTS + PIPELINE)
+    documents = load([file], catalogue=None)
+    seen = look(google, desired(documents, Lock()))
+    told = [(one.severity, one.key, one.path, one.what) for one in seen.problems]
+    assert (seen.absent, told) == (
+        ("east",),
+        [
+            (
+                "warning",
+                "east",
+                "",
+                "cluster 'east' does not exist yet, so it will not know LeaderWorkerSet of "
+                "leaderworkerset.x-k8s.io/v1, which GKE does not install, and the update fails at "
+                "ml/kimi-decode-l4 once nodes are billed",
+            ),
+            (
+                "warning",
+                "ml/kimi",
+                "spec.plugins[0]",
+                "cluster 'east' does not exist yet, so PersistentVolumeClaim ml/nothere is not there, which "
+                "pods of ml/kimi name",
+            ),
+        ],
     )
