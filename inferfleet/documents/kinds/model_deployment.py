@@ -622,8 +622,8 @@ class ModelDeploymentSpec(StrictModel):
     the vendor whose driver `nodeSelector` names; else `NVIDIA`.
     """
     tolerations: tuple[Toleration, ...] = ()
-    """Taints of whole clusters (`spec.taints` of an InferenceCluster) that the deployment accepts; taints of
-    node pools are tolerated without this. Default: none.
+    """Taints of whole clusters (`spec.taints` of an InferenceCluster) that the deployment accepts, beside
+    those that its templates tolerate; taints of node pools are tolerated without this. Default: none.
     """
     engine: Engine = Engine()
     """The model server. Default: vLLM with its usual port."""

@@ -254,8 +254,9 @@ def node_label_problems(task: Task, ledger: Ledger) -> Iterator[Problem]:
                 deployment,
                 f"its pods need nodes with {needs}, and whether those of {where}, where they are placed, "
                 "have that is not known; pods for which none has it stay Pending",
-                f"Write {' and '.join(verdict.keys)} into the pool (nodeSelector of pools that exist, labels "
-                "on GKE) if its nodes have it, or have them asked: inferfleet capacity --write",
+                "Have its nodes asked: inferfleet capacity --write; or, if all of them have it, write "
+                f"{' and '.join(verdict.keys)} into the pool: on GKE into labels, else into nodeSelector "
+                "beside inferfleet.dev/pool or what it has",
                 path,
             )
 

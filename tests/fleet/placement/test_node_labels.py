@@ -97,8 +97,8 @@ def test_labels_that_nobody_knows_are_a_warning_for_all_pools_that_are_used() ->
     assert [str(problem) for problem in planned.problems] == [
         "spec.workers.template.spec.nodeSelector: its pods need nodes with disk=fast, and whether those of "
         "pool east/p, east/q, where they are placed, have that is not known; pods for which none has it stay "
-        "Pending. Write disk into the pool (nodeSelector of pools that exist, labels on GKE) if its nodes "
-        "have it, or have them asked: inferfleet capacity --write"
+        "Pending. Have its nodes asked: inferfleet capacity --write; or, if all of them have it, write disk "
+        "into the pool: on GKE into labels, else into nodeSelector beside inferfleet.dev/pool or what it has"
     ]
     assert (
         plan(fleet(east, deployment("m", 5, pod=fast), deployment("n", 1, pod={})), planned.lock).changes
