@@ -56,6 +56,14 @@ def test_classes_are_a_table(project: Project) -> None:
     )
 
 
+def test_slices_are_named_by_their_resource(project: Project) -> None:
+    shorthand = "  resources: {gpu: {count: 2, memory: 24Gi}}\n"
+    slices = "  devices: [{name: gpu, driver: gpu.nvidia.com, resource: nvidia.com/gpu.shared, count: 8}]\n"
+    assert shorthand in CLASS
+    project.write("classes/l4.yaml", CLASS.replace(shorthand, slices))
+    assert "l4    8 nvidia.com/gpu.shared  16 " in project.run("classes").out
+
+
 def test_a_class_with_a_recipe_says_who_makes_its_nodes_and_how_they_can_be_had(project: Project) -> None:
     project.write("classes/made.yaml", MADE)
     lines = project.run("classes").out.splitlines()
