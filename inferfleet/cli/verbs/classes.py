@@ -206,7 +206,9 @@ def _row(hardware: InferenceClass) -> tuple[object, ...]:
 
 def _device(device: Device) -> str:
     each = memory(device)
-    return f"{device.count} {device.resource or device.name}" + (f" of {gib(int(each))}" if each is not None else "")
+    return f"{device.count} {device.resource or device.name}" + (
+        f" of {gib(int(each))}" if each is not None else ""
+    )
 
 
 def _capacity(models: Mapping[CapacityModel, Verdict]) -> str:
