@@ -15,7 +15,7 @@ from inferfleet.clusters.connections.google import GOOGLE, Addresses
 from inferfleet.clusters.connections.kubeconfig import Kubeconfigs, read_files, read_kubeconfigs
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
-from inferfleet.clusters.preflight.quotas import capacity_problems
+from inferfleet.clusters.preflight.quotas import cloud_problems
 from inferfleet.desired import desired
 from inferfleet.desired.gate import announced_problems, blocking_problems, parallelism_problems
 from inferfleet.desired.transition import with_leaving, with_numbers, without_kinds
@@ -169,11 +169,12 @@ def prepare(
         ),
     )
     until = time.monotonic() + SECONDS
-    capacity = Questions({"capacity": partial(capacity_problems, asked, documents, lock, google=google)})
+    asking = Questions({"google": partial(cloud_problems, asked, documents, lock, google=google)})
     seen = observe(
         asked, kubeconfigs.texts, deployments=documents.deployments, container_api=google.container
     )
-    problems += [*kubeconfigs.problems.values(), *of_severity(seen.problems, "error")]
+    of_google = asking.answers(until=until).get("google", ())
+    problems += [*kubeconfigs.problems.values(), *of_severity((*seen.problems, *of_google), "error")]
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
@@ -198,7 +199,7 @@ def prepare(
                     *kubeconfigs.warnings,
                     *_unseen_cluster_problems(first, lock, handed),
                     *of_severity(seen.problems, "warning", "notice"),
-                    *capacity.answers(until=until).get("capacity", ()),
+                    *of_severity(of_google, "warning", "notice"),
                 ]
             )
         ),

@@ -67,6 +67,7 @@ CLOUDS = {
         "inferfleet.clusters.connections.google",
         "inferfleet.clusters.preflight.projects",
         "inferfleet.clusters.preflight.quotas",
+        "inferfleet.clusters.preflight.surroundings",
     },
 }
 # What the package offers to programs, imported only where one asks for it.

@@ -74,6 +74,7 @@ def cloud_variables(places: StackPlaces) -> dict[str, str]:
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDQUOTAS": f"{address}/",
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_SERVICEUSAGE": f"{address}/",
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": f"{address}/",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_ORGPOLICY": f"{address}/",
     }
 
 

@@ -125,6 +125,19 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
         ]
         return web.json_response({"kind": "compute#subnetworkList", "items": found})
 
+    async def subnetwork(request: web.Request) -> web.Response:
+        path = "projects/{project}/regions/{region}/subnetworks/{name}".format(**request.match_info)
+        permission = "compute.subnetworks.get"
+        if permission in faults.read(store.folder).denied:
+            return error_response(
+                403, "PERMISSION_DENIED", f"Required '{permission}' permission for '{path}'"
+            )
+        record = store.read().get(path)
+        if record is None or record.token != SUBNETWORK:
+            return error_response(404, "NOT_FOUND", f"The resource '{path}' was not found")
+        shown = ("name", "network", "purpose", "ipCidrRange", "privateIpGoogleAccess", "secondaryIpRanges")
+        return web.json_response({name: record.state.get(name) for name in shown})
+
     async def group(request: web.Request) -> web.Response:
         zone = request.match_info["zone"]
         group_id = "projects/{project}/zones/{zone}/instanceGroupManagers/{name}".format(**request.match_info)
@@ -137,6 +150,7 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
     router.add_get(compute, project)
     router.add_get(f"{compute}/regions/{{region}}", region)
     router.add_get(f"{compute}/regions/{{region}}/subnetworks", subnetworks)
+    router.add_get(f"{compute}/regions/{{region}}/subnetworks/{{name}}", subnetwork)
     router.add_get(f"{compute}/zones/{{zone}}/machineTypes/{{name}}", machine_type)
     router.add_get(f"{compute}/zones/{{zone}}/reservations/{{name}}", reservation)
     router.add_get(f"{compute}/zones/{{zone}}/instanceGroupManagers/{{name}}", group)

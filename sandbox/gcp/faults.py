@@ -82,12 +82,16 @@ def with_policy(constraint: str) -> Callable[[Faults], Faults]:
 
 
 def with_disabled(api: str) -> Callable[[Faults], Faults]:
-    """Return a change after which no project has enabled the API. Only who asks for its state notices."""
+    """Return a change after which no project has enabled the API. Only who asks for its state notices, and
+    who asks for policies of the organisation.
+    """
     return lambda old: replace(old, disabled=tuple(sorted({*old.disabled, api})))
 
 
 def with_denied(permission: str) -> Callable[[Faults], Faults]:
-    """Return a change after which nobody has the permission. Only who asks for permissions notices."""
+    """Return a change after which nobody has the permission. Only who asks for permissions notices, for
+    subnetworks and for policies.
+    """
     return lambda old: replace(old, denied=tuple(sorted({*old.denied, permission})))
 
 

@@ -224,7 +224,7 @@ def test_an_empty_project_is_an_error_and_no_word_for_one_that_is_to_come(cluste
 def test_a_cluster_that_the_fleet_creates_is_in_the_programs_project_and_network(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "capacity_problems", lambda *_, **__: ())
+    monkeypatch.setattr(run, "cloud_problems", lambda *_, **__: ())
     shutil.copy(ROOT / "classes/gke-l4.yaml", "classes")
     Path("chat/fleet.yaml").write_text(GKE)
 

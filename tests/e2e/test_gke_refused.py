@@ -50,7 +50,9 @@ def user(bare: Project, google: FakeGoogle, tmp_path: Path) -> Project:
     far = gke("far", PLACE[1], l4(nodeCount=1, zones=["us-east5-a"]), project=PLACE[0])
     bare.begin(clusters=[far], models=[model("small", on="far")])
     account = service_account(tmp_path / "account.json", f"{google.address}/token")
-    there = {f"{OVERRIDE}{api}": google.address for api in ("CONTAINER", "COMPUTE", "CLOUDQUOTAS")}
+    there = {
+        f"{OVERRIDE}{api}": google.address for api in ("CONTAINER", "COMPUTE", "CLOUDQUOTAS", "ORGPOLICY")
+    }
     return _with(bare, GOOGLE_APPLICATION_CREDENTIALS=str(account), **there)
 
 

@@ -36,7 +36,7 @@ PLAN = CloudCluster(
 
 @dataclass
 class FakeGoogle:
-    """`clusters` holds status and body by path; all others are not found."""
+    """`clusters` holds status and body by path; all others are not found, and no policy is in force."""
 
     clusters: dict[str, tuple[int, Any]] = field(default_factory=dict)
     token_status: int = 200
@@ -89,6 +89,9 @@ class FakeGoogle:
                         for name in names
                     ]
                     self._send(200, {"services": services})
+                    return
+                if self.path.endswith(":getEffectivePolicy") and self.path not in fake.clusters:
+                    self._send(200, {"spec": {"rules": [{"allowAll": True}]}})
                     return
                 missing = error(404, "NOT_FOUND", f"Not found: {self.path.removeprefix('/v1/')}.")
                 self._send(*fake.clusters.get(self.path, (404, missing)))

@@ -54,10 +54,16 @@ RESERVATION = f"{COMPUTE}/acme-core/zones/us-east5-a/reservations/big"
 RESERVED = "model: Reservation, reservation: {name: big, project: acme-core}"
 
 
-def written(folder: Path, *, h100: str = RESERVED, gke: str = "") -> Documents:
-    """`h100` is how the machines with H100s are asked for, `gke` a further field of the cluster."""
+def written(folder: Path, *, h100: str = RESERVED, gke: str = "", gateway: str = "gke-l7-rilb") -> Documents:
+    """`h100` is how the machines with H100s are asked for, `gke` further fields of the cluster, `gateway` the
+    class of its gateway.
+    """
     region = "region: us-east5"
-    text = DOCUMENTS.replace(RESERVED, h100).replace(region, f"{region}, {gke}" if gke else region)
+    text = (
+        DOCUMENTS.replace(RESERVED, h100)
+        .replace("gke-l7-rilb", gateway)
+        .replace(region, f"{region}, {gke}" if gke else region)
+    )
     (folder / "documents.yaml").write_text(text)
     return load([folder / "documents.yaml"], catalogue=None)
 
@@ -70,7 +76,7 @@ def decided(documents: Documents) -> tuple[Desired, CloudCluster]:
 
 
 def at(google: FakeGoogle) -> Addresses:
-    return Addresses(google.address, f"{google.address}/compute/v1", google.address)
+    return Addresses(google.address, f"{google.address}/compute/v1", google.address, policies=google.address)
 
 
 def path_of(cloud: CloudCluster) -> str:

@@ -55,6 +55,7 @@ class Addresses:
     quotas: str = "https://cloudquotas.googleapis.com"
     services: str = "https://serviceusage.googleapis.com"
     projects: str = "https://cloudresourcemanager.googleapis.com"
+    policies: str = "https://orgpolicy.googleapis.com"
 
 
 GOOGLE = Addresses()
@@ -72,6 +73,7 @@ def addresses(environment: Mapping[str, str]) -> Addresses:
         address("CLOUDQUOTAS", GOOGLE.quotas),
         address("SERVICEUSAGE", GOOGLE.services),
         address("CLOUDRESOURCEMANAGER", GOOGLE.projects),
+        address("ORGPOLICY", GOOGLE.policies),
     )
 
 
@@ -232,6 +234,7 @@ SERVICES = Service(
     "the Service Usage API", "serviceusage.googleapis.com", "roles/serviceusage.serviceUsageViewer"
 )
 PROJECTS = Service("the Cloud Resource Manager API", "cloudresourcemanager.googleapis.com", "roles/browser")
+POLICIES = Service("the Organization Policy API", "orgpolicy.googleapis.com", "roles/orgpolicy.policyViewer")
 
 
 def error_of(status: int, error: Any, service: Service, *, project: str, address: str) -> CloudError:
@@ -420,6 +423,11 @@ class ComputeApi:
         path = f"projects/{project}/zones/{zone}/reservations/{name}"
         return self._get(COMPUTE, self._google.compute, path, project)
 
+    def subnetwork(self, project: str, region: str, name: str) -> Answer | None:
+        """Return the answer of subnetworks.get, None where there is no subnetwork of that name."""
+        path = f"projects/{project}/regions/{region}/subnetworks/{name}"
+        return self._get(COMPUTE, self._google.compute, path, project)
+
     def proxy_subnetworks(self, project: str, region: str) -> Answer:
         """Return the answer of subnetworks.list, with those for proxies of load balancers alone."""
         query = urlencode({"filter": f"purpose={PURPOSE}"})
@@ -513,7 +521,9 @@ class Inventory:
 
 
 class ProjectApi:
-    """Requests to the Service Usage and the Cloud Resource Manager API. Each raises CloudError."""
+    """Requests to the Service Usage, the Cloud Resource Manager and the Organization Policy API. Each raises
+    CloudError.
+    """
 
     def __init__(self, google: Addresses, login: GoogleLogin, *, seconds: float) -> None:
         self._google = google
@@ -553,3 +563,17 @@ class ProjectApi:
                 status, body.get("error"), PROJECTS, project=project, address=self._google.projects
             )
         return frozenset(map(str, body.get("permissions") or ()))
+
+    def effective_policy(self, project: str, constraint: str) -> Answer:
+        """Return the policy of a constraint that is in force for the project, whoever set it.
+
+        cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
+        """
+        path = f"projects/{project}/policies/{constraint}:getEffectivePolicy"
+        of = f"{POLICIES.called} at {self._google.policies}"
+        status, body = self._login.get(f"{self._google.policies}/v2/{path}", of=of, seconds=self._seconds)
+        if status != 200:
+            raise error_of(
+                status, body.get("error"), POLICIES, project=project, address=self._google.policies
+            )
+        return body

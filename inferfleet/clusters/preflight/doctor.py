@@ -36,7 +36,7 @@ from inferfleet.clusters.preflight.projects import (
     version_check,
     zone_checks,
 )
-from inferfleet.clusters.preflight.quotas import capacity_problems
+from inferfleet.clusters.preflight.quotas import cloud_problems
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
@@ -45,7 +45,7 @@ from inferfleet.documents.wording import listing
 from inferfleet.fleet.lock.lock import Lock
 
 _GOOGLE = "Google Cloud"
-_QUOTAS = "quotas, reservations and proxy-only subnetworks"
+_QUOTAS = "quotas, reservations, subnetworks and policies of the organisation"
 _CONTENT = "kinds, controllers, GatewayClass, what pods name, drivers, nodes, and what an update writes"
 _TO_COME = "what nobody installs there by then"
 MACHINE = "this machine"
@@ -117,7 +117,9 @@ def _clouds(desired: Desired) -> list[CloudCluster]:
 
 
 def _quotas(subject: Subject, google: Addresses, login: GoogleLogin, seconds: float) -> tuple[Check, ...]:
-    """Return what previews say of quotas. They leave out clusters of which Google says nothing."""
+    """Return what previews say of what clusters need of their projects. They leave out clusters of which
+    Google says nothing.
+    """
     container = ContainerApi(google.container, login)
     silent = []
     clouds = _clouds(subject.desired)
@@ -128,7 +130,7 @@ def _quotas(subject: Subject, google: Addresses, login: GoogleLogin, seconds: fl
             silent.append(unseen(f"cluster {cloud.cluster}", _QUOTAS, error.what, error.next_step))
     if len(silent) == len(clouds):
         return tuple(silent)
-    warnings = capacity_problems(
+    warnings = cloud_problems(
         subject.desired, subject.documents, subject.lock, google=google, seconds=seconds
     )
     # What was not answered is of a project, and all else of a field.

@@ -1,6 +1,7 @@
-"""Before anything is created: whether quotas and reservations have space for the nodes that an update adds.
+"""Before anything is created: whether Google Cloud has space for what an update adds, and lets it be made.
 
-A shortage is a warning, because nodes may be added later, and others may release theirs meanwhile.
+A shortage of quotas and reservations is a warning, because nodes may be added later, and others may release
+theirs meanwhile. What would keep a new cluster from being made or reached is an error.
 """
 
 import time
@@ -33,9 +34,15 @@ from inferfleet.clusters.connections.google import (
     ComputeApi,
     ContainerApi,
     GoogleLogin,
+    ProjectApi,
     preload,
 )
 from inferfleet.clusters.connections.questions import Questions
+from inferfleet.clusters.preflight.surroundings import (
+    surrounding_problems,
+    surrounding_questions,
+    surroundings,
+)
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
@@ -48,10 +55,11 @@ SECONDS = 8.0
 T = TypeVar("T")
 
 
-def capacity_problems(
+def cloud_problems(
     desired: Desired, documents: Documents, lock: Lock, *, google: Addresses, seconds: float = SECONDS
 ) -> tuple[Problem, ...]:
-    """Return a warning for each quota and reservation that is too small, or that Google did not answer about.
+    """Return a warning for each quota and reservation that is too small, or that Google did not answer about,
+    and what networks of others and policies of an organisation keep from new clusters.
 
     Google is asked only when an update adds nodes, and for at most `seconds`. Of networks that somebody else
     keeps it is always asked whether they have what gateways need. Clusters that cannot be asked about are
@@ -67,7 +75,8 @@ def capacity_problems(
     preload()
     until = time.monotonic() + seconds
     login = GoogleLogin()
-    existing = _existing_pools(clusters, ContainerApi(google.container, login), until)
+    found = _clusters(clusters, ContainerApi(google.container, login), until)
+    existing = {name: _pools(answer) for name, answer in found.items()}
     existing_clusters = [cluster for cluster in clusters if cluster.cluster in existing]
     of_quotas = quota_uses(documents, existing_clusters, lock, desired.plan, existing)
     compute = ComputeApi(google, login, seconds=max(until - time.monotonic(), 0.1))
@@ -85,8 +94,14 @@ def capacity_problems(
     questions |= {
         _proxy_key(need): partial(compute.proxy_subnetworks, need.project, need.region) for need in of_proxies
     }
-    answers, unanswered = _ask(questions, until)
+    to_come = [cluster for cluster in existing_clusters if found[cluster.cluster] is None]
+    looked_at = surroundings(documents, to_come)
+    projects = ProjectApi(google, login, seconds=max(until - time.monotonic(), 0.1))
+    of_surroundings = surrounding_questions(looked_at, compute, projects)
+    all_answers = _answers(questions | of_surroundings, until)
+    answers, unanswered = _split({key: all_answers[key] for key in questions})
     return (
+        *surrounding_problems(looked_at, all_answers),
         *quota_problems(_quotas(of_quotas, answers)),
         *_reservation_problems(of_reservations, answers),
         *_proxy_problems(of_proxies, answers),
@@ -151,23 +166,25 @@ def allowed(
     return most, unanswered
 
 
-def _existing_pools(
+def _clusters(
     clusters: Iterable[CloudCluster], container: ContainerApi, until: float
-) -> dict[str, dict[str, Answer]]:
-    """Return the pools that Google Cloud has by name, by cluster.
+) -> dict[str, Answer | None]:
+    """Return what Google Cloud says of each cluster, None of one that it does not have.
 
-    A cluster that does not exist there has none; one that could not be asked about is left out. Pools in
-    status ERROR are left out too, because they may have no nodes.
+    One that could not be asked about is left out.
     """
 
-    def by_name(plan: CloudCluster) -> dict[str, Answer]:
-        body = container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
-        pools = (body or {}).get("nodePools") or ()
-        return {str(pool.get("name")): pool for pool in pools if pool.get("status") != "ERROR"}
+    def answer(plan: CloudCluster) -> Answer | None:
+        return container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
 
-    tried = {cluster.cluster: partial(_tried, partial(by_name, cluster)) for cluster in clusters}
-    answers = Questions(tried).answers(until=until)
-    return {name: pools for name, pools in answers.items() if not isinstance(pools, CloudError)}
+    answers = _answers({cluster.cluster: partial(answer, cluster) for cluster in clusters}, until)
+    return {name: answer for name, answer in answers.items() if not isinstance(answer, CloudError)}
+
+
+def _pools(cluster: Answer | None) -> dict[str, Answer]:
+    """Return the pools of a cluster by name. Those in status ERROR are left out: they may have no nodes."""
+    pools = (cluster or {}).get("nodePools") or ()
+    return {str(pool.get("name")): pool for pool in pools if pool.get("status") != "ERROR"}
 
 
 def _sizes(
@@ -197,13 +214,27 @@ def _ask(
 
     Each key begins with the project; the warning says why the first answer is missing.
     """
-    tried = {key: partial(_tried, question) for key, question in questions.items()}
-    answers = Questions(tried).answers(until=until)
+    return _split(_answers(questions, until))
+
+
+def _answers(
+    questions: Mapping[str, Callable[[], T | None]], until: float
+) -> dict[str, T | CloudError | None]:
+    """Return the answer to each of the questions, asked all at once, or why there is none."""
+    answers = Questions({key: partial(_tried, question) for key, question in questions.items()}).answers(
+        until=until
+    )
     silent = CloudError("no answer came in time", "Try again, or see what `pulumi up` says")
+    return {key: answers.get(key, silent) for key in questions}
+
+
+def _split(
+    answers: Mapping[str, T | CloudError | None],
+) -> tuple[dict[str, T | None], tuple[Problem, ...]]:
     unanswered: dict[str, Problem] = {}
-    for key in sorted(questions):
-        answer, project = answers.get(key, silent), key.partition("/")[0]
+    for key, answer in sorted(answers.items(), key=lambda item: item[0]):
         if isinstance(answer, CloudError):
+            project = key.partition("/")[0]
             asked = "quotas, reservations and subnetworks"
             what = f"{asked} of project {project} are not all known: {answer.what}"
             unanswered.setdefault(project, Problem(what, answer.next_step, severity="warning"))

@@ -1,10 +1,14 @@
 """Constraints of an organisation, which refuse clusters and pools that do not have what they ask for.
 
+The one of load balancers refuses none of these: it is what gateways would meet, and who asks for policies is
+told of it.
+
 https://docs.cloud.google.com/organization-policy/reference/org-policy-constraints; words of refusals:
 https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1021 (Shielded VMs).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sandbox.gcp.rules.errors import ApiError
@@ -19,7 +23,7 @@ def refuse_policies(enforced: Collection[str], token: str, state: Values) -> Non
     The nodes of a cluster are those of its default pool, which is made with it whether it is removed or not.
     """
     for constraint in enforced:
-        for why in CONSTRAINTS[constraint](token, state):
+        for why in CONSTRAINTS[constraint].refused(token, state):
             message = (
                 f"Constraint constraints/{constraint} violated for project {state['project']}. {why} See "
                 "https://cloud.google.com/resource-manager/docs/organization-policy/org-policy-constraints "
@@ -42,8 +46,41 @@ def _without_keys(token: str, state: Values) -> Iterator[str]:
         yield "A CMEK key is required for boot disks, in the 'boot_disk_kms_key' field."
 
 
-# What is wrong with a new cluster or pool, by the constraint that refuses it.
-CONSTRAINTS: Mapping[str, Callable[[str, Values], Iterator[str]]] = {
-    "compute.requireShieldedVm": _unshielded,
-    "gcp.restrictNonCmekServices": _without_keys,
+def _public(token: str, state: Values) -> Iterator[str]:
+    private = (state.get("privateClusterConfig") or {}).get("enablePrivateNodes")
+    if token == CLUSTER and not private:
+        yield "Add the instances of its nodes to the constraint to use external IP with it."
+
+
+def _nothing(_: str, __: Values) -> Iterator[str]:
+    yield from ()
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What is wrong with a new cluster or pool, and the rules of the policy that is in force, and of none."""
+
+    refused: Callable[[str, Values], Iterator[str]]
+    rule: Values
+    without: Values
+
+
+def effective_policy(enforced: Collection[str], project: str, constraint: str) -> dict[str, Any] | None:
+    """Return the policy of a constraint as Google answers it; None for a constraint that does not exist."""
+    if constraint not in CONSTRAINTS:
+        return None
+    known = CONSTRAINTS[constraint]
+    rule = known.rule if constraint in enforced else known.without
+    return {"name": f"projects/{project}/policies/{constraint}", "spec": {"rules": [dict(rule)]}}
+
+
+_ALL = {"allowAll": True}
+_SERVICES = ["is:compute.googleapis.com", "is:container.googleapis.com"]
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "compute.requireShieldedVm": Constraint(_unshielded, {"enforce": True}, {"enforce": False}),
+    "compute.restrictLoadBalancerCreationForTypes": Constraint(
+        _nothing, {"values": {"deniedValues": ["in:EXTERNAL"]}}, _ALL
+    ),
+    "compute.vmExternalIpAccess": Constraint(_public, {"denyAll": True}, _ALL),
+    "gcp.restrictNonCmekServices": Constraint(_without_keys, {"values": {"deniedValues": _SERVICES}}, _ALL),
 }

@@ -12,6 +12,7 @@ def test_they_are_googles_own_unless_the_environment_says_otherwise() -> None:
         f"{prefix}CLOUDQUOTAS": "",
         f"{prefix}SERVICEUSAGE": "http://c/",
         f"{prefix}CLOUDRESOURCEMANAGER": "http://d/",
+        f"{prefix}ORGPOLICY": "http://e/",
     }
-    expected = Addresses("http://a", "http://b/v1", GOOGLE.quotas, "http://c", "http://d")
+    expected = Addresses("http://a", "http://b/v1", GOOGLE.quotas, "http://c", "http://d", "http://e")
     assert addresses(environment) == expected

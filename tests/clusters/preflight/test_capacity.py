@@ -6,7 +6,7 @@ import pytest
 from fake_google import FakeGoogle, error
 from small_gke import COMPUTE, PROJECT, REGION, RESERVATION, at, decided, limits, path_of, written
 
-from inferfleet.clusters.preflight.quotas import capacity_problems
+from inferfleet.clusters.preflight.quotas import cloud_problems
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 
@@ -20,7 +20,7 @@ def warned(google: FakeGoogle, folder: Path, *, seconds: float = 300) -> list[st
 
 def problems(google: FakeGoogle, folder: Path, *, seconds: float = 300) -> tuple[Problem, ...]:
     documents = written(folder)
-    found = capacity_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
+    found = cloud_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
     assert {one.severity for one in found} <= {"warning"}
     return documents.located(found)
 
@@ -77,7 +77,7 @@ def test_of_newer_gpus_the_limit_of_their_family_is_asked(google: FakeGoogle, tm
     path = "/v1/projects/acme-ml/locations/global/services/compute.googleapis.com/quotaInfos/"
     google.clusters |= {REGION: limits(), PROJECT: PLENTY}
     google.clusters[f"{path}GPUS-PER-GPU-FAMILY-per-project-region"] = 200, {"dimensionsInfos": [family]}
-    found = capacity_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
+    found = cloud_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
     assert [one.what for one in found] == [
         "quota GPUS_PER_GPU_FAMILY of NVIDIA_H100_MEGA of project acme-ml in us-east5 is 0; pool east/h100 "
         "takes 8 more"
@@ -121,6 +121,15 @@ NETWORK = (
 )
 PROXIES = "/compute/v1/projects/acme-net/regions/us-east5/subnetworks?filter=purpose%3DREGIONAL_MANAGED_PROXY"
 SHARED = "https://www.googleapis.com/compute/v1/projects/acme-net/global/networks/shared"
+NODES = "/compute/v1/projects/acme-net/regions/us-east5/subnetworks/nodes"
+SECONDARY = [
+    {"rangeName": "pods", "ipCidrRange": "10.8.0.0/14"},
+    {"rangeName": "services", "ipCidrRange": "10.4.0.0/20"},
+]
+SUBNETWORK = (
+    200,
+    {"ipCidrRange": "10.0.0.0/20", "privateIpGoogleAccess": True, "secondaryIpRanges": SECONDARY},
+)
 OF_PROXIES = {"purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE", "network": SHARED}
 
 
@@ -138,8 +147,8 @@ def test_an_existing_network_without_a_subnetwork_for_proxies_is_told(
 ) -> None:
     documents = written(tmp_path, gke=NETWORK)
     google.clusters |= {REGION: limits(), PROJECT: PLENTY, RESERVATION: FITS}
-    google.clusters[PROXIES] = 200, {"items": subnetworks}
-    found = capacity_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
+    google.clusters |= {PROXIES: (200, {"items": subnetworks}), NODES: SUBNETWORK}
+    found = cloud_problems(decided(documents)[0], documents, Lock(), google=at(google), seconds=300)
     told = [(one.severity, one.path, one.what, one.next_step) for one in found]
     assert told == (
         [

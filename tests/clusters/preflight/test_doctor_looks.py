@@ -64,9 +64,7 @@ def looked(
     return look(
         subject,
         Pulumi(ROOT, stack),
-        type(addresses)(
-            addresses.container, addresses.compute, addresses.quotas, google.address, google.address
-        ),
+        replace(addresses, services=google.address, projects=google.address),
         seconds=300,
     )
 

@@ -1,10 +1,14 @@
 """A simulated cloud without API servers, which records what it would do with them."""
 
 import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from small_cloud import cluster, network, pool
 
@@ -97,3 +101,24 @@ def ask(cloud: Cloud, path: str, *, login: bool = True) -> tuple[int, dict[str, 
         return loop.run_until_complete(status_and_content())
     finally:
         loop.close()
+
+
+@contextmanager
+def served(cloud: Cloud) -> Iterator[str]:
+    """The address of the cloud's APIs, which a thread of its own answers."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    runner = web.AppRunner(application(cloud.store, cloud.kubernetes.outlasting))
+
+    async def start() -> str:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        return f"http://{host}:{port}"
+
+    yield asyncio.run_coroutine_threadsafe(start(), loop).result(10)
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

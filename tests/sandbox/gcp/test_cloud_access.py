@@ -37,6 +37,7 @@ def test_the_environment_leads_to_files_that_are_there(tmp_path: Path) -> None:
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDQUOTAS": "http://127.0.0.1:1234/",
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_SERVICEUSAGE": "http://127.0.0.1:1234/",
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": "http://127.0.0.1:1234/",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_ORGPOLICY": "http://127.0.0.1:1234/",
         "SSL_CERT_FILE": f"{tmp_path}/.sandbox/dev/cloud/trust.pem",
         "GOOGLE_APPLICATION_CREDENTIALS": f"{tmp_path}/.sandbox/dev/cloud/credentials.json",
     }

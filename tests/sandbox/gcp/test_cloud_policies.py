@@ -61,6 +61,16 @@ def test_without_them_nothing_is_made_of_the_cluster(tmp_path: Path, gke: dict[s
     )
 
 
+def test_nodes_with_public_addresses_are_refused_with_the_first_of_them(tmp_path: Path) -> None:
+    assert CLUSTER in made_under(tmp_path / "private", "compute.vmExternalIpAccess")
+    with pytest.raises(ApiError) as raised:
+        made_under(tmp_path, "compute.vmExternalIpAccess", privateNodes=False)
+    assert str(raised.value) == (
+        "googleapi: Error 412: Constraint constraints/compute.vmExternalIpAccess violated for project acme-ml. "
+        f"Add the instances of its nodes to the constraint to use external IP with it. {DOCS}, conditionNotMet"
+    )
+
+
 def test_a_private_endpoint_has_authorized_networks_though_none_is_named(tmp_path: Path) -> None:
     private = {"controlPlaneEndpoint": "IP", "controlPlaneAccess": "Private"}
     assert CLUSTER in made_under(tmp_path, **private)

@@ -1,15 +1,11 @@
 """`inferfleet doctor --leftovers`, by its own requests, against the simulated cloud."""
 
-import asyncio
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from cloud_double import IDS, create, empty_cloud
+from cloud_double import IDS, create, empty_cloud, served
 from fake_google import service_account
 from small_cloud import Resource, cluster, network, pool
 
@@ -19,7 +15,6 @@ from inferfleet.clusters.preflight.check import Check
 from inferfleet.clusters.preflight.projects import leftovers
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
-from sandbox.gcp.container_api import application
 from sandbox.gcp.operations import Cloud
 
 WHAT = [
@@ -86,27 +81,6 @@ def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Cloud],
             return leftovers(desired(), google, seconds=300)
 
     return look
-
-
-@contextmanager
-def served(cloud: Cloud) -> Iterator[str]:
-    """The address of the cloud's APIs, which a thread of its own answers."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    runner = web.AppRunner(application(cloud.store, cloud.kubernetes.outlasting))
-
-    async def start() -> str:
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        return f"http://{host}:{port}"
-
-    yield asyncio.run_coroutine_threadsafe(start(), loop).result(10)
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
 
 
 def test_of_an_empty_cloud_all_is_fine(tmp_path: Path, looked: Callable[[Cloud], tuple[Check, ...]]) -> None:

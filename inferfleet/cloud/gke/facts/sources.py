@@ -67,6 +67,28 @@ DRANET = Source(
 )
 # Names two types of load balancers, which are the two classes of gateways that take InferencePools.
 LLM_D = Source("llm-d, GKE gateway", "https://llm-d.ai/docs/dev/resources/gateway/gke", "2026-11-23")
+# Which types of load balancers there are, and that the policy holds for new forwarding rules alone.
+LOAD_BALANCER_POLICY = Source(
+    "Google, organization policies of Cloud Load Balancing",
+    "https://docs.cloud.google.com/load-balancing/docs/org-policy-constraints",
+    "2026-11-28",
+)
+CMEK_POLICY = Source(
+    "Google, CMEK organization policies",
+    "https://docs.cloud.google.com/kms/docs/cmek-org-policy",
+    "2026-11-28",
+)
+CONSTRAINTS = Source(
+    "Google, organization policy constraints",
+    "https://docs.cloud.google.com/organization-policy/reference/org-policy-constraints",
+    "2026-11-28",
+)
+SUBNETS = Source("Google, subnets", "https://docs.cloud.google.com/vpc/docs/subnets", "2026-11-28")
+PRIVATE_ACCESS = Source(
+    "GKE, private clusters",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/private-clusters",
+    "2026-11-28",
+)
 PRELOADING = Source(
     "GKE, secondary boot disks",
     "https://cloud.google.com/kubernetes-engine/docs/how-to/data-container-image-preloading",

@@ -247,15 +247,45 @@ def space_problems(
         if cluster.gke.network.existing or name not in blocks or cluster.document.spec.state == "abandoned":
             continue
         pods = Ranges(blocks[name]).pods
-        per_node = {pool.name: pool.gke_class.document.spec.node.pods for pool in cluster.pools}
-        fixed = {pool.name: (pool.fixed_size or 0, per_node[pool.name]) for pool in cluster.pools}
-        most = {pool.name: (pool.document.size, per_node[pool.name]) for pool in cluster.pools}
-        most[SYSTEM_POOL] = (system_nodes[name], _DEFAULT)
-        if _taken(fixed) > _size(pods):
-            severity: Severity = "warning" if name in existing_clusters else "error"
-            yield _too_small(cluster, blocks[name], fixed, "its pools of fixed size are", severity)
-        elif _taken(most) > _size(pods):
-            yield _too_small(cluster, blocks[name], most, "its pools at their maxima are", "warning")
+        short = pods_shortage(pods, *nodes_of(cluster, system_nodes[name]))
+        if short:
+            yield Problem(
+                f"cluster {name!r} has {pods} of block {blocks[name]} for pods, {short.words}",
+                _next_step(short.nodes),
+                _PATH,
+                kind="InferenceCluster",
+                key=name,
+                severity="warning" if name in existing_clusters else short.severity,
+            )
+
+
+def nodes_of(cluster: DescribedCluster, system_nodes: int) -> tuple[Nodes, Nodes]:
+    """Return the pools of fixed size, and all at their maxima, with the system pool at `system_nodes`."""
+    per_node = {pool.name: pool.gke_class.document.spec.node.pods for pool in cluster.pools}
+    fixed = {pool.name: (pool.fixed_size or 0, per_node[pool.name]) for pool in cluster.pools}
+    most = {pool.name: (pool.document.size, per_node[pool.name]) for pool in cluster.pools}
+    most[SYSTEM_POOL] = (system_nodes, cluster.gke.system_pool.max_pods_per_node or _DEFAULT)
+    return fixed, most
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A range for pods that is too small for `nodes`, in words that follow what has the range."""
+
+    severity: Severity
+    nodes: Nodes
+    words: str
+
+
+def pods_shortage(pods: str, fixed: Nodes, most: Nodes) -> Shortage | None:
+    """Return what is short of a range for pods: an error where nodes of fixed number alone do not fit, a
+    warning where pools at their maxima do not, None where all do.
+    """
+    if _taken(fixed) > _size(pods):
+        return Shortage("error", fixed, _too_small(pods, fixed, "its pools of fixed size are"))
+    if _taken(most) > _size(pods):
+        return Shortage("warning", most, _too_small(pods, most, "its pools at their maxima are"))
+    return None
 
 
 def _size(network: str) -> int:
@@ -266,20 +296,20 @@ def _taken(nodes: Nodes) -> int:
     return sum(count << (32 - node_range(pods)) for count, pods in nodes.values())
 
 
-def _too_small(
-    cluster: DescribedCluster, block: str, nodes: Nodes, which: str, severity: Severity
-) -> Problem:
-    pods, most = Ranges(block).pods, max(pods for count, pods in nodes.values() if count)
+def _too_small(pods: str, nodes: Nodes, which: str) -> str:
+    most = max(pods for count, pods in nodes.values() if count)
     each = node_range(most)
+    space = _size(pods) >> (32 - each)
+    return (
+        f"which is {space} node{'' if space == 1 else 's'} of {most} pods (a /{each} each); {which} "
+        f"{in_words(nodes)} ({PODS_PER_NODE})"
+    )
+
+
+def in_words(nodes: Nodes) -> str:
+    """Return the nodes of all pools, and of each: `600: a 300, b 300`."""
     listed = ", ".join(f"{name} {count}" for name, (count, _) in nodes.items() if count)
-    space, total = _size(pods) >> (32 - each), sum(count for count, _ in nodes.values())
-    what = (
-        f"cluster {cluster.name!r} has {pods} of block {block} for pods, which is {space} nodes of {most} "
-        f"pods (a /{each} each); {which} {total}: {listed} ({PODS_PER_NODE})"
-    )
-    return Problem(
-        what, _next_step(nodes), _PATH, kind="InferenceCluster", key=cluster.name, severity=severity
-    )
+    return f"{sum(count for count, _ in nodes.values())}: {listed}"
 
 
 def _next_step(nodes: Nodes) -> str:
