@@ -66,8 +66,9 @@ def test_nodes_with_public_addresses_are_refused_with_the_first_of_them(tmp_path
     with pytest.raises(ApiError) as raised:
         made_under(tmp_path, "compute.vmExternalIpAccess", privateNodes=False)
     assert str(raised.value) == (
-        "googleapi: Error 412: Constraint constraints/compute.vmExternalIpAccess violated for project acme-ml. "
-        f"Add the instances of its nodes to the constraint to use external IP with it. {DOCS}, conditionNotMet"
+        "googleapi: Error 412: Constraint constraints/compute.vmExternalIpAccess violated for project "
+        "acme-ml. Add the instances of its nodes to the constraint to use external IP with it. "
+        f"{DOCS}, conditionNotMet"
     )
 
 
