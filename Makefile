@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit browser fuzz conformance check format docs schema tables engines lock sbom release smoke
+.PHONY: up preview down destroy test durations unit browser fuzz conformance check format docs schema tables facts engines lock sbom release smoke
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -96,6 +96,11 @@ schema: .venv/ready
 # llm-d-router, where the Go module proxy does not offer it.
 tables: .venv/ready
 	@$(BIN)/python -m bench.tables.write $(if $(ROUTER),--router $(ROUTER))
+
+# Lists facts about other programs that were looked up more than 60 days ago, with their addresses. FOLDER holds pages and
+# manifests that a person saved from there: images that are newer in them are listed too.
+facts: .venv/ready
+	@$(BIN)/python -m bench.facts $(if $(FOLDER),--folder $(FOLDER))
 
 engines: .venv/ready
 	@$(BIN)/python -m bench.tables.environment

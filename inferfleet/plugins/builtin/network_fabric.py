@@ -33,7 +33,8 @@ from inferfleet.plugins.api import (
 )
 
 # GPUDirect's images, paths and settings are those that Google publishes, all in
-# GoogleCloudPlatform/container-engine-accelerators at commit 992db812 (2026-06-11):
+# GoogleCloudPlatform/container-engine-accelerators at commit 992db812 (2026-06-11), but for the tag of the
+# daemon, which is that of `master` as it was reported on 2026-11-28, beside installer v1.0.17:
 # `gpudirect-tcpxo/nccl-test-latest.yaml` (pods with TCPXO), `gpudirect-tcpxo/best-practice.md` (the daemon
 # as a sidecar, its startup probe), `gpudirect-tcpxo/README.md` (release of 2026-01-09: versions, settings
 # of NCCL), `gpudirect-rdma/nccl-test.yaml` (pods with RDMA), `gpudirect-rdma/nccl-test-a4x-max.yaml`
@@ -58,7 +59,7 @@ _TCPXO_INTERFACES = 8
 _LIBRARIES = "/usr/local/nvidia/lib64"
 
 _DAEMON = "tcpxo-daemon"
-_DAEMON_IMAGE = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.21"
+_DAEMON_IMAGE = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.23"
 _DAEMON_COMMAND = ("/bin/sh", "-c")
 _DAEMON_SCRIPT = (
     "set -ex\nchmod 755 /fts/entrypoint_rxdm_container.sh\n/fts/entrypoint_rxdm_container.sh --num_hops=2\n"

@@ -3,7 +3,7 @@
 Networks: GoogleCloudPlatform/cluster-toolkit at commit 10470803 (2026-06-25), in
 `modules/scheduler/gke-cluster/templates/gke-network-paramset.yaml.tftpl`, `network-object.yaml.tftpl` and
 `main.tf` line 663 for the mode. Installers: GoogleCloudPlatform/container-engine-accelerators at commit
-992db812 (2026-06-11), the file that each row names.
+992db812 (2026-06-11), the file that each row names, with the tags of 2026-11-28.
 """
 
 from typing import Any
@@ -58,7 +58,7 @@ PUBLISHED: tuple[tuple[str, str, list[str], str, str, dict[str, str], dict[str, 
         "nccl-tcpx-installer",
         ["nvidia-h100-80gb"],
         "",
-        f"{_REGISTRY}/gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev:v3.1.9",
+        f"{_REGISTRY}/gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev:v3.1.12",
         {"var-lib": "/var/lib", "library-dir-host": _BIN},
         {"var-lib": "/var/lib", "library-dir-host": "/usr/local"},
     ),
@@ -67,7 +67,7 @@ PUBLISHED: tuple[tuple[str, str, list[str], str, str, dict[str, str], dict[str, 
         "nccl-tcpxo-installer",
         ["nvidia-h100-mega-80gb"],
         "",
-        f"{_REGISTRY}/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.15",
+        f"{_REGISTRY}/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.17",
         {"var-lib": "/var/lib", "library-dir-host": _BIN},
         {"var-lib": "/var/lib", "library-dir-host": "/usr/local"},
     ),
@@ -76,7 +76,7 @@ PUBLISHED: tuple[tuple[str, str, list[str], str, str, dict[str, str], dict[str, 
         "nccl-rdma-installer",
         ["nvidia-h200-141gb", "nvidia-b200"],
         "",
-        f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib:v1.1.1",
+        f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib:v1.1.2",
         {"library-dir-host": f"{_BIN}/nvidia/lib64", "gib": f"{_BIN}/gib"},
         {"library-dir-host": f"/usr/local{_BIN}/nvidia/lib64", "gib": f"/usr/local{_BIN}/gib"},
     ),
@@ -86,7 +86,7 @@ PUBLISHED: tuple[tuple[str, str, list[str], str, str, dict[str, str], dict[str, 
         "nccl-rdma-installer-a4x",
         ["nvidia-gb200"],
         "arm64",
-        f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib-arm64:v1.1.0",
+        f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib-arm64:v1.1.2",
         {"library-dir-host": f"{_BIN}/nvidia/lib64", "gib": f"{_BIN}/gib"},
         {"library-dir-host": f"/usr/local{_BIN}/nvidia/lib64", "gib": f"/usr/local{_BIN}/gib"},
     ),

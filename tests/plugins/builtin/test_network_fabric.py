@@ -47,7 +47,7 @@ def test_tcpxo_adds_a_daemon_its_devices_and_the_settings_of_nccl(generated: dic
     expected["spec"]["initContainers"].append(
         {
             "name": "tcpxo-daemon",
-            "image": "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.21",
+            "image": "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.23",
             "restartPolicy": "Always",
             "command": ["/bin/sh", "-c"],
             "args": [

@@ -1,7 +1,8 @@
 """network-fabric against the manifests that Google publishes, field by field.
 
 Each row is a fact of GoogleCloudPlatform/container-engine-accelerators at commit 992db812 (2026-06-11), with
-the line that it comes from. What differs is listed with its reason in the guide, and here as not being there.
+the line that it comes from; the tag of the daemon is that of 2026-11-28. What differs is listed with its
+reason in the guide, and here as not being there.
 """
 
 import copy
@@ -34,7 +35,7 @@ TCPXO_FIELDS: tuple[tuple[str, Any, str], ...] = (
     *((f"interfaces[{number}]", f"eth{number}", f"{_XO}:{56 + number}") for number in range(9)),
     (
         f"{_DAEMON}.image",
-        "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.21",
+        "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.23",
         f"{_XO}:83",
     ),
     (f"{_DAEMON}.command", ["/bin/sh", "-c"], f"{_XO}:85"),

@@ -1,7 +1,9 @@
 """What puts libraries of NCCL on the nodes of GPUDirect: images and steps as Google publishes them.
 
-All are of GoogleCloudPlatform/container-engine-accelerators at commit 992db812 (2026-06-11), which the plugin
-network-fabric follows in pods: the daemon beside an engine and the installer on its node are of one release.
+All are of GoogleCloudPlatform/container-engine-accelerators, which the plugin network-fabric follows in pods:
+the daemon beside an engine and the installer on its node are of one release. Steps and mounts were compared
+at commit 992db812 (2026-06-11). Tags are newer: those of the branch `master`, as was reported on 2026-11-28.
+That of TCPX is in its release notes of 2026-06-22; of the others the files themselves were not seen.
 """
 
 from collections.abc import Collection
@@ -10,7 +12,8 @@ from typing import Literal
 
 from inferfleet.cloud.gke.facts.sources import Source
 
-_BASE = "https://github.com/GoogleCloudPlatform/container-engine-accelerators/blob/992db812"
+_BASE = "https://github.com/GoogleCloudPlatform/container-engine-accelerators/blob"
+_COMPARED, _NEWEST = "992db812", "master"
 # The folder of the node that has programs and libraries of its GPUs.
 _BIN = "/home/kubernetes/bin"
 
@@ -58,8 +61,8 @@ class Installer:
 # Google's manifest has no tag here, so each node gets what is newest. It is needed for its nsenter alone.
 _SHELL = "ubuntu:24.04"
 _GIB = "us-docker.pkg.dev/gce-ai-infra/gpudirect-gib"
-_TCPX_IMAGE = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev:v3.1.9"
-_TCPXO_IMAGE = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.15"
+_TCPX_IMAGE = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev:v3.1.12"
+_TCPXO_IMAGE = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.17"
 
 _COPY_GIB = """set -ex
 /scripts/container_entry.sh install
@@ -107,8 +110,8 @@ _GIB_VOLUMES = (
 )
 
 
-def _source(path: str, date: str) -> Source:
-    return Source("container-engine-accelerators", f"{_BASE}/{path}", date)
+def _source(path: str, date: str, commit: str = _NEWEST) -> Source:
+    return Source("container-engine-accelerators", f"{_BASE}/{commit}/{path}", date)
 
 
 _TCP_VOLUMES = (("var-lib", "/var/lib", ""), ("library-dir-host", _BIN, ""))
@@ -121,7 +124,7 @@ INSTALLERS: tuple[Installer, ...] = (
         ("nvidia-h100-80gb", "nvidia-h100-mega-80gb"),
         (("nri", "/var/run/nri", ""), ("dev", "/dev", "")),
         (),
-        _source("nri_device_injector/nri-device-injector.yaml", "2026-06-11"),
+        _source("nri_device_injector/nri-device-injector.yaml", "2026-06-11", _COMPARED),
         daemon=Daemon(
             "device-injector",
             f"gcr.io/gke-release/nri-device-injector@{_INJECTOR}",
@@ -133,7 +136,7 @@ INSTALLERS: tuple[Installer, ...] = (
         ("nvidia-h100-80gb",),
         _TCP_VOLUMES,
         (Step("nccl-tcpx-installer", _TCPX_IMAGE, _COPY_TCPX, _TCP_MOUNTS),),
-        _source("gpudirect-tcpx/nccl-tcpx-installer.yaml", "2024-06-12"),
+        _source("gpudirect-tcpx/nccl-tcpx-installer.yaml", "2026-06-22"),
     ),
     Installer(
         "nccl-tcpxo-installer",
@@ -143,22 +146,22 @@ INSTALLERS: tuple[Installer, ...] = (
             Step("pre-installation", _SHELL, _APERTURES, on_node=True),
             Step("nccl-tcpxo-installer", _TCPXO_IMAGE, _COPY_TCPXO, _TCP_MOUNTS),
         ),
-        _source("gpudirect-tcpxo/nccl-tcpxo-installer.yaml", "2026-01-09"),
+        _source("gpudirect-tcpxo/nccl-tcpxo-installer.yaml", "2026-11-28"),
     ),
     Installer(
         "nccl-rdma-installer",
         ("nvidia-h200-141gb", "nvidia-b200"),
         _GIB_VOLUMES,
-        _gib("nccl-plugin-gib:v1.1.1"),
-        _source("gpudirect-rdma/nccl-rdma-installer.yaml", "2026-05-06"),
+        _gib("nccl-plugin-gib:v1.1.2"),
+        _source("gpudirect-rdma/nccl-rdma-installer.yaml", "2026-11-28"),
     ),
     # Google calls this one like the other, so that a cluster can have one of both alone.
     Installer(
         "nccl-rdma-installer-a4x",
         ("nvidia-gb200",),
         _GIB_VOLUMES,
-        _gib("nccl-plugin-gib-arm64:v1.1.0"),
-        _source("gpudirect-rdma/nccl-rdma-installer-a4x.yaml", "2026-05-06"),
+        _gib("nccl-plugin-gib-arm64:v1.1.2"),
+        _source("gpudirect-rdma/nccl-rdma-installer-a4x.yaml", "2026-11-28"),
         architecture="arm64",
     ),
 )

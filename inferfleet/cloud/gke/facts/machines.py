@@ -257,8 +257,9 @@ _NO_ON_DEMAND = _capacity(on_demand="no")
 _ONLY_RESERVED = _capacity(on_demand="no", spot="no", waited="no")
 # Google's page: "must be Spot or flex-start"; nothing certain is said of reservations.
 _SMALL_A3 = _capacity(on_demand="no", reservation="disputed")
-# Google's page on flex-start excludes G4; the compute classes of accelerated-platforms list it.
-_G4 = _capacity(waited="disputed")
+# Google's page on flex-start has G4, as was reported on 2026-11-28 (older copies of it exclude G4). Of queued
+# provisioning nothing is said.
+_G4 = {**ALL, "Queued": "disputed"}
 _NOT_LISTED = _capacity(on_demand="disputed", spot="disputed", waited="disputed", reservation="disputed")
 # Local SSDs that may be had or not, by machine type.
 _OPTIONAL = {
@@ -312,7 +313,7 @@ _FAMILIES: Mapping[str, tuple[str, int, dict[str, Any]]] = {
             "architecture": "arm64",
             "boot_disk": HYPERDISK,
             "max_nodes": 18,
-            "unsupported": "is bare metal, and pools of that are not offered",
+            "unsupported": "is bare metal, of which inferfleet makes no pools, though Google offers them",
         },
     ),
 }

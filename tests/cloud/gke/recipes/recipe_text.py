@@ -19,6 +19,7 @@ _GPUS = {
     "a2-highgpu-1g": ("nvidia-tesla-a100", 1),
     "a3-highgpu-1g": ("nvidia-h100-80gb", 1),
     "a3-highgpu-8g": ("nvidia-h100-80gb", 8),
+    "a3-edgegpu-8g": ("nvidia-h100-80gb", 8),
     "a3-megagpu-8g": ("nvidia-h100-mega-80gb", 8),
     "a3-ultragpu-8g": ("nvidia-h200-141gb", 8),
     "a4-highgpu-8g": ("nvidia-b200", 8),

@@ -13,10 +13,10 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
     ("spec", "model", "fields", "warning"),
     [
         (
-            recipe("g4-standard-48"),
+            recipe("a3-edgegpu-8g"),
             "FlexStart",
             {},
-            "pool p of cluster east wants g4-standard-48 as FlexStart, about which sources disagree or are "
+            "pool p of cluster east wants a3-edgegpu-8g as FlexStart, about which sources disagree or are "
             "silent (Google, flex-start VMs, 2026-04-14; accelerated-platforms)",
         ),
         (
@@ -107,13 +107,17 @@ def test_what_is_not_certain_is_a_warning(
 @pytest.mark.parametrize(
     ("spec", "model"),
     [
-        (recipe("g4-standard-48"), "FlexStart"),
+        (recipe("a3-edgegpu-8g"), "FlexStart"),
         (recipe("g2-standard-4", driver="INSTALLATION_DISABLED"), "OnDemand"),
     ],
 )
 def test_a_class_that_was_verified_settles_its_doubts(spec: dict[str, Any], model: str) -> None:
     spec["provisioning"]["gke"]["verified"] = "us-east5-a, 2026-11-02"
     assert alone(spec, model) == ([], [])
+
+
+def test_flex_start_on_g4_is_certain() -> None:
+    assert alone(recipe("g4-standard-48"), "FlexStart") == ([], [])
 
 
 def test_what_the_table_refuses_is_a_warning_where_the_class_was_verified() -> None:

@@ -50,7 +50,8 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     ),
     "bare-metal": (
         pool(recipe("a4x-maxgpu-4g-metal"), "Reservation", reservation=RESERVED),
-        "has machine type a4x-maxgpu-4g-metal, which is bare metal, and pools of that are not offered "
+        "has machine type a4x-maxgpu-4g-metal, which is bare metal, of which inferfleet makes no pools, "
+        "though Google offers them "
         f"{TOOLKIT}",
         pool(recipe("a4x-highgpu-4g"), "Reservation", reservation=RESERVED),
     ),
