@@ -74,8 +74,11 @@ def named(value: Any) -> str:
     return "a list" if isinstance(value, list | tuple) else f"{value!r:.60}"
 
 
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """Return the known name closest to the word, in upper or lower case, or None."""
+def nearest(word: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known name closest to the word, in upper or lower case, or None.
+
+    `cutoff` is how much they have in common, from 0 to 1: with 0.8 only what is mistyped.
+    """
     folded, by_pair = _index(frozenset(words))
     typed = _fold(word)
     likely: Iterable[str] = folded
@@ -84,7 +87,7 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
         lists = sorted((by_pair[pair] for pair in _pairs(typed) if pair in by_pair), key=len)
         shared = Counter(islice(chain.from_iterable(lists), _LOOKED_UP))
         likely = [name for name, _ in shared.most_common(_COMPARED)]
-    close = get_close_matches(typed, likely, n=1, cutoff=0.6)
+    close = get_close_matches(typed, likely, n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
 
 

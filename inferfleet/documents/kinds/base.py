@@ -56,6 +56,8 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
     # What the next step is for unknown fields whose meaning is known.
     refused_fields: ClassVar[Mapping[str, RefusedField]] = {}
+    # Steps to the map of the model that passes on inputs of a cloud which are no fields here; none for most.
+    passed_on: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, eq=False)  # types must be hashable, so by identity

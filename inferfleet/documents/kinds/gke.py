@@ -315,6 +315,8 @@ class SystemPool(StrictModel):
     cluster.
     """
 
+    passed_on = ("provider",)
+
     machine_type: Annotated[str, _RESOURCE] | None = None
     """Compute Engine machine type without GPUs. Default: `e2-standard-16`."""
     disk_size_gb: int = Field(default=100, ge=10, le=65_536)
@@ -345,6 +347,8 @@ class Replace(StrictModel):
 
 class Gke(StrictModel):
     """A regional GKE cluster that the stack creates, with its network and node pools."""
+
+    passed_on = ("provider", "cluster")
 
     project: Annotated[str, PROJECT]
     """ID of the Google Cloud project."""
@@ -620,6 +624,8 @@ class Networking(StrictModel):
 
 class GkeProvisioning(StrictModel):
     """How GKE makes a node of this class. Each pool adds its own size, zones and capacity model."""
+
+    passed_on = ("provider",)
 
     machine_type: Annotated[str, _NAME]
     """Compute Engine machine type, such as `a3-highgpu-8g`."""

@@ -7,11 +7,12 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from inferfleet.documents.kinds.base import RefusedField, StrictModel
 from inferfleet.documents.problems import Mistaken, Problem
-from inferfleet.documents.wording import named, nearest, one_of, path_of, shown
+from inferfleet.documents.wording import listing, named, nearest, one_of, path_of, shown
 
 
 def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
@@ -191,6 +192,21 @@ def _refused_field(model: type[BaseModel], parents: Iterable[Step], field: str) 
     return inner.refused_fields.get(field) if inner and issubclass(inner, StrictModel) else None
 
 
+def _known_fields(model: type[BaseModel], parents: tuple[Step, ...], field: str) -> str:
+    """Return the next step for a field that the model at `parents` does not have.
+
+    Where a model passes inputs of a cloud on, a name that is only like one of its fields may be one of those.
+    """
+    known, inner = fields_at(model, parents), _model_at(model, parents)
+    steps = inner.passed_on if inner and issubclass(inner, StrictModel) else ()
+    if not steps or nearest(field, known, cutoff=0.8):
+        return one_of(field, known, "Known fields")
+    passed = f"{shown(to_camel(field))}: ..."
+    for step in reversed(steps):
+        passed = f"{step}: {{{passed}}}"
+    return f"Write {passed} if it is an input of Google's; fields here are: {listing(sorted(known))}"
+
+
 def _choices(error: ErrorDetails) -> list[str]:
     """Return the values of which one is expected; no document has one with a comma or `or` in it."""
     return [part.strip("'") for part in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
@@ -267,7 +283,7 @@ def _mistakes(
         what, next_step = f"field {leaf} is missing", f"Add {leaf}"
     elif kind == "extra_forbidden":
         what = f"unknown field {shown(leaf)!r}"
-        next_step = one_of(leaf, fields_at(model, steps[:-1]), "Known fields")
+        next_step = _known_fields(model, steps[:-1], leaf)
         if refused := _refused_field(model, steps[:-1], leaf):
             written = "" if isinstance(value, dict | list) else f" {named(value)}"
             what = f"{leaf}{written} is not offered: {refused.why}" if refused.why else what
