@@ -126,6 +126,25 @@ def test_a_permission_that_is_missing_is_named_with_a_role_that_has_it(
     assert mended_by(looked("gke-demo", google), f"lack the permission {permission} ") == grant(role)
 
 
+def test_policies_that_may_not_be_read_are_a_row_that_was_not_seen(
+    google: FakeGoogle, programs: Path
+) -> None:
+    refused = error(403, "PERMISSION_DENIED", "Permission 'orgpolicy.policy.get' denied.")
+    constraints = ("compute.restrictLoadBalancerCreationForTypes", "gcp.restrictNonCmekServices")
+    for constraint in constraints:
+        path = f"/v2/projects/inferfleet-demo/policies/{constraint}:getEffectivePolicy"
+        google.clusters[path] = 403, refused
+    words = (
+        f"not read: policies {', '.join(constraints)} of project inferfleet-demo, which needs the permission"
+    )
+    (row,) = [check for check in looked("gke-demo", google) if check.problem and words in check.problem.what]
+    assert (row.of, row.verdict) == ("Google Cloud", "unseen")
+    assert row.problem
+    assert row.problem.next_step == (
+        "Give whoever runs this the role roles/orgpolicy.policyViewer in project inferfleet-demo"
+    )
+
+
 def test_what_google_does_not_answer_is_not_seen_and_says_why(google: FakeGoogle, programs: Path) -> None:
     path = "/v1/projects/inferfleet-demo:testIamPermissions"
     words = "Cloud Resource Manager API has not been used in project 1 before or it is disabled"
