@@ -81,19 +81,19 @@ class NodeConditions(NamedTuple):
         return frozenset(requirement.key for requirement in every)
 
 
-class Standing(IntEnum):
-    """Whether nodes of a pool meet a condition; of several conditions the largest counts."""
+class MatchingNodes(IntEnum):
+    """Which nodes of a pool meet a condition; of several conditions the largest counts."""
 
-    MET = 0
-    SOME = 1  # some of the nodes
+    ALL = 0
+    SOME = 1
     UNKNOWN = 2
-    UNMET = 3
+    NONE = 3
 
 
-class Verdict(NamedTuple):
-    """Whether nodes of a pool meet a condition."""
+class LabelMatch(NamedTuple):
+    """Whether the labels of a pool's nodes meet a condition."""
 
-    standing: Standing
+    nodes: MatchingNodes
     needs: tuple[str, ...] = ()
     """The requirements that not all nodes meet, or for which the label is not known; of a condition those of
     each term, any of which will do.
@@ -112,8 +112,8 @@ class Verdict(NamedTuple):
         return f"its nodes have {self.has}, and the template needs {needs}" if self.has else f"needs {needs}"
 
 
-MET = Verdict(Standing.MET)
-_EMPTY_TERM = Verdict(Standing.UNMET, ("an empty term, which takes no node",))
+ALL_MATCH = LabelMatch(MatchingNodes.ALL)
+_EMPTY_TERM = LabelMatch(MatchingNodes.NONE, ("an empty term, which takes no node",))
 
 
 def conditions_of(
@@ -144,7 +144,7 @@ def _requirements(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
 _NOTHING: Products = MappingProxyType({})
 
 
-def verdict(conditions: NodeConditions, labels: Labels, products: Products = _NOTHING) -> Verdict:
+def label_match(conditions: NodeConditions, labels: Labels, products: Products = _NOTHING) -> LabelMatch:
     """Return whether nodes with these labels meet the conditions."""
     of_terms = [
         _of_all((*conditions.selector, *term), labels, products) if term else _EMPTY_TERM
@@ -152,19 +152,19 @@ def verdict(conditions: NodeConditions, labels: Labels, products: Products = _NO
     ]
     if conditions.terms is None:
         of_terms = [_of_all(conditions.selector, labels, products)]
-    best = min(of_terms, default=_EMPTY_TERM, key=lambda of_term: of_term.standing)
-    if best.standing == Standing.MET:
+    best = min(of_terms, default=_EMPTY_TERM, key=lambda of_term: of_term.nodes)
+    if best.nodes == MatchingNodes.ALL:
         return best
-    same = list(dict.fromkeys(each for each in of_terms if each.standing == best.standing)) or [best]
-    return Verdict(
-        best.standing,
+    same = list(dict.fromkeys(each for each in of_terms if each.nodes == best.nodes)) or [best]
+    return LabelMatch(
+        best.nodes,
         tuple(dict.fromkeys(", ".join(each.needs) for each in same)),
         tuple(dict.fromkeys(key for each in same for key in each.keys)),
         " and ".join(dict.fromkeys(each.has for each in same if each.has)),
     )
 
 
-def _of_all(requirements: Iterable[Requirement], labels: Labels, products: Products) -> Verdict:
+def _of_all(requirements: Iterable[Requirement], labels: Labels, products: Products) -> LabelMatch:
     """Return whether nodes meet all requirements. What one leaves of the values counts for the next."""
     possible: dict[str, Collection[str | None]] = {}
     unknown: list[Requirement] = []
@@ -187,20 +187,20 @@ def _of_all(requirements: Iterable[Requirement], labels: Labels, products: Produ
             partly.append(requirement)
         possible[key] = left
     found = unknown or partly
-    standing = Standing.UNKNOWN if unknown else Standing.SOME if partly else Standing.MET
-    return Verdict(standing, tuple(map(str, found)), tuple(dict.fromkeys(each.key for each in found)))
+    nodes = MatchingNodes.UNKNOWN if unknown else MatchingNodes.SOME if partly else MatchingNodes.ALL
+    return LabelMatch(nodes, tuple(map(str, found)), tuple(dict.fromkeys(each.key for each in found)))
 
 
-def _unmet(requirement: Requirement, values: Collection[str | None]) -> Verdict:
+def _unmet(requirement: Requirement, values: Collection[str | None]) -> LabelMatch:
     key = requirement.key
     said = [f"{key}={value}" for value in sorted(value for value in values if value is not None)]
     said += [f"no label {key}"] if None in values else []
-    return Verdict(Standing.UNMET, (str(requirement),), (key,), " or ".join(said))
+    return LabelMatch(MatchingNodes.NONE, (str(requirement),), (key,), " or ".join(said))
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of pods that must all be on the same pool."""
-    return max(verdicts, default=MET, key=lambda each: each.standing)
+def worst(matches: Iterable[LabelMatch]) -> LabelMatch:
+    """Return the match of pods that must all be on the same pool."""
+    return max(matches, default=ALL_MATCH, key=lambda each: each.nodes)
 
 
 def of_node(node: Mapping[str, Any], keys: Iterable[str]) -> Labels:

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from inferfleet.fleet.node_conditions import (
-    MET,
+    ALL_MATCH,
+    LabelMatch,
+    MatchingNodes,
     NodeConditions,
     Requirement,
-    Standing,
-    Verdict,
     conditions_of,
-    verdict,
+    label_match,
 )
 
 ZONE, ARCH = "topology.kubernetes.io/zone", "kubernetes.io/arch"
@@ -26,7 +26,7 @@ KNOWN = {
 Term = list[tuple[str, str, list[str]]]
 
 
-def judged(*terms: Term, known: Any = KNOWN, products: Any = None, **spec: Any) -> Verdict:
+def judged(*terms: Term, known: Any = KNOWN, products: Any = None, **spec: Any) -> LabelMatch:
     """How nodes stand to a required affinity with these terms, each of expressions, and to a selector."""
     written = [
         {"matchExpressions": [dict(zip(("key", "operator", "values"), one, strict=True)) for one in term]}
@@ -35,7 +35,7 @@ def judged(*terms: Term, known: Any = KNOWN, products: Any = None, **spec: Any) 
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": written}}
     conditions = conditions_of({**({"affinity": {"nodeAffinity": required}} if terms else {}), **spec})
     assert conditions is not None
-    return verdict(conditions, known, products or {})
+    return label_match(conditions, known, products or {})
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def judged(*terms: Term, known: Any = KNOWN, products: Any = None, **spec: Any) 
     ],
 )
 def test_every_node_meets(term: Term) -> None:
-    assert judged(term) == MET
+    assert judged(term) == ALL_MATCH
     # Terms are alternatives: the others do not matter.
-    assert judged([(ARCH, "In", ["arm64"])], [("unheard-of", "Exists", [])], term) == MET
+    assert judged([(ARCH, "In", ["arm64"])], [("unheard-of", "Exists", [])], term) == ALL_MATCH
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_every_node_meets(term: Term) -> None:
     ],
 )
 def test_some_nodes_meet(term: Term, needs: str, key: str) -> None:
-    assert judged(term) == Verdict(Standing.SOME, (needs,), (key,))
+    assert judged(term) == LabelMatch(MatchingNodes.SOME, (needs,), (key,))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_some_nodes_meet(term: Term, needs: str, key: str) -> None:
     ],
 )
 def test_no_node_meets(term: Term, needs: str, has: str) -> None:
-    assert judged(term, term) == Verdict(Standing.UNMET, (needs,), (term[-1][0],), has)
+    assert judged(term, term) == LabelMatch(MatchingNodes.NONE, (needs,), (term[-1][0],), has)
     assert judged(term).why == f"its nodes have {has}, and the template needs {needs}"
 
 
@@ -102,31 +102,31 @@ def test_of_terms_that_no_node_meets_all_are_told_and_an_empty_one_takes_no_node
 
 
 def test_what_is_not_known_is_neither_met_nor_unmet() -> None:
-    unknown = Verdict(Standing.UNKNOWN, ("disk=fast",), ("disk",))
+    unknown = LabelMatch(MatchingNodes.UNKNOWN, ("disk=fast",), ("disk",))
     assert judged(nodeSelector={"disk": "fast", ARCH: "amd64"}) == unknown
     assert judged([(ARCH, "In", ["arm64"])], [("disk", "In", ["fast"])]) == unknown
-    assert judged([("disk", "DoesNotExist", []), (ARCH, "In", ["arm64"])]).standing == Standing.UNMET
-    assert judged([(ZONE, "In", ["us-east4-a"])], [("disk", "In", ["fast"])]).standing == Standing.SOME
+    assert judged([("disk", "DoesNotExist", []), (ARCH, "In", ["arm64"])]).nodes == MatchingNodes.NONE
+    assert judged([(ZONE, "In", ["us-east4-a"])], [("disk", "In", ["fast"])]).nodes == MatchingNodes.SOME
 
 
 def test_labels_of_one_term_are_needed_together() -> None:
-    together = Verdict(Standing.UNKNOWN, ("disk=fast, rank=1",), ("disk", "rank"))
+    together = LabelMatch(MatchingNodes.UNKNOWN, ("disk=fast, rank=1",), ("disk", "rank"))
     assert judged(nodeSelector={"disk": "fast", "rank": "1"}) == together
     assert judged([("rank", "In", ["1"])], nodeSelector={"disk": "fast"}) == together
 
 
 def test_an_affinity_that_contradicts_the_node_selector_takes_no_node_whatever_labels_there_are() -> None:
-    assert judged([("team", "In", ["search"])], nodeSelector={"team": "chat"}).standing == Standing.UNMET
+    assert judged([("team", "In", ["search"])], nodeSelector={"team": "chat"}).nodes == MatchingNodes.NONE
 
 
 def test_a_label_with_a_product_has_that_of_the_class_or_is_not_there() -> None:
     products = {"nvidia.com/gpu.product": "NVIDIA-L4"}
 
-    def standing(product: str) -> Standing:
-        return judged(nodeSelector={"nvidia.com/gpu.product": product}, products=products).standing
+    def nodes(product: str) -> MatchingNodes:
+        return judged(nodeSelector={"nvidia.com/gpu.product": product}, products=products).nodes
 
-    assert standing("NVIDIA-H100-80GB-HBM3") == Standing.UNMET
-    assert standing("NVIDIA-L4") == standing("NVIDIA-L4-SHARED") == Standing.UNKNOWN
+    assert nodes("NVIDIA-H100-80GB-HBM3") == MatchingNodes.NONE
+    assert nodes("NVIDIA-L4") == nodes("NVIDIA-L4-SHARED") == MatchingNodes.UNKNOWN
 
 
 def test_the_name_of_a_node_is_read_like_a_label() -> None:

@@ -25,7 +25,7 @@ from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.capacity import NOTHING, Amounts, Observation
-from inferfleet.fleet.node_conditions import Standing, declared_labels, of_node, verdict
+from inferfleet.fleet.node_conditions import MatchingNodes, declared_labels, label_match, of_node
 from inferfleet.fleet.shapes import PoolKey, accelerator, requests
 from inferfleet.serving.picker import deployment_of
 from inferfleet.tables.devices import RESOURCE_API, is_product
@@ -146,8 +146,8 @@ def _node_size_problems(
 def _node_label_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
     """Yield what pods of the pool ask of labels that not all of its nodes have."""
     for conditions, deployments in pool.conditions.items():
-        verdicts = [verdict(conditions, of_node(node, conditions.keys)) for node in nodes]
-        unmet = [each for each in verdicts if each.standing == Standing.UNMET]
+        matches = [label_match(conditions, of_node(node, conditions.keys)) for node in nodes]
+        unmet = [each for each in matches if each.nodes == MatchingNodes.NONE]
         if not unmet:
             continue
         needs = "; or ".join(dict.fromkeys("; or ".join(each.needs) for each in unmet))

@@ -12,7 +12,7 @@ from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.decisions import Reason
-from inferfleet.fleet.node_conditions import Standing, Verdict
+from inferfleet.fleet.node_conditions import LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
@@ -232,17 +232,17 @@ def node_label_problems(task: Task, ledger: Ledger) -> Iterator[Problem]:
     for deployment, role in sorted(task.demands.conditions):
         if deployment not in task.valid:
             continue
-        found: dict[Verdict, set[PoolKey]] = {}
+        found: dict[LabelMatch, set[PoolKey]] = {}
         for spot in ledger.replicas(deployment):
             pool = spot.cluster, dict(spot.pools).get(role, "")
-            verdict = task.suitability.verdict(deployment, role, pool)
-            if verdict.standing in (Standing.SOME, Standing.UNKNOWN):
-                found.setdefault(verdict, set()).add(pool)
+            match = task.suitability.label_match(deployment, role, pool)
+            if match.nodes in (MatchingNodes.SOME, MatchingNodes.UNKNOWN):
+                found.setdefault(match, set()).add(pool)
         path = path_of_conditions(task.documents.deployments[deployment], role)
-        for verdict, pools in sorted(found.items()):
+        for match, pools in sorted(found.items()):
             where = f"pool {listing(sorted(map('/'.join, pools)), 3)}"
-            needs = "; or ".join(verdict.needs)
-            if verdict.standing == Standing.SOME:
+            needs = "; or ".join(match.needs)
+            if match.nodes == MatchingNodes.SOME:
                 yield _warning(
                     deployment,
                     f"only nodes with {needs} of {where} take its pods, and the plan counts all nodes there",
@@ -255,7 +255,7 @@ def node_label_problems(task: Task, ledger: Ledger) -> Iterator[Problem]:
                 f"its pods need nodes with {needs}, and whether those of {where}, where they are placed, "
                 "have that is not known; pods for which none has it stay Pending",
                 "Have its nodes asked: inferfleet capacity --write; or, if all of them have it, write "
-                f"{' and '.join(verdict.keys)} into the pool: on GKE into labels, else into nodeSelector "
+                f"{' and '.join(match.keys)} into the pool: on GKE into labels, else into nodeSelector "
                 "beside inferfleet.dev/pool or what it has",
                 path,
             )

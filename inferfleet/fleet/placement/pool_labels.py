@@ -17,16 +17,16 @@ from inferfleet.documents.work import spend
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.lock.capacity import FILE, Observation
 from inferfleet.fleet.node_conditions import (
-    MET,
+    ALL_MATCH,
+    LabelMatch,
     Labels,
+    MatchingNodes,
     NodeConditions,
     Products,
-    Standing,
-    Verdict,
     conditions_of,
     declared_labels,
+    label_match,
     products_of,
-    verdict,
     worst,
 )
 from inferfleet.fleet.roles import template_path, workers_of
@@ -47,56 +47,56 @@ class _Pool:
         """Return all that is known of a label, equal for pools that nothing else tells apart."""
         return self.known.get(label), self.seen.get(label), self.products.get(label), self.day
 
-    def verdict(self, conditions: tuple[NodeConditions, ...]) -> Verdict:
-        """Return how nodes of the pool stand to all of the conditions."""
+    def label_match(self, conditions: tuple[NodeConditions, ...]) -> LabelMatch:
+        """Return whether nodes of the pool meet all of the conditions."""
         labels = {**self.seen, **self.known}
-        found = worst(verdict(each, labels, self.products) for each in conditions)
-        if found.standing == Standing.UNMET and any(
+        found = worst(label_match(each, labels, self.products) for each in conditions)
+        if found.nodes == MatchingNodes.NONE and any(
             key in self.seen and key not in self.known for key in found.keys
         ):
             return found._replace(has=f"{found.has} ({FILE}, {self.day})", on_day=self.day)
         return found
 
 
-class Standings:
-    """How the pools of the stack stand to the conditions of a role."""
+class PoolMatches:
+    """Which pools of the stack meet the conditions of a role."""
 
-    def __init__(self, verdicts: Mapping[PoolKey, Verdict]) -> None:
-        self._verdicts = verdicts
+    def __init__(self, matches: Mapping[PoolKey, LabelMatch]) -> None:
+        self._matches = matches
 
-    def of(self, pool: PoolKey) -> Verdict:
-        """Return how one pool stands to them; one that no document has any more meets them."""
-        return self._verdicts.get(pool, MET)
+    def of(self, pool: PoolKey) -> LabelMatch:
+        """Return whether one pool meets them; one that no document has any more meets them."""
+        return self._matches.get(pool, ALL_MATCH)
 
     @cached_property
     def meeting(self) -> tuple[PoolKey, ...]:
         """Pools that meet them on all nodes or on some, in the order of names."""
-        return tuple(self._standing(Standing.MET, Standing.SOME))
+        return tuple(self._with(MatchingNodes.ALL, MatchingNodes.SOME))
 
     @cached_property
     def unmet(self) -> frozenset[PoolKey]:
-        return frozenset(self._standing(Standing.UNMET))
+        return frozenset(self._with(MatchingNodes.NONE))
 
     @cached_property
     def unmet_or_unknown(self) -> frozenset[PoolKey]:
-        return frozenset(self._standing(Standing.UNMET, Standing.UNKNOWN))
+        return frozenset(self._with(MatchingNodes.NONE, MatchingNodes.UNKNOWN))
 
-    def _standing(self, *any_of: Standing) -> Iterator[PoolKey]:
-        return (key for key, each in self._verdicts.items() if each.standing in any_of)
+    def _with(self, *nodes: MatchingNodes) -> Iterator[PoolKey]:
+        return (key for key, each in self._matches.items() if each.nodes in nodes)
 
 
 class PoolLabels:
-    """How pools stand to the conditions of each role that has any."""
+    """Which pools meet the conditions of each role that has any."""
 
     def __init__(self, documents: Documents, demands: Demands, seen: Mapping[PoolKey, Observation]) -> None:
         self._documents = documents
         self._demands = demands
         self._seen = seen
-        self._known: dict[tuple[NodeConditions, ...], Standings] = {}
+        self._known: dict[tuple[NodeConditions, ...], PoolMatches] = {}
         self._alike: dict[str, list[int]] = {}
 
-    def of(self, deployment: str, role: str) -> Standings | None:
-        """Return how pools stand to the conditions of a role, None where its templates have none."""
+    def of(self, deployment: str, role: str) -> PoolMatches | None:
+        """Return which pools meet the conditions of a role, None where its templates have none."""
         conditions = self._demands.conditions.get((deployment, role))
         if conditions is None:
             return None
@@ -104,18 +104,18 @@ class PoolLabels:
             self._known[conditions] = self._judged(conditions)
         return self._known[conditions]
 
-    def _judged(self, conditions: tuple[NodeConditions, ...]) -> Standings:
+    def _judged(self, conditions: tuple[NodeConditions, ...]) -> PoolMatches:
         """Judge one of the pools of which the same is known of the labels that matter."""
         spend(len(self._pools), "comparing labels of nodes with templates")
         labels = sorted({label for each in conditions for label in each.keys})
-        judged: dict[tuple[int, ...], Verdict] = {}
-        verdicts: dict[PoolKey, Verdict] = {}
+        judged: dict[tuple[int, ...], LabelMatch] = {}
+        matches: dict[PoolKey, LabelMatch] = {}
         for pool, *alike in zip(self._pools, *map(self._numbers, labels), strict=True):
             key = tuple(alike)
             if key not in judged:
-                judged[key] = pool.verdict(conditions)
-            verdicts[pool.key] = judged[key]
-        return Standings(verdicts)
+                judged[key] = pool.label_match(conditions)
+            matches[pool.key] = judged[key]
+        return PoolMatches(matches)
 
     def _numbers(self, label: str) -> list[int]:
         """Return a number for each pool, equal where the same is known of the label."""

@@ -269,10 +269,10 @@ def _node_label_problems(documents: Documents, key: str, pool_labels: PoolLabels
     """Yield an error for each role whose templates ask for labels that no pool of its clusters has."""
     document = documents.deployments[key]
     for role in roles_of(document):
-        standings = pool_labels.of(key, role)
-        if standings is None or not all(pool in standings.unmet for pool in _pools(documents, document)):
+        matches = pool_labels.of(key, role)
+        if matches is None or not all(pool in matches.unmet for pool in _pools(documents, document)):
             continue
-        reasons = {standings.of(pool).why: "/".join(pool) for pool in sorted(_pools(documents, document))}
+        reasons = {matches.of(pool).why: "/".join(pool) for pool in sorted(_pools(documents, document))}
         if reasons:
             said = [f"{pool}: {why}" for why, pool in sorted(reasons.items(), key=lambda item: item[1])]
             more = f"; and {len(said) - _MOST_SAID} more" if len(said) > _MOST_SAID else ""

@@ -16,7 +16,7 @@ from inferfleet.documents.work import spend
 from inferfleet.fleet.accelerators import asked, lacks, offers
 from inferfleet.fleet.demands import Demand, Demands, Share
 from inferfleet.fleet.lock.capacity import Observation
-from inferfleet.fleet.node_conditions import MET, Standing, Verdict
+from inferfleet.fleet.node_conditions import ALL_MATCH, LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.pool_labels import PoolLabels
 from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import FalseCondition, Selectors
@@ -224,21 +224,21 @@ class Suitability:
             obstacles.insert(0, small)
         return obstacles
 
-    def verdict(self, deployment: str, role: str, pool: PoolKey) -> Verdict:
+    def label_match(self, deployment: str, role: str, pool: PoolKey) -> LabelMatch:
         """Return whether nodes of a pool meet what the templates of a role ask of their labels."""
-        standings = self._pool_labels.of(deployment, role)
-        return standings.of(pool) if standings else MET
+        matches = self._pool_labels.of(deployment, role)
+        return matches.of(pool) if matches else ALL_MATCH
 
     def closed(self, deployment: str, role: str) -> frozenset[PoolKey]:
         """Return the pools that take no new replicas of a role by the labels of their nodes.
 
         Where some pool is known to have what templates ask for, those of which it is not known take none.
         """
-        standings = self._pool_labels.of(deployment, role)
-        if standings is None:
+        matches = self._pool_labels.of(deployment, role)
+        if matches is None:
             return frozenset()
         known = self._meeting(deployment, role) is not None
-        return standings.unmet_or_unknown if known else standings.unmet
+        return matches.unmet_or_unknown if known else matches.unmet
 
     def closed_to_all(self, deployment: str) -> frozenset[PoolKey]:
         """Return the pools that take no new replicas of any role by the labels of their nodes."""
@@ -251,12 +251,12 @@ class Suitability:
     def _meeting(self, deployment: str, role: str) -> PoolKey | None:
         """Return a pool that may take the role, and is known to meet what its templates ask of nodes."""
         if (deployment, role) not in self._known_meeting:
-            standings, clusters = self._pool_labels.of(deployment, role), self.clusters(deployment)
+            matches, clusters = self._pool_labels.of(deployment, role), self.clusters(deployment)
             spec = self._documents.deployments[deployment].spec
             self._known_meeting[deployment, role] = next(
                 (
                     key
-                    for key in (standings.meeting if standings else ())
+                    for key in (matches.meeting if matches else ())
                     if key[0] in clusters
                     and self._pools[key].capacity.model in spec.capacity_models
                     and spec.pool_selector.matches(self._pools[key].node_labels)
@@ -268,13 +268,13 @@ class Suitability:
 
     def _label_obstacle(self, deployment: str, role: str, pool: PoolKey) -> Obstacle | None:
         """Return why the labels of a pool's nodes keep a role away, or None."""
-        verdict = self.verdict(deployment, role, pool)
-        needs = "; or ".join(verdict.needs)
-        if verdict.standing == Standing.UNMET:
+        match = self.label_match(deployment, role, pool)
+        needs = "; or ".join(match.needs)
+        if match.nodes == MatchingNodes.NONE:
             # Nodes may have got the label since that day.
-            consequence = Consequence.EVICT if verdict.on_day else Consequence.IMPOSSIBLE
-            return Obstacle(verdict.why, f"lack {needs} on nodes", consequence)
-        if verdict.standing != Standing.UNKNOWN or (meeting := self._meeting(deployment, role)) is None:
+            consequence = Consequence.EVICT if match.on_day else Consequence.IMPOSSIBLE
+            return Obstacle(match.why, f"lack {needs} on nodes", consequence)
+        if match.nodes != MatchingNodes.UNKNOWN or (meeting := self._meeting(deployment, role)) is None:
             return None
         return Obstacle(
             f"whether its nodes have {needs} is not known, and those of {'/'.join(meeting)} do",
@@ -397,8 +397,8 @@ class Suitability:
 
     def _open_classes(self, document: ModelDeployment, role: str) -> tuple[str, ...]:
         """Return the classes of the pools that selectors, labels and capacity models leave to a role."""
-        spec, standings = document.spec, self._pool_labels.of(document.metadata.key, role)
-        unmet: frozenset[PoolKey] = standings.unmet if standings else frozenset()
+        spec, matches = document.spec, self._pool_labels.of(document.metadata.key, role)
+        unmet: frozenset[PoolKey] = matches.unmet if matches else frozenset()
         key = str(spec.cluster_selector), str(spec.pool_selector), spec.capacity_models, unmet
         if key not in self._open:
             spend(len(self._pools), f"asking pools for {document.metadata.key}")

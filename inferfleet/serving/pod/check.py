@@ -25,7 +25,13 @@ from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.fleet.accelerators import has_accelerators
 from inferfleet.fleet.names import LWS
-from inferfleet.fleet.node_conditions import REQUIRED, NodeConditions, Standing, conditions_of, verdict
+from inferfleet.fleet.node_conditions import (
+    REQUIRED,
+    MatchingNodes,
+    NodeConditions,
+    conditions_of,
+    label_match,
+)
 from inferfleet.fleet.roles import (
     connector,
     declared_image,
@@ -214,16 +220,16 @@ def _node_mistakes(spec: Spec, hardware: Hardware, pool: str) -> Iterator[Mistak
         return
     known = hardware.node_labels
     for requirement in conditions.selector:
-        alone = verdict(NodeConditions((requirement,), None), known)
-        if alone.standing == Standing.UNMET:
+        alone = label_match(NodeConditions((requirement,), None), known)
+        if alone.nodes == MatchingNodes.NONE:
             what = (
                 f"it is {requirement.values[0]!r}, but nodes of {pool}, where it was placed, have {alone.has}"
             )
             yield Mistake(what, _HARDWARE, ("spec", "nodeSelector", requirement.key))
     # What the selector asks for, the affinity can rely on, also where the selector itself is wrong.
     relied = {requirement.key: requirement.values for requirement in conditions.selector}
-    of_affinity = verdict(NodeConditions((), conditions.terms), relied | dict(known))
-    if of_affinity.standing == Standing.UNMET:
+    of_affinity = label_match(NodeConditions((), conditions.terms), relied | dict(known))
+    if of_affinity.nodes == MatchingNodes.NONE:
         needs = "; or ".join(of_affinity.needs)
         what = f"it requires {needs}, but nodes of {pool}, where it was placed, have {of_affinity.has}"
         yield Mistake(what, _HARDWARE, ("spec", "affinity", "nodeAffinity", REQUIRED))
