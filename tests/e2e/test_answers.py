@@ -33,8 +33,6 @@ def models(**small: str) -> list[dict[str, Any]]:
         annotated(model("busy", replicas=2, picker=OWN), slots="2", tokens_per_second="50"),
         model("closed", picker=OWN | {"failureMode": "FailClose"}),
         model("open", picker=OWN | {"failureMode": "FailOpen"}),
-        rank(),
-        native(),
         service("chat", large=80, small=20),
     ]
 
@@ -56,7 +54,7 @@ def native() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def answering(standing: Project) -> Project:
-    standing.write("models", *models())
+    standing.write("models", *models(), rank(), native())
     done = standing.up()
     assert done.code == 0, done.output
     return standing
