@@ -1,6 +1,6 @@
 """What pods name and the stack does not make, so that it has to be on their cluster."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from inferfleet.desired.pods import Pods
 from inferfleet.desired.secrets import Read, namespace_of
@@ -71,21 +71,27 @@ def _is_needed(documents: Documents, name: Name, *, optional: bool) -> bool:
     return not (kind == "PriorityClass" and text.startswith(_SYSTEM_CLASSES))
 
 
-def _place(every: Iterable[Pods], reference: Reference) -> tuple[str, str, str]:
-    """Return kind and key of the document that names the object, and the path in it: of a deployment, or of
-    the plugin that changed the place last.
+def _place(every: Sequence[Pods], reference: Reference) -> tuple[str, str, str]:
+    """Return kind and key of the document that names the object, and the path in it: of a deployment, of the
+    plugin that changed the place last, or of the cluster for pull secrets of its own.
     """
-    found = ((pods, each) for pods in every for each in references(pods.outcome.template))
-    pods, named = next((pods, each) for pods, each in found if each == reference)
-    written = _written(pods.placed.written.manifest, reference)
-    link = None if written else pods.link_at(field_path(pods.outcome.template, named.path))
-    if link:
-        return link.kind, link.key, link.path
-    path = f"{pods.placed.path}.{path_of(written.path)}" if written else pods.placed.path
-    return "ModelDeployment", pods.spot.deployment, path
+    for pods in every:
+        if written := _named(pods.placed.written.manifest, reference):
+            return "ModelDeployment", pods.spot.deployment, f"{pods.placed.path}.{path_of(written.path)}"
+        template = pods.outcome.template
+        named = _named(template, reference)
+        link = pods.link_at(field_path(template, named.path)) if named else None
+        if link:
+            return link.kind, link.key, link.path
+    first = every[0]
+    # Pickers have these too, whatever the templates of their engines say.
+    serving = first.placed.serving
+    if serving and reference.kind == "Secret" and reference.name in serving.image_pull_secrets:
+        return "InferenceCluster", first.spot.cluster, "spec.serving.imagePullSecrets"
+    return "ModelDeployment", first.spot.deployment, first.placed.path
 
 
-def _written(template: Mapping[str, object], reference: Reference) -> Reference | None:
+def _named(template: Mapping[str, object], reference: Reference) -> Reference | None:
     return next((each for each in references(template) if each == reference), None)
 
 

@@ -181,8 +181,12 @@ def _of_all(requirements: Iterable[Requirement], labels: Labels, products: Produ
             unknown.append(requirement)
             continue
         left = [value for value in values if requirement.meets(value)]
+        if not left and key in labels:
+            return _unmet(requirement, labels[key])
         if not left:
-            return _unmet(requirement, labels.get(key, values))
+            # The template contradicts itself, whatever nodes have.
+            contradiction = *(each for each in unknown if each.key == key), requirement
+            return LabelMatch(MatchingNodes.NONE, tuple(map(str, contradiction)), (key,))
         if len(left) < len(values):
             partly.append(requirement)
         possible[key] = left

@@ -280,6 +280,21 @@ def test_pods_without_pull_secrets_and_pickers_have_those_of_their_cluster() -> 
     assert [secret in each.after for each in workloads] == [True, True, True, True]
 
 
-def test_a_pull_secret_of_a_cluster_must_be_there_where_the_stack_does_not_hold_it() -> None:
-    found = made(cluster("east", **PULLED), deployment("a"))
-    assert _needed(found) == [("Secret", "ml", "registry", (".dockerconfigjson",), ("ml/a",))]
+@pytest.mark.parametrize(
+    "pod", [{}, {"imagePullSecrets": [{"name": "own"}]}], ids=["of engines", "of pickers"]
+)
+def test_a_pull_secret_of_a_cluster_must_be_there_where_the_stack_does_not_hold_it(
+    pod: dict[str, Any],
+) -> None:
+    needs = made(cluster("east", **PULLED), deployment("a", pod=pod)).clusters[0].objects_needed
+    told = {one.name: (one.keys, one.deployments, one.kind, one.key, one.path) for one in needs}
+    path = "spec.workers.template.spec.imagePullSecrets[0].name"
+    own = ((".dockerconfigjson",), ("ml/a",), "ModelDeployment", "ml/a", path)
+    of_cluster = (
+        (".dockerconfigjson",),
+        ("ml/a",),
+        "InferenceCluster",
+        "east",
+        "spec.serving.imagePullSecrets",
+    )
+    assert told == {"registry": of_cluster, **({"own": own} if pod else {})}

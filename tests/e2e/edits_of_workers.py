@@ -162,14 +162,14 @@ _OF_TEMPLATES = (
         "single", "spec.engine.port", 8100, _ROLL,
         pool("single", "spec.targetPorts.number"),
         single("single-decode-plain", *(f"spec.template.{path}" for path in (ARGS, LISTED))),
-        says=f"serve on port 8000, and their InferencePool would send requests to port 8100 {_AHEAD}",
+        says=f"have port 8000, and their InferencePool would send requests to port 8100 {_AHEAD}",
     ),
     edit(
         "another port for copies",
         "wide", "spec.engine.port", 8100, _ROLL,
         pool("wide", "spec.targetPorts.number"),
         group("wide-decode-plain", both=(*ACTIVE, ARGS, LISTED)),
-        says="serve on ports 8000, 8001, and their InferencePool would send requests to ports 8100, 8101 "
+        says="have ports 8000, 8001, and their InferencePool would send requests to ports 8100, 8101 "
         f"{_AHEAD}",
     ),
 )  # fmt: skip

@@ -115,8 +115,10 @@ def test_labels_of_one_term_are_needed_together() -> None:
     assert judged([("rank", "In", ["1"])], nodeSelector={"disk": "fast"}) == together
 
 
-def test_an_affinity_that_contradicts_the_node_selector_takes_no_node_whatever_labels_there_are() -> None:
-    assert judged([("team", "In", ["search"])], nodeSelector={"team": "chat"}).nodes == MatchingNodes.NONE
+def test_what_contradicts_itself_takes_no_node_whatever_labels_there_are() -> None:
+    of_both = judged([("team", "In", ["search"])], nodeSelector={"team": "chat"})
+    assert of_both == LabelMatch(MatchingNodes.NONE, ("team=chat, team=search",), ("team",))
+    assert judged([("team", "In", ["a"]), ("team", "NotIn", ["a"])]).why == "needs team=a, team notin (a)"
 
 
 def test_a_label_with_a_product_has_that_of_the_class_or_is_not_there() -> None:

@@ -269,8 +269,9 @@ def _of_cluster(
     *,
     keys: Sequence[str],
 ) -> dict[PoolKey, Observation]:
-    """Return what is there for each pool; `keys` are labels of nodes that templates name."""
-    """Return what each pool of a cluster has, by its nodes and the pods on them."""
+    """Return what each pool of a cluster has, by its nodes and the pods on them. `keys` are labels of nodes
+    that templates name.
+    """
     pools = documents.clusters[connection.cluster].spec.node_pools
     nodes = list(api.items("/api/v1/nodes"))
     query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}

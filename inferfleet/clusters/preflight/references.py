@@ -103,10 +103,16 @@ def _missing_keys(api: Api, need: ObjectNeed) -> _Answer:
 
 
 def _others(api: Api, need: ObjectNeed) -> str:
-    """Return what of a kind there is instead, where that is said of whole clusters."""
+    """Return what of a kind there is instead, where that is said of whole clusters.
+
+    Credentials may get what they may not list: then it is nothing.
+    """
     if need.object_kind not in OF_CLUSTERS:
         return ""
-    items = api.items(_of(need).resource.path(), metadata_only=True)
+    try:
+        items = list(api.items(_of(need).resource.path(), metadata_only=True))
+    except (RefusedError, NoAnswerError):
+        return ""
     return f" (it has: {listing(sorted(item['metadata']['name'] for item in items)) or 'none'})"
 
 

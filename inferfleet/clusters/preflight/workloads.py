@@ -46,8 +46,6 @@ from inferfleet.fleet.shapes import pod_of
 from inferfleet.serving.comparison import differences, is_applied
 from inferfleet.serving.picker import CONTAINER, deployment_of, is_secure
 from inferfleet.serving.picker import POOL as INFERENCE_POOL
-from inferfleet.serving.pod.template import OTHER_PORT_NAME, PORT_NAME
-from inferfleet.serving.pod.template import PROXY_PORT_NAME as PROXY_PORT
 from inferfleet.serving.scaler import target_of
 from inferfleet.serving.workload import PATCH_FORCE, WORKER_SET, WORKER_SET_API, bounds, pods_of, templates_of
 from inferfleet.tables.devices import is_accelerator
@@ -234,7 +232,7 @@ def _read(workload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def port_problems(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
-    """Yield a warning for each workload whose pods do not serve on the ports that requests will be sent to.
+    """Yield a warning for each workload whose pods lack a port that requests will be sent to.
 
     Pickers choose among the ports of a pool on each of its pods, or among those that an annotation of the pod
     names.
@@ -255,15 +253,15 @@ def port_problems(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) 
             continue
         before, after = _ports(template), pools[pool]
         annotations = (template.get("metadata") or {}).get("annotations") or {}
-        chosen = set(after) & set(before) if ACTIVE_PORTS[0] in annotations else set(after)
-        if before and (not chosen or chosen - set(before)):
+        gone = [port for port in after if port not in before]
+        if gone and before and (gone == after or ACTIVE_PORTS[0] not in annotations):
             yield Problem(
-                f"pods of {key[0]}/{metadata['name']} on cluster {cluster.connection.cluster!r} serve on "
-                f"{_listed(before)}, and their InferencePool would send requests to {_listed(after)} as soon "
+                f"pods of {key[0]}/{metadata['name']} on cluster {cluster.connection.cluster!r} have "
+                f"{_listed(before)}, and their InferencePool would send requests to {_listed(gone)} as soon "
                 "as the update begins: requests fail until the pods are replaced",
                 "If they must not, write a deployment of another name beside this one, let services select "
                 "both, and remove this one once the other serves",
-                "spec.engine.port" if before[0] != after[0] else "spec.workers",
+                "spec.engine.port" if after[0] in gone else "spec.workers",
                 kind="ModelDeployment",
                 key="/".join(key),
                 severity="warning",
@@ -276,25 +274,15 @@ def _selected(namespace: str | None, labels: Mapping[str, str]) -> tuple[str | N
 
 
 def _ports(template: dict[str, Any]) -> list[int]:
-    """Return the ports on which a pod serves, by their names: of its routing proxy, or of its engine, whose
-    template may have another name, by which its readiness probe asks.
-    """
+    """Return the TCP ports that a pod's routing proxy lists, or else its engine."""
     spec = template["spec"]
-    asked = [each for each in spec.get("initContainers") or () if each["name"] == ROUTING_PROXY]
-    names = [PROXY_PORT] if asked else [PORT_NAME, OTHER_PORT_NAME]
-    serving = asked or [each for each in spec.get("containers") or () if each["name"] == ENGINE]
-    if not asked:
-        names += [
-            str(way.get("port"))
-            for container in serving
-            for way in (container.get("readinessProbe") or {}).values()
-            if isinstance(way, dict)
-        ]
+    proxies = [each for each in spec.get("initContainers") or () if each["name"] == ROUTING_PROXY]
+    serving = proxies or [each for each in spec.get("containers") or () if each["name"] == ENGINE]
     return [
         port["containerPort"]
         for container in serving
         for port in container.get("ports") or ()
-        if (name := str(port.get("name", ""))) in names or name.partition("-")[0] in names
+        if port.get("protocol", "TCP") == "TCP"
     ]
 
 

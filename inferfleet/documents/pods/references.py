@@ -1,4 +1,8 @@
-"""What pods refer to by name, by Kubernetes' own fields: objects of their namespace, and of the cluster."""
+"""What pods refer to by name, by Kubernetes' own fields: objects of their namespace, and of the cluster.
+
+Left out are the Secrets of volumes of azureFile, cephfs, flexVolume, iscsi, rbd, scaleIO and storageos, and
+claims of devices, which no template may have.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +31,7 @@ class Reference:
 
 
 def references(template: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield every object that pods of a template name. Only its `spec` is looked at."""
+    """Yield the objects that pods of a template name. Only its `spec` is looked at."""
     spec = template["spec"]
     for kind, name in (
         ("ServiceAccount", "serviceAccountName"),

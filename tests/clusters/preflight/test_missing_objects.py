@@ -116,6 +116,19 @@ def test_what_credentials_may_not_see_is_one_warning(cluster: Start) -> None:
     ]
 
 
+@pytest.mark.parametrize("status", [403, 500])
+def test_what_is_missing_is_told_where_others_of_its_kind_cannot_be_listed(
+    cluster: Start, status: int
+) -> None:
+    fake = cluster(kinds=ALL, status={"/apis/node.k8s.io/v1/runtimeclasses": status})
+    seen = look(fake, east(objects_needed=(_named("RuntimeClass"), _named("ServiceAccount"))))
+    assert [problem.what for problem in seen.problems] == [
+        f"{title}, which pods of ml/a on cluster 'east' name, does not exist: none of them is created until "
+        "it does"
+        for title in ("RuntimeClass x", "ServiceAccount ml/x")
+    ]
+
+
 def test_an_api_server_that_fails_is_told_as_that(cluster: Start) -> None:
     path = "/api/v1/namespaces/ml/secrets/x"
     seen = look(cluster(status={path: 500}), east(objects_needed=(_named("Secret"),)))

@@ -21,11 +21,15 @@ def template(*ports: int, active: bool = False) -> dict[str, Any]:
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": {"containers": [engine]}}
 
 
-def named(port: int, probe: dict[str, Any]) -> dict[str, Any]:
-    """A pod whose template has a name of its own for the port."""
+def named(probe: dict[str, Any]) -> dict[str, Any]:
+    """A pod whose template has names of its own for its ports."""
     pod = template()
     [engine] = pod["spec"]["containers"]
-    engine |= {"ports": [{"name": "serve", "containerPort": port}], "readinessProbe": probe}
+    listed = [{"name": "health", "containerPort": 8081}, {"name": "serve", "containerPort": 8000}]
+    engine |= {
+        "ports": [*listed, {"name": "gossip", "containerPort": 8100, "protocol": "UDP"}],
+        "readinessProbe": probe,
+    }
     return pod
 
 
@@ -61,7 +65,7 @@ def wanting(*manifests: dict[str, Any]) -> DesiredCluster:
 
 def ahead(before: str, after: str, path: str) -> list[Problem]:
     what = (
-        f"pods of ml/a-decode-l4 on cluster 'east' serve on {before}, and their InferencePool would send "
+        f"pods of ml/a-decode-l4 on cluster 'east' have {before}, and their InferencePool would send "
         f"requests to {after} as soon as the update begins: requests fail until the pods are replaced"
     )
     next_step = (
@@ -80,7 +84,10 @@ def behind_proxy(*ports: int) -> dict[str, Any]:
     return pod
 
 
-@pytest.mark.parametrize(("port", "announced"), [(8000, []), (8100, ahead("port 8000", "port 8100", PORT))])
+@pytest.mark.parametrize(
+    ("port", "announced"),
+    [(8000, []), (8200, ahead("port 8000", "port 8200", PORT))],
+)
 def test_requests_of_a_decode_pod_come_to_its_proxy(port: int, announced: list[Problem]) -> None:
     target = pool(port)
     target["spec"]["selector"]["matchLabels"][f"{PREFIX}/serves"] = "3fa01c"
@@ -91,22 +98,19 @@ def test_requests_of_a_decode_pod_come_to_its_proxy(port: int, announced: list[P
     ("pod", "ports", "announced"),
     [
         (template(8000), (8000,), []),
-        (template(8000), (8100,), ahead("port 8000", "port 8100", PORT)),
-        (template(8000), (8000, 8001), ahead("port 8000", "ports 8000, 8001", TOPOLOGY)),
+        (template(8000), (8100,), ahead("ports 8000, 9090", "port 8100", PORT)),
+        (template(8000), (8000, 8001), ahead("ports 8000, 9090", "port 8001", TOPOLOGY)),
         (
             template(8000, 8001, active=True),
             (8100, 8101),
-            ahead("ports 8000, 8001", "ports 8100, 8101", PORT),
+            ahead("ports 8000, 8001, 9090", "ports 8100, 8101", PORT),
         ),
         (template(8000, 8001, active=True), (8000, 8001, 8002), []),
         (template(8000, 8001, active=True), (8000,), []),
-        (template(), (8000,), []),
-        (named(8000, {"httpGet": {"port": "serve"}}), (8000,), []),
-        (
-            named(8000, {"httpGet": {"port": "serve"}}),
-            (8100,),
-            ahead("port 8000", "port 8100", PORT),
-        ),
+        (named({"httpGet": {"port": "serve"}}), (8000,), []),
+        (named({"httpGet": {"port": "health"}}), (8000,), []),
+        (named({"exec": {"command": ["true"]}}), (8000,), []),
+        (named({"httpGet": {"port": "serve"}}), (8100,), ahead("ports 8081, 8000", "port 8100", PORT)),
     ],
 )
 def test_ports_of_a_pool_that_pods_do_not_serve_on_are_announced(
