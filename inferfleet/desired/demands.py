@@ -22,6 +22,7 @@ from inferfleet.documents.problems import Problem, Where
 from inferfleet.fleet.accelerators import asked, has_accelerators, lacks
 from inferfleet.fleet.demands import Demand, Demands, RoleKey, Share, declared_demands, with_sidecars
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.node_conditions import known_labels
 from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
@@ -77,11 +78,14 @@ def edited_demands(documents: Documents, lock: Lock, chains: Chains) -> EditedDe
                 if needs != before:
                     by_pool.setdefault(key, {})[pool_of(spot)] = needs
     labels = {
-        (cluster, name): pool.node_labels
+        (cluster, name): known_labels(
+            documents.clusters[cluster], documents.clusters[cluster].spec.pool(name), pool.node_labels
+        )
         for cluster, pools in (clouds or {}).items()
         for name, pool in pools.items()
     }
-    return EditedDemands(replace(demands, edited=by_pool, labels=labels), pods_by_spot, examples)
+    demands = replace(demands, edited=by_pool, labels={**demands.labels, **labels})
+    return EditedDemands(demands, pods_by_spot, examples)
 
 
 def unplaced_link_problems(demands: EditedDemands, placed: Set[str]) -> Iterator[LinkProblem]:

@@ -22,7 +22,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.accelerators import worker_shape
-from inferfleet.fleet.node_conditions import Labels, declared_labels
+from inferfleet.fleet.node_conditions import Labels, known_labels
 from inferfleet.fleet.roles import (
     DECODE,
     balance,
@@ -252,7 +252,7 @@ class _Place:
     node_gpus: int
     claims: Claims
     labels: Labels
-    """What documents say of the labels of its nodes."""
+    """What documents and its cloud say of the labels of its nodes."""
     cloud: CloudPool | None
 
 
@@ -286,7 +286,7 @@ def spot_pods(
         problems += claimed.problems
         created = cloud.get(pool_name) if cloud else None
         device = accelerator(inference_class)
-        labels = declared_labels(cluster, pool)
+        labels = known_labels(cluster, pool, created.node_labels if created else {})
         place = _Place(pool, inference_class, device, empty.gpus, claimed, labels, created)
         positions = _role(documents, spot, role, place, chains, worker=worker)
         for position, of_position in positions:
@@ -336,7 +336,7 @@ def _hardware(place: _Place, worker: Shape) -> Hardware:
         label=created.name if created else None,
         taints=created.taints if created else (),
         devices=place.inference_class.spec.all_devices,
-        labels={**place.labels, **(created.node_labels if created else {})},
+        labels=place.labels,
         allocation=place.inference_class.spec.allocation,
         claims=place.claims.pods,
         gpu_direct=recipe.networking.gpu_direct if recipe else "None",

@@ -1,7 +1,7 @@
 """What each role of each deployment needs of the nodes of a pool, and what of that the documents alone say.
 
 `declared_demands` reads templates, the routing proxy, and what makes GKE inject a sidecar; what plugins make
-of pods, and what clouds say of labels of nodes, is worked out above, in `desired`, and handed to the plan as
+of pods, and what clouds say of labels of nodes, is worked out above, in `desired`, and handed to the plan in
 `edited` and `labels`.
 """
 
@@ -16,7 +16,7 @@ from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
 from inferfleet.fleet.accelerators import asked, has_accelerators, worker_shape
-from inferfleet.fleet.node_conditions import Labels, NodeConditions, conditions_of
+from inferfleet.fleet.node_conditions import Labels, NodeConditions, conditions_of, known_labels
 from inferfleet.fleet.roles import (
     DECODE,
     every_pod_serves,
@@ -118,7 +118,7 @@ class Demands:
     conditions: Mapping[RoleKey, tuple[NodeConditions, ...]] = field(default_factory=dict)
     """What templates ask of the labels of nodes: those of entries and of followers, where these differ."""
     labels: Mapping[PoolKey, Labels] = field(default_factory=dict)
-    """What clouds give to nodes of pools that the stack creates."""
+    """What documents and clouds say of the labels of nodes."""
 
     def of(self, deployment: str, role: str, pool: PoolKey) -> Demand:
         """Return what a role needs on the pool. Raises KeyError for one that no document has."""
@@ -168,7 +168,12 @@ def declared_demands(documents: Documents) -> Demands:
             }
             if wide:
                 spread[key, role] = wide
-    return Demands(demands, {}, spread, node_gpus, _conditions(documents))
+    labels = {
+        (name, pool.name): known_labels(cluster, pool)
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+    }
+    return Demands(demands, {}, spread, node_gpus, _conditions(documents), labels)
 
 
 def _conditions(documents: Documents) -> dict[RoleKey, tuple[NodeConditions, ...]]:

@@ -21,9 +21,12 @@ from inferfleet.tables.devices import GKE_ACCELERATOR, PRODUCT_LABELS, is_produc
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # The one field of nodes that an affinity may name; here it is read as a label that every node has.
 NAME = "metadata.name"
+# Labels of which each node has a value of its own.
+OF_ONE_NODE = frozenset({NAME, "kubernetes.io/hostname"})
 OS, REGION, ZONE = "kubernetes.io/os", "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 # Labels of the nodes of a pool: each node has one of the values, or for None it does not have the label.
 Labels = Mapping[str, Collection[str | None]]
+_NO_LABELS: Labels = MappingProxyType({})
 # What labels with the name of a product say on nodes of a class, where nodes have them.
 Products = Mapping[str, str]
 # As Go's ParseInt reads it.
@@ -214,18 +217,18 @@ def of_node(node: Mapping[str, Any], keys: Iterable[str]) -> Labels:
     return {key: (labels.get(key),) for key in keys}
 
 
-# What documents say of the nodes of a pool.
+# What documents and clouds say of the nodes of a pool.
 
 
-def declared_labels(cluster: InferenceCluster, pool: NodePool) -> dict[str, tuple[str | None, ...]]:
-    """Return what the documents say of labels of a pool's nodes. On a cluster that the stack creates, its
-    cloud knows more.
+def known_labels(cluster: InferenceCluster, pool: NodePool, of_cloud: Labels = _NO_LABELS) -> Labels:
+    """Return what is known of labels of a pool's nodes: by the documents, and on a cluster that the stack
+    creates by what its cloud gives to them.
 
     Region and zone of a cluster that exists are those of its own labels, as for `spread`.
     """
-    labels: dict[str, tuple[str | None, ...]] = {OS: ("linux",)}
+    labels: dict[str, Collection[str | None]] = {OS: ("linux",)}
     if cluster.spec.cluster.existing is None:
-        return labels | {key: (value,) for key, value in pool.labels.items()}
+        return labels | {key: (value,) for key, value in pool.labels.items()} | dict(of_cloud)
     of_cluster = cluster.metadata.labels
     labels |= {key: (of_cluster[key],) for key in (REGION, ZONE) if key in of_cluster}
     return labels | {key: (value,) for key, value in (pool.node_selector or {POOL_LABEL: pool.name}).items()}

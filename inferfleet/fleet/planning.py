@@ -76,6 +76,7 @@ from inferfleet.fleet.demands import Demands, declared_demands
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
+from inferfleet.fleet.placement.pool_labels import PoolLabels
 from inferfleet.fleet.placement.prices import foreign_price_problems, missing_price_problems
 from inferfleet.fleet.placement.reasons import Reasoning, ReasonList, ReasonsByDeployment, RunnersUp
 from inferfleet.fleet.placement.retention import LockedReplicas, retain
@@ -109,13 +110,14 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     spend(_STEPS * (1 + len(documents.deployments) + len(documents.clusters)), "planning")
     demands = demands or declared_demands(documents)
     selectors = Selectors()
+    pool_labels = PoolLabels(documents, demands, lock.seen)
     # What is lost makes no document wrong.
-    soundness = check(_with_gone(documents, lock), selectors, demands)
+    soundness = check(_with_gone(documents, lock), selectors, demands, pool_labels)
     retained = retain(documents, lock)
     task = Task(
         documents,
         demands,
-        Suitability(documents, selectors, demands, lock.seen),
+        Suitability(documents, selectors, demands, pool_labels),
         retained.fixed,
         lock.seen,
         _targets(documents, retained),

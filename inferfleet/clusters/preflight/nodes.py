@@ -24,8 +24,9 @@ from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
-from inferfleet.fleet.lock.capacity import NOTHING, Amounts, Observation
-from inferfleet.fleet.node_conditions import MatchingNodes, declared_labels, label_match, of_node
+from inferfleet.fleet.demands import Demands
+from inferfleet.fleet.lock.capacity import MOST_VALUES, NOTHING, Amounts, Observation
+from inferfleet.fleet.node_conditions import OF_ONE_NODE, MatchingNodes, label_match, of_node
 from inferfleet.fleet.shapes import PoolKey, accelerator, requests
 from inferfleet.serving.picker import deployment_of
 from inferfleet.tables.devices import RESOURCE_API, is_product
@@ -236,11 +237,8 @@ def capacity_of_pools(
     """
     until = time.monotonic() + seconds
 
-    conditions = desired.plan.demands.conditions
-    keys = sorted({key for of_role in conditions.values() for each in of_role for key in each.keys})
-
     def question(connection: Connection, api: Api) -> dict[PoolKey, Observation]:
-        return _of_cluster(api, connection, documents, desired.stack, today, keys=keys)
+        return _of_cluster(api, connection, documents, desired, today)
 
     answers = ask(desired, kubeconfigs, question, container_api=google.container, seconds=seconds)
     seen: dict[PoolKey, Observation] = {}
@@ -261,22 +259,14 @@ def capacity_of_pools(
 
 
 def _of_cluster(
-    api: Api,
-    connection: Connection,
-    documents: Documents,
-    stack: str,
-    today: date,
-    *,
-    keys: Sequence[str],
+    api: Api, connection: Connection, documents: Documents, desired: Desired, today: date
 ) -> dict[PoolKey, Observation]:
-    """Return what each pool of a cluster has, by its nodes and the pods on them. `keys` are labels of nodes
-    that templates name.
-    """
+    """Return what each pool of a cluster has, by its nodes and the pods on them."""
     pools = documents.clusters[connection.cluster].spec.node_pools
     nodes = list(api.items("/api/v1/nodes"))
     query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
     pods = list(api.items("/api/v1/pods", query=query))
-    own_pods = _OwnPods(running(api, stack))
+    own_pods = _OwnPods(running(api, desired.stack))
     claimed = any(documents.classes[pool.class_name].spec.allocation == "DRA" for pool in pools)
     devices = Devices(
         _listed(api if claimed else None, "ResourceSlice"), _listed(api if claimed else None, "ResourceClaim")
@@ -291,20 +281,30 @@ def _of_cluster(
             device = accelerator(documents.classes[pool.class_name])
             one = _of_pool(pool_nodes, pods, device, devices, own_pods, today)
             missing = 0 if pool.autoscaled else max(0, pool.size - len(pool_nodes))
-            of_cloud = connection.cloud.pools[pool.name].node_labels if connection.cloud else {}
-            known = {*declared_labels(documents.clusters[connection.cluster], pool), *of_cloud}
-            labels = _labels_of_nodes(pool_nodes, [key for key in keys if key not in known])
-            seen[connection.cluster, pool.name] = replace(one, missing=missing, labels=labels)
+            key = connection.cluster, pool.name
+            labels = _labels_of_nodes(pool_nodes, _unknown_labels(desired.plan.demands, key))
+            seen[key] = replace(one, missing=missing, labels=labels)
     return seen
 
 
+def _unknown_labels(demands: Demands, pool: PoolKey) -> list[str]:
+    """Return the labels that templates name and that neither documents nor a cloud say of a pool, but for
+    names of nodes.
+    """
+    named = {key for of_role in demands.conditions.values() for each in of_role for key in each.keys}
+    return sorted(named - OF_ONE_NODE - demands.labels[pool].keys()) if named else []
+
+
 def _labels_of_nodes(nodes: Sequence[_Item], keys: Sequence[str]) -> dict[str, tuple[str | None, ...]]:
-    """Return the values of labels on nodes, None among them where one lacks the label."""
+    """Return the values of labels on nodes, None among them where one lacks the label. Labels of too many
+    values for capacity.lock are left out.
+    """
     by_node = [of_node(node, keys) for node in nodes]
     values = {key: {value for labels in by_node for value in labels[key]} for key in keys if nodes}
     return {
         key: (*([None] if None in found else []), *sorted(value for value in found if value is not None))
         for key, found in values.items()
+        if len(found) <= MOST_VALUES
     }
 
 

@@ -12,7 +12,8 @@ from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.decisions import Reason
-from inferfleet.fleet.node_conditions import LabelMatch, MatchingNodes
+from inferfleet.fleet.lock.capacity import MOST_VALUES
+from inferfleet.fleet.node_conditions import OF_ONE_NODE, LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Task
@@ -227,7 +228,7 @@ def _warning(key: str, what: str, next_step: str, path: str) -> Problem:
 
 def node_label_problems(task: Task, ledger: Ledger) -> Iterator[Problem]:
     """Yield a warning for each role that runs on pools of which it is not known that all of their nodes have
-    the labels that its templates ask for.
+    the labels that its templates ask for, or of which capacity.lock says that none has.
     """
     for deployment, role in sorted(task.demands.conditions):
         if deployment not in task.valid:
@@ -236,29 +237,43 @@ def node_label_problems(task: Task, ledger: Ledger) -> Iterator[Problem]:
         for spot in ledger.replicas(deployment):
             pool = spot.cluster, dict(spot.pools).get(role, "")
             match = task.suitability.label_match(deployment, role, pool)
-            if match.nodes in (MatchingNodes.SOME, MatchingNodes.UNKNOWN):
+            if match.nodes in (MatchingNodes.SOME, MatchingNodes.UNKNOWN) or match.on_day:
                 found.setdefault(match, set()).add(pool)
         path = path_of_conditions(task.documents.deployments[deployment], role)
         for match, pools in sorted(found.items()):
-            where = f"pool {listing(sorted(map('/'.join, pools)), 3)}"
-            needs = "; or ".join(match.needs)
-            if match.nodes == MatchingNodes.SOME:
-                yield _warning(
-                    deployment,
-                    f"only nodes with {needs} of {where} take its pods, and the plan counts all nodes there",
-                    "Make those nodes a pool of their own, or ask for less",
-                    path,
-                )
-                continue
-            yield _warning(
-                deployment,
-                f"its pods need nodes with {needs}, and whether those of {where}, where they are placed, "
-                "have that is not known; pods for which none has it stay Pending",
-                "Have its nodes asked: inferfleet capacity --write; or, if all of them have it, write "
-                f"{' and '.join(match.keys)} into the pool: on GKE into labels, else into nodeSelector "
-                "beside inferfleet.dev/pool or what it has",
-                path,
-            )
+            what, next_step = _label_warning(match, f"pool {listing(sorted(map('/'.join, pools)), 3)}")
+            yield _warning(deployment, what, next_step, path)
+
+
+def _label_warning(match: LabelMatch, where: str) -> tuple[str, str]:
+    """Return what is wrong with labels of nodes of these pools, and what to do."""
+    needs = "; or ".join(match.needs)
+    if match.nodes == MatchingNodes.SOME:
+        return (
+            f"only nodes with {needs} of {where} take its pods, and the plan counts all nodes there",
+            "Make those nodes a pool of their own, or ask for less",
+        )
+    if match.on_day:
+        return (
+            f"its pods need nodes with {needs}, and those of {where}, where replicas stay, have {match.has}; "
+            "pods that are made anew there stay Pending",
+            "Label the nodes and have them asked again (inferfleet capacity --write), or correct the "
+            "template; to move the replicas, lower replicas and raise it again: those end first",
+        )
+    what = (
+        f"its pods need nodes with {needs}, and whether those of {where}, where they are placed, have that "
+        "is not known; pods for which none has it stay Pending"
+    )
+    if OF_ONE_NODE & {*match.keys}:
+        return what, (
+            "Plans know no single nodes: cordon one that pods must not have, or make those that they must "
+            "have a pool of their own"
+        )
+    return what, (
+        f"Have its nodes asked: inferfleet capacity --write, which notes up to {MOST_VALUES} values of a "
+        f"label; or, if all of them have it, write {' and '.join(match.keys)} into the pool: on GKE into "
+        "labels, else into nodeSelector beside inferfleet.dev/pool or what it has"
+    )
 
 
 # What plans do not count. A class does not say how much ephemeral storage nodes have, which depends on disks

@@ -25,6 +25,9 @@ FRESH = 7
 _STEP = "Correct or delete the line; inferfleet capacity --write writes it again"
 _ANEW = "Delete the file; inferfleet capacity --write makes it anew"
 _MI = 2**20
+# Of labels with more values the file says nothing: they tell single nodes apart, and one of 400 nodes makes a
+# line of 20,000 characters that is another one after each change of the pool's size.
+MOST_VALUES = 32
 _FIELDS = {
     *("seen", "nodes", "missing", "held", "gpus", "cpu", "memory", "foreign", "most"),
     *("daemons", "others", "labels"),
@@ -74,7 +77,7 @@ class Observation:
     """What all other pods that no plan counts request, for each of `nodes` that has any."""
     labels: Labels = field(default_factory=dict)
     """The values that labels have on all its nodes, None where one lacks the label: of labels that templates
-    name and nothing else says. The file has them as `rack=a`, and `!rack` for None.
+    name and nothing else says, with at most MOST_VALUES. The file has them as `rack=a`, and `!rack` for None.
     """
     where: Where | None = field(default=None, compare=False)
     """The line, None for what was seen just now."""

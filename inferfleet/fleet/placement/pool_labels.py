@@ -1,8 +1,9 @@
 """Which pools meet what the templates of a role ask of the labels of nodes.
 
 Labels are known from documents, from the cloud where the stack creates the pool, else from what capacity.lock
-has of its nodes. Each condition is judged once for each pool. Where templates of a role differ, a pool must
-meet both, also where its workers have one pod alone.
+has of its nodes. What capacity.lock alone says makes no document wrong, and moves nothing that runs. Each
+condition is judged once for each pool. Where templates of a role differ, a pool must meet both, also where
+its workers have one pod alone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,6 @@ from inferfleet.fleet.node_conditions import (
     NodeConditions,
     Products,
     conditions_of,
-    declared_labels,
     label_match,
     products_of,
     worst,
@@ -49,13 +49,16 @@ class _Pool:
 
     def label_match(self, conditions: tuple[NodeConditions, ...]) -> LabelMatch:
         """Return whether nodes of the pool meet all of the conditions."""
-        labels = {**self.seen, **self.known}
-        found = worst(label_match(each, labels, self.products) for each in conditions)
-        if found.nodes == MatchingNodes.NONE and any(
-            key in self.seen and key not in self.known for key in found.keys
-        ):
+        found = self._match(conditions, self.known)
+        if found.nodes == MatchingNodes.NONE or not self.seen:
+            return found
+        found = self._match(conditions, {**self.seen, **self.known})
+        if found.nodes == MatchingNodes.NONE:
             return found._replace(has=f"{found.has} ({FILE}, {self.day})", on_day=self.day)
         return found
+
+    def _match(self, conditions: tuple[NodeConditions, ...], labels: Labels) -> LabelMatch:
+        return worst(label_match(each, labels, self.products) for each in conditions)
 
 
 class PoolMatches:
@@ -78,6 +81,11 @@ class PoolMatches:
         return frozenset(self._with(MatchingNodes.NONE))
 
     @cached_property
+    def unmet_by_documents(self) -> frozenset[PoolKey]:
+        """Pools that do not meet them, whatever capacity.lock has."""
+        return frozenset(key for key in self.unmet if not self._matches[key].on_day)
+
+    @cached_property
     def unmet_or_unknown(self) -> frozenset[PoolKey]:
         return frozenset(self._with(MatchingNodes.NONE, MatchingNodes.UNKNOWN))
 
@@ -89,6 +97,7 @@ class PoolLabels:
     """Which pools meet the conditions of each role that has any."""
 
     def __init__(self, documents: Documents, demands: Demands, seen: Mapping[PoolKey, Observation]) -> None:
+        """`seen` is what capacity.lock has."""
         self._documents = documents
         self._demands = demands
         self._seen = seen
@@ -133,11 +142,10 @@ class PoolLabels:
             for pool in sorted(cluster.spec.node_pools, key=lambda pool: pool.name):
                 key = name, pool.name
                 seen = self._seen.get(key)
-                known = {**declared_labels(cluster, pool), **self._demands.labels.get(key, {})}
                 pools.append(
                     _Pool(
                         key,
-                        known,
+                        self._demands.labels[key],
                         seen.labels if seen else {},
                         products[pool.class_name],
                         str(seen.day) if seen else "",

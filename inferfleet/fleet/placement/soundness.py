@@ -55,8 +55,11 @@ class Soundness:
     problems: tuple[Problem, ...]
 
 
-def check(documents: Documents, selectors: Selectors, demands: Demands) -> Soundness:
-    """Check every deployment, and every class that a pool uses, by itself."""
+def check(documents: Documents, selectors: Selectors, demands: Demands, pool_labels: PoolLabels) -> Soundness:
+    """Check every deployment, and every class that a pool uses, by itself.
+
+    Pools that are lost are among the documents; `pool_labels` does not have them, and takes them to suit.
+    """
     invalid: set[str] = set()
     problems = list(_class_problems(documents))
     nodes = {
@@ -67,8 +70,6 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Sound
         if (empty := node(documents.classes[name]))
     }
     selected, impossible = _ClassesBySelector(documents), Impossible(documents)
-    # What was seen of nodes on a day is no fault of a document.
-    pool_labels = PoolLabels(documents, demands, {})
     for key in sorted(documents.deployments):
         classes = selected.by(documents.deployments[key].spec.cluster_selector)[1]
         found = [
@@ -270,7 +271,9 @@ def _node_label_problems(documents: Documents, key: str, pool_labels: PoolLabels
     document = documents.deployments[key]
     for role in roles_of(document):
         matches = pool_labels.of(key, role)
-        if matches is None or not all(pool in matches.unmet for pool in _pools(documents, document)):
+        if matches is None or not all(
+            pool in matches.unmet_by_documents for pool in _pools(documents, document)
+        ):
             continue
         reasons = {matches.of(pool).why: "/".join(pool) for pool in sorted(_pools(documents, document))}
         if reasons:

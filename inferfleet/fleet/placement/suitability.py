@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from types import MappingProxyType
 from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
@@ -15,7 +14,6 @@ from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.work import spend
 from inferfleet.fleet.accelerators import asked, lacks, offers
 from inferfleet.fleet.demands import Demand, Demands, Share
-from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.node_conditions import ALL_MATCH, LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.pool_labels import PoolLabels
 from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
@@ -99,9 +97,9 @@ class Suitability:
         documents: Documents,
         selectors: Selectors,
         demands: Demands,
-        seen: Mapping[PoolKey, Observation] = MappingProxyType({}),
+        pool_labels: PoolLabels | None = None,
     ) -> None:
-        """`seen` is what capacity.lock has."""
+        """`pool_labels` are those of the plan, with what capacity.lock has."""
         self._documents = documents
         self._selectors = selectors
         self._demands = demands
@@ -115,7 +113,7 @@ class Suitability:
         self._by_selector: dict[_Asked, frozenset[str]] = {}
         self._asked_of: dict[str, _Asked] = {}
         self._by_cluster: dict[tuple[_Asked, str], tuple[Obstacle, ...]] = {}
-        self._pool_labels = PoolLabels(documents, demands, seen)
+        self._pool_labels = pool_labels or PoolLabels(documents, demands, {})
         self._known_meeting: dict[tuple[str, str], PoolKey | None] = {}
         self._fast_classes: dict[tuple[str, str], str | None] = {}
         self._open: dict[tuple[object, ...], tuple[str, ...]] = {}
@@ -271,8 +269,9 @@ class Suitability:
         match = self.label_match(deployment, role, pool)
         needs = "; or ".join(match.needs)
         if match.nodes == MatchingNodes.NONE:
-            # Nodes may have got the label since that day.
-            consequence = Consequence.EVICT if match.on_day else Consequence.IMPOSSIBLE
+            # Kubernetes ends no pod whose node lost a label (IgnoredDuringExecution), so what was seen of
+            # labels ends none either.
+            consequence = Consequence.CORDON if match.on_day else Consequence.IMPOSSIBLE
             return Obstacle(match.why, f"lack {needs} on nodes", consequence)
         if match.nodes != MatchingNodes.UNKNOWN or (meeting := self._meeting(deployment, role)) is None:
             return None

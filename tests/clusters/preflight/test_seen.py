@@ -19,8 +19,9 @@ from inferfleet.clusters.connections.google import GOOGLE
 from inferfleet.clusters.preflight.nodes import capacity_of_pools
 from inferfleet.clusters.preflight.quotas import allowed
 from inferfleet.documents.problems import Problem
+from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.lock.capacity import Amounts, Observation
-from inferfleet.fleet.node_conditions import conditions_of
+from inferfleet.fleet.node_conditions import Labels, conditions_of
 
 Start = Callable[..., FakeCluster]
 TODAY = date(2026, 11, 23)
@@ -81,18 +82,32 @@ def test_nodes_of_a_pool_are_those_with_its_label(cluster: Start) -> None:
 
 def test_of_labels_of_nodes_those_are_noted_that_templates_name_and_documents_do_not(cluster: Start) -> None:
     names = ["disk", "kubernetes.io/os", "inferfleet.dev/pool", "rack"]
-    asked = conditions_of({"nodeSelector": dict.fromkeys(names, "x")})
-    desired = desired_on(east())
-    demands = replace(desired.plan.demands, conditions={("ml/a", "decode"): (asked,)} if asked else {})
-    desired = replace(desired, plan=replace(desired.plan, demands=demands))
-    documents = fleet(class_("l4", 4), documented("east", {"l4": ("l4", 2)}))
     nodes = [_node("a"), _node("b", unschedulable=True)]
     nodes[0]["metadata"]["labels"] = {**POOL, "disk": "fast", "zone": "a"}
+    assert _labels(cluster, names, nodes) == {"disk": (None, "fast"), "rack": (None,)}
+
+
+@pytest.mark.parametrize(("number", "serials"), [(32, 32), (33, 0)])
+def test_of_labels_that_tell_nodes_apart_nothing_is_noted(cluster: Start, number: int, serials: int) -> None:
+    nodes = [_node(f"n{index}") for index in range(number)]
+    for index, node in enumerate(nodes):
+        node["metadata"]["labels"] = {**POOL, "kubernetes.io/hostname": f"n{index}", "serial": f"{index}"}
+    labels = _labels(cluster, ["kubernetes.io/hostname", "serial"], nodes)
+    assert {key: len(values) for key, values in labels.items()} == ({"serial": serials} if serials else {})
+
+
+def _labels(cluster: Start, names: list[str], nodes: list[dict[str, Any]]) -> Labels:
+    """What is seen of labels that a template names."""
+    documents = fleet(class_("l4", 4), documented("east", {"l4": ("l4", 2)}))
+    asked = conditions_of({"nodeSelector": dict.fromkeys(names, "x")})
+    demands = replace(declared_demands(documents), conditions={("ml/a", "decode"): (asked,)} if asked else {})
+    desired = desired_on(east())
+    desired = replace(desired, plan=replace(desired.plan, demands=demands))
     fake = cluster(kinds=NODES, objects=nodes)
     seen, _ = capacity_of_pools(
         desired, documents, {"east": fake.kubeconfig}, google=GOOGLE, today=TODAY, seconds=5
     )
-    assert seen["east", "l4"].labels == {"disk": (None, "fast"), "rack": (None,)}
+    return seen["east", "l4"].labels
 
 
 def test_slices_and_devices_of_others_are_counted_by_the_resource_of_their_class(cluster: Start) -> None:

@@ -14,7 +14,7 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.lock.capacity import Observation
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.node_conditions import REQUIRED
+from inferfleet.fleet.node_conditions import REQUIRED, known_labels
 from inferfleet.fleet.planning import plan
 
 EMPTY = Lock(stack="test")
@@ -35,8 +35,11 @@ def _with_selectors(east: InferenceCluster, selectors: dict[str, dict[str, str]]
 
 def _planned(documents: Documents, locked: Lock = EMPTY, **labels: Any) -> Plan:
     """The plan; `labels` are what a cloud gives to nodes, by pool of cluster east."""
-    by_pool = {("east", pool): of_pool for pool, of_pool in labels.items()}
-    return plan(documents, locked, replace(declared_demands(documents), labels=by_pool))
+    declared, east = declared_demands(documents), documents.clusters["east"]
+    by_pool = {
+        ("east", pool): known_labels(east, east.spec.pool(pool), of_pool) for pool, of_pool in labels.items()
+    }
+    return plan(documents, locked, replace(declared, labels={**declared.labels, **by_pool}))
 
 
 def _why(planned: Plan) -> list[str]:
@@ -97,8 +100,9 @@ def test_labels_that_nobody_knows_are_a_warning_for_all_pools_that_are_used() ->
     assert [str(problem) for problem in planned.problems] == [
         "spec.workers.template.spec.nodeSelector: its pods need nodes with disk=fast, and whether those of "
         "pool east/p, east/q, where they are placed, have that is not known; pods for which none has it stay "
-        "Pending. Have its nodes asked: inferfleet capacity --write; or, if all of them have it, write disk "
-        "into the pool: on GKE into labels, else into nodeSelector beside inferfleet.dev/pool or what it has"
+        "Pending. Have its nodes asked: inferfleet capacity --write, which notes up to 32 values of a label; "
+        "or, if all of them have it, write disk into the pool: on GKE into labels, else into nodeSelector "
+        "beside inferfleet.dev/pool or what it has"
     ]
     assert (
         plan(fleet(east, deployment("m", 5, pod=fast), deployment("n", 1, pod={})), planned.lock).changes
@@ -206,15 +210,43 @@ def test_a_running_replica_whose_selector_changed_moves_or_stops_the_run() -> No
     ]
 
 
-def test_a_running_replica_without_another_place_is_a_warning_where_its_label_was_not_seen() -> None:
-    east = cluster("east", {"p": ("l4", 1)})
-    locked = replace(lock({"m east/p": 1}), seen=_seen(p={"disk": (None,)}).seen)
-    planned = plan(fleet(east, deployment("m", 1, pod={"nodeSelector": {"disk": "fast"}})), locked)
+def test_a_label_that_nodes_were_seen_without_moves_nothing_that_runs() -> None:
+    east = cluster("east", {"p": ("l4", 1), "q": ("l4", 1)})
+    locked = replace(lock({"m east/p": 1}), seen=_seen(p={"disk": (None,)}, q={"disk": ("fast",)}).seen)
+    planned = plan(fleet(east, deployment("m", 2, pod={"nodeSelector": {"disk": "fast"}})), locked)
+    assert placed(planned) == {"m east/p": 1, "m east/q": 1}
     assert [(problem.severity, problem.what) for problem in planned.problems] == [
         (
             "warning",
-            "1 replica of ml/m cannot leave east/p (its nodes have no label disk (capacity.lock, "
-            "2026-11-20), and the template needs disk=fast): there is no other pool",
+            "its pods need nodes with disk=fast, and those of pool east/p, where replicas stay, have no "
+            "label disk (capacity.lock, 2026-11-20); pods that are made anew there stay Pending",
+        )
+    ]
+    # That one ends first, which is the next step where it should move.
+    both = replace(planned.lock, seen=locked.seen)
+    fewer = plan(fleet(east, deployment("m", 1, pod={"nodeSelector": {"disk": "fast"}})), both)
+    assert (placed(fewer), fewer.problems) == ({"m east/q": 1}, ())
+
+
+def test_what_documents_say_counts_before_what_was_seen() -> None:
+    """Both tell that nodes lack something: the replica moves because its document is at fault."""
+    asks = deployment("m", 1, pod={"nodeSelector": {"disk": "fast", "rack": "r2"}})
+    locked = replace(lock({"m east/l4": 1}), seen=_seen(l4={"disk": (None,)}, h100={"disk": ("fast",)}).seen)
+    planned = plan(fleet(RACKS, asks), locked)
+    assert (placed(planned), planned.problems) == ({"m east/h100": 1}, ())
+
+
+@pytest.mark.parametrize("field", ["matchExpressions", "matchFields"])
+def test_nobody_is_told_to_write_the_name_of_a_node_into_a_pool(field: str) -> None:
+    key = "kubernetes.io/hostname" if field == "matchExpressions" else "metadata.name"
+    term = {field: [{"key": key, "operator": "NotIn", "values": ["bad"]}]}
+    pod = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}}
+    planned = plan(fleet(cluster("east", {"p": ("l4", 1)}), deployment("m", 1, pod=pod)), EMPTY)
+    assert [(placed(planned), problem.next_step) for problem in planned.problems] == [
+        (
+            {"m east/p": 1},
+            "Plans know no single nodes: cordon one that pods must not have, or make those that they must "
+            "have a pool of their own",
         )
     ]
 
