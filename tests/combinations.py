@@ -17,7 +17,7 @@ from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.registry import builtin
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER, VENDORS
+from inferfleet.tables.devices import VENDOR_BY_DRIVER
 
 ENGINES = ("vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other")
 _CHAINS = 3
@@ -51,7 +51,7 @@ def combinations() -> Iterator[Combination]:
     others = [name for name in builtin().names if name != "restricted"]
     chains = [others[place::_CHAINS] for place in range(_CHAINS)]
     next(chain for chain in chains if not UNRESTRICTED & {*chain}).append("restricted")
-    for number, (driver, engine, chain) in enumerate(product(RESOURCE_BY_DRIVER, ENGINES, chains)):
+    for number, (driver, engine, chain) in enumerate(product(VENDOR_BY_DRIVER, ENGINES, chains)):
         request = _request(engine, driver)
         names = sorted(chain, key=lambda name: LAST.index(name) if name in LAST else -1)
         suitable = tuple(name for name in names if examples(name, request))
@@ -60,7 +60,7 @@ def combinations() -> Iterator[Combination]:
 
 
 def _request(engine: str, driver: str) -> Request:
-    device = replace(REQUEST.accelerator, driver=driver, resource=RESOURCE_BY_DRIVER[driver])
+    device = replace(REQUEST.accelerator, driver=driver, resource=VENDOR_BY_DRIVER[driver].resource)
     facts = replace(REQUEST.deployment, engine=engine)
     node_class = replace(REQUEST.node_class, devices=(device,))
     return replace(REQUEST, deployment=facts, accelerator=device, node_class=node_class)
@@ -105,7 +105,7 @@ def deployment_of(driver: str, engine: str, chain: list[dict[str, Any]]) -> dict
                 "engine": {"type": engine},
                 "workers": {"topology": {"tensor": 2}, "template": template},
                 "plugins": chain,
-                "accelerator": VENDORS[driver],
+                "accelerator": VENDOR_BY_DRIVER[driver].name,
             },
         }
     )

@@ -19,7 +19,7 @@ from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.pods.diff import changes, leaves
 from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.problems import Problem, Where
-from inferfleet.fleet.accelerators import asked, has_accelerators, lacks
+from inferfleet.fleet.accelerators import DeviceRequest, missing_resource
 from inferfleet.fleet.demands import Demand, Demands, RoleKey, Share, declared_demands, with_sidecars
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.node_conditions import known_labels
@@ -66,7 +66,15 @@ def edited_demands(documents: Documents, lock: Lock, chains: Chains) -> EditedDe
         for role, pool in spot.pools
     }
     for key in demands.declared:
-        for spots in _alike_spots(documents, locked, key, acting=acting, selectors=selectors, nodes=nodes):
+        for spots in _alike_spots(
+            documents,
+            locked,
+            key,
+            request=demands.devices[key],
+            acting=acting,
+            selectors=selectors,
+            nodes=nodes,
+        ):
             if clouds is None:
                 clouds = cloud_pools(documents, lock)
             example = _example(documents, spots, chains, made=pods_by_spot, clouds=clouds)
@@ -144,6 +152,7 @@ def _alike_spots(
     locked: Set[tuple[RoleKey, PoolKey]],
     key: RoleKey,
     *,
+    request: DeviceRequest,
     acting: _Acting,
     selectors: Selectors,
     nodes: Mapping[str, Node | None],
@@ -167,8 +176,8 @@ def _alike_spots(
         if empty is not None and (
             (key, pool_of(spot)) in locked
             or (
-                bool(empty.gpus) == has_accelerators(document, role)
-                and not lacks(documents.classes[pool.class_name], asked(documents, document, role))
+                bool(empty.gpus) == (request.resource is not None)
+                and not missing_resource(documents.classes[pool.class_name], request)
                 and _may_run(documents, spot, role, pool.class_name, selectors)
             )
         ):

@@ -15,9 +15,9 @@ from inferfleet.documents.pods.diff import field_path
 from inferfleet.documents.pods.security import Forbidden, forbidden, listed
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import path_of
-from inferfleet.fleet.accelerators import has_accelerators, worker_shape
+from inferfleet.fleet.accelerators import has_accelerators
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.demands import RoleKey
+from inferfleet.fleet.demands import Demands, RoleKey
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import (
     DECODE,
@@ -63,7 +63,7 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
                 yield from _lone_fabric_problems(documents, deployment, spot)
-            yield from _slow_group_problems(documents, deployment, spot)
+            yield from _slow_group_problems(documents, planned.demands, deployment, spot)
     yield from scaler.problems(documents, planned.placements)
 
 
@@ -90,7 +90,9 @@ def _lone_fabric_problems(documents: Documents, deployment: ModelDeployment, spo
             )
 
 
-def _slow_group_problems(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
+def _slow_group_problems(
+    documents: Documents, demands: Demands, deployment: ModelDeployment, spot: Spot
+) -> Iterator[Problem]:
     """Yield a warning for each role whose groups of `tensor` GPUs are spread over nodes without a network."""
     spec = documents.clusters[spot.cluster].spec
     for role, pool in spot.pools:
@@ -100,7 +102,7 @@ def _slow_group_problems(documents: Documents, deployment: ModelDeployment, spot
         empty, tensor = node(inference_class), workers_of(deployment, role).topology.tensor
         if empty is None or has_fabric(inference_class):
             continue
-        gpus = worker_shape(documents, deployment, role, empty.gpus).gpus
+        gpus = demands.unedited(spot.deployment, role, empty.gpus).pod.gpus
         if 0 < gpus < tensor:
             # Without numbers, so that all deployments on the class are told in one line.
             yield Problem(
@@ -142,10 +144,8 @@ def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Sh
             topology = workers_of(deployment, role).topology
             without = topology.gpus_per_pod if largest is None else largest
             unplaced = {without if has_accelerators(deployment, role) else 0}
-            found = {
-                worker_shape(documents, deployment, role, gpus) for gpus in placed.get((key, role), unplaced)
-            }
-            shapes[key, role] = tuple(sorted(found))
+            found = [planned.demands.unedited(key, role, gpus) for gpus in placed.get((key, role), unplaced)]
+            shapes[key, role] = tuple(sorted({Shape(each.gang, each.pod.gpus) for each in found}))
     return shapes
 
 

@@ -7,7 +7,7 @@ from the topology, and where the template names fewer than `tensor`, which divid
 document contradicts itself in is found here, before a plan and wherever its replicas are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -32,19 +32,19 @@ from inferfleet.fleet.roles import (
 from inferfleet.fleet.selectors.expressions import Source
 from inferfleet.fleet.shapes import Shape, accelerator, shape
 from inferfleet.tables.devices import (
-    ACCELERATOR_DOMAINS,
-    RESOURCE_BY_DRIVER,
+    VENDOR_BY_DRIVER,
+    VENDOR_BY_NAME,
     VENDORS,
-    Vendor,
+    VendorName,
     is_accelerator,
+    vendor_of,
 )
 
-_WHOLE: Mapping[str, str] = {vendor: RESOURCE_BY_DRIVER[driver] for driver, vendor in VENDORS.items()}
 _LISTS = ("initContainers", "containers")
 
 
-class Asked(NamedTuple):
-    """What pods of a role ask for."""
+class DeviceRequest(NamedTuple):
+    """What pods of a role ask for of accelerators, and of their vendors."""
 
     resource: str | None
     """Extended resource of their accelerators; None for pods without any."""
@@ -67,8 +67,12 @@ class _Named(NamedTuple):
     container: str
     is_engine: bool
     position: Position
-    path: str
-    """Where the amount is written in the document."""
+    field_path: tuple[str | int, ...]
+    """Where the amount is written in the template."""
+
+    def path(self, deployment: ModelDeployment, role: str) -> str:
+        """Return where the amount is written in the document."""
+        return f"{template_path(deployment, role, self.position)}.{path_of(self.field_path)}"
 
 
 def has_accelerators(deployment: ModelDeployment, role: str) -> bool:
@@ -76,48 +80,52 @@ def has_accelerators(deployment: ModelDeployment, role: str) -> bool:
     return _declared(deployment, role)[0] != "None"
 
 
-def asked(documents: Documents, deployment: ModelDeployment, role: str) -> Asked:
-    """Return what pods of a role ask for. A document that contradicts itself is read in one of its ways."""
-    written = list(_named(documents, deployment, role))
-    others = {one.resource for one in written if not _is_device(one.resource, documents)}
+def device_request(deployment: ModelDeployment, role: str, device_resources: Set[str]) -> DeviceRequest:
+    """Return what pods of a role ask for. A document that contradicts itself is read in one of its ways.
+
+    `device_resources` are those by which pods ask for the accelerators of any class.
+    """
+    written = list(_named(deployment, role, device_resources))
+    others = {one.resource for one in written if not _is_device(one.resource, device_resources)}
     declared, _ = _declared(deployment, role)
     if declared == "None":
-        return Asked(None, None, tuple(sorted(others)))
+        return DeviceRequest(None, None, tuple(sorted(others)))
     of_engine = [one for one in written if one.is_engine and one.resource not in others]
     if of_engine:
-        return Asked(of_engine[0].resource, int(of_engine[0].amount), tuple(sorted(others)))
+        return DeviceRequest(of_engine[0].resource, int(of_engine[0].amount), tuple(sorted(others)))
     vendors = _selected_vendors(deployment, role)
     vendor: str = declared or (vendors[0] if vendors else "NVIDIA")
-    return Asked(_WHOLE[vendor], None, tuple(sorted(others)))
+    return DeviceRequest(VENDOR_BY_NAME[vendor].resource, None, tuple(sorted(others)))
 
 
 def worker_shape(documents: Documents, deployment: ModelDeployment, role: str, node_gpus: int) -> Shape:
     """Return the pods of a role's workers on nodes with so many GPUs. They need not fit there."""
-    topology = workers_of(deployment, role).topology
-    return shape(topology, node_gpus, asked(documents, deployment, role).per_pod)
+    per_pod = device_request(deployment, role, documents.device_resources).per_pod
+    return shape(workers_of(deployment, role).topology, node_gpus, per_pod)
 
 
-def lacks(inference_class: InferenceClass, wanted: Asked) -> str | None:
+def missing_resource(inference_class: InferenceClass, request: DeviceRequest) -> str | None:
     """Return the resource that nodes of the class do not have and pods ask for, or None.
 
     Where pods claim devices, no device plugin hands out what a template names.
     """
     spec, device = inference_class.spec, accelerator(inference_class)
-    if wanted.resource is not None and (
-        device is None or device.asked_as != wanted.resource or (wanted.named and spec.allocation == "DRA")
+    if request.resource is not None and (
+        device is None or device.asked_as != request.resource or (request.named and spec.allocation == "DRA")
     ):
-        return wanted.resource
-    offered = {device.driver for device in spec.all_devices if device.claim == "Synthetic"}
-    return next((resource for resource in wanted.others if resource not in offered), None)
+        return request.resource
+    described = {device.driver for device in spec.all_devices if device.claim == "Synthetic"}
+    return next((resource for resource in request.others if resource not in described), None)
 
 
-def offers(inference_class: InferenceClass) -> str:
+def accelerator_in_words(inference_class: InferenceClass) -> str:
     """Return in words which accelerators nodes of the class have."""
     device = accelerator(inference_class)
     if device is None:
         return "no accelerator"
     if inference_class.spec.allocation == "DRA":
-        return f"{VENDORS.get(device.driver, device.driver)} devices by DRA claims"
+        vendor = VENDOR_BY_DRIVER.get(device.driver)
+        return f"{vendor.name if vendor else device.driver} devices by DRA claims"
     return str(device.asked_as)
 
 
@@ -129,29 +137,50 @@ def _declared(deployment: ModelDeployment, role: str) -> tuple[Accelerator | Non
     return deployment.spec.accelerator, "spec.accelerator"
 
 
-def _selected_vendors(deployment: ModelDeployment, role: str) -> tuple[Vendor, ...]:
+def _selected_vendors(deployment: ModelDeployment, role: str) -> tuple[VendorName, ...]:
     selector = selector_of(deployment, role)
     return _vendors_in(selector.cel) if selector else ()
 
 
 @lru_cache(maxsize=4096)
-def _vendors_in(cel: str) -> tuple[Vendor, ...]:
-    """Return the vendors whose drivers the texts of a selector name, alone or before a '/'."""
-    tokens = Source(cel).tokens
-    signs = ["", *(token.text for token in tokens), ""]
-    drivers = {
-        token.text.lstrip("bBrR").strip("'\"").partition("/")[0]
-        for index, token in enumerate(tokens)
-        if token.kind == "text" and "!=" not in (signs[index], signs[index + 2])
-    }
-    return tuple(vendor for driver, vendor in VENDORS.items() if driver in drivers)
+def _vendors_in(cel: str) -> tuple[VendorName, ...]:
+    """Return the vendors whose drivers a selector asks for: by `==` or `in` with `device.driver`, or as an
+    index of attributes or capacity, alone or before a '/'.
+
+    A condition with a negation in it asks for none: what else it says is not worked out.
+    """
+    source = Source(cel)
+    drivers: set[str] = set()
+    for condition in source.conjuncts() if source.tokens else ():
+        words = [token.text for token in condition.tokens]
+        if "!" in words:
+            continue
+        for index, token in enumerate(condition.tokens):
+            if token.kind == "text" and _is_driver(words[:index], words[index + 1 :]):
+                drivers.add(token.text.lstrip("bBrR").strip("'\"").partition("/")[0])
+    return tuple(vendor.name for vendor in VENDORS if vendor.driver in drivers)
 
 
-def _is_device(resource: str, documents: Documents) -> bool:
-    return is_accelerator(resource) or resource in documents.device_resources
+_DRIVER = ["device", ".", "driver"]
 
 
-def _named(documents: Documents, deployment: ModelDeployment, role: str) -> Iterator[_Named]:
+def _is_driver(before: list[str], after: list[str]) -> bool:
+    """Return whether the text between these words of a condition is the driver that it asks for."""
+    if before[-4:] == [*_DRIVER, "=="] or after[:4] == ["==", *_DRIVER]:
+        return True
+    if before[-2:-1] in (["attributes"], ["capacity"]):
+        return before[-1] == "["
+    # In a list there are only texts and commas before it.
+    while before and before[-1] != "[" and before[-1][-1] in ",'\"":
+        before = before[:-1]
+    return before[-5:] == [*_DRIVER, "in", "["]
+
+
+def _is_device(resource: str, device_resources: Set[str]) -> bool:
+    return is_accelerator(resource) or resource in device_resources
+
+
+def _named(deployment: ModelDeployment, role: str, device_resources: Set[str]) -> Iterator[_Named]:
     """Yield the accelerators that templates of a role name, and what else of their vendors, each once for a
     container.
     """
@@ -161,47 +190,45 @@ def _named(documents: Documents, deployment: ModelDeployment, role: str) -> Iter
         for part in _LISTS:
             for index, container in enumerate(template.spec.get(part, ()) if template else ()):
                 is_engine = part == "containers" and container["name"] == ENGINE
-                for resource, kind, amount in _amounts(container, documents):
-                    path = path_of(("spec", part, index, "resources", kind, resource))
-                    yield _Named(
-                        resource,
-                        amount,
-                        container["name"],
-                        is_engine,
-                        position,
-                        f"{template_path(deployment, role, position)}.{path}",
-                    )
+                for resource, kind, amount in _amounts(container, device_resources):
+                    field_path = ("spec", part, index, "resources", kind, resource)
+                    yield _Named(resource, amount, container["name"], is_engine, position, field_path)
 
 
-def _amounts(container: Mapping[str, Any], documents: Documents) -> Iterator[tuple[str, str, Decimal]]:
+def _amounts(container: Mapping[str, Any], device_resources: Set[str]) -> Iterator[tuple[str, str, Decimal]]:
     """Yield what a container asks for of accelerators and of their vendors: resource, field and amount. Of
     limits and requests that are the same, as the API server wants them, it is the limit.
     """
     resources, seen = container.get("resources", {}), set()
     for field in ("limits", "requests"):
         for resource, written in resources.get(field, {}).items():
-            of_vendor = resource.partition("/")[0] in ACCELERATOR_DOMAINS
-            one = resource, parse_quantity(str(written))
-            if (of_vendor or resource in documents.device_resources) and one not in seen:
-                seen.add(one)
-                yield resource, field, one[1]
+            if vendor_of(resource) or resource in device_resources:
+                one = resource, parse_quantity(str(written))
+                if one not in seen:
+                    seen.add(one)
+                    yield resource, field, one[1]
 
 
 # What a document contradicts itself in.
 
 
-def accelerator_problems(documents: Documents, key: str) -> Iterator[Problem]:
+def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]) -> Iterator[Problem]:
     """Yield the errors of a deployment about which accelerators its pods ask for, and how many."""
-    deployment, several = documents.deployments[key], set()
+    key, several = deployment.metadata.key, set()
     for role in roles_of(deployment):
-        written = [one for one in _named(documents, deployment, role) if _is_device(one.resource, documents)]
-        declared, declared_at = _declared(deployment, role)
-        for what, next_step, path in _contradictions(written, deployment, role):
-            yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+        written = [
+            one
+            for one in _named(deployment, role, device_resources)
+            if _is_device(one.resource, device_resources)
+        ]
+        for what, next_step, named in _contradictions(written, deployment, role):
+            yield Problem(what, next_step, named.path(deployment, role), kind="ModelDeployment", key=key)
         vendors = _selected_vendors(deployment, role)
+        if len(vendors) < 2 or any(one.is_engine for one in written):
+            continue
+        declared, declared_at = _declared(deployment, role)
         path = path_of_selector(deployment, role)
-        named = any(one.is_engine for one in written)
-        if declared is None and not named and len(vendors) > 1 and path not in several:
+        if declared is None and path not in several:
             several.add(path)
             yield Problem(
                 f"nodeSelector names {' and '.join(vendors)}, and pods ask for accelerators of one vendor",
@@ -212,33 +239,34 @@ def accelerator_problems(documents: Documents, key: str) -> Iterator[Problem]:
             )
 
 
-_Found = tuple[str, str, str]  # what is wrong, the next step, and where
+_Found = tuple[str, str, _Named]  # what is wrong, the next step, and with what
 
 
 def _contradictions(written: list[_Named], deployment: ModelDeployment, role: str) -> Iterator[_Found]:
     declared, declared_at = _declared(deployment, role)
     first = next((one for one in written if one.is_engine), None)
     for one in written:
-        amount, vendor = f"{one.amount} {one.resource}", _vendor_of(one.resource)
+        amount, vendor = f"{one.amount} {one.resource}", vendor_of(one.resource)
         if declared == "None":
             yield (
                 f"container {one.container!r} asks for {amount}, but {declared_at} is None, which places the "
                 "pods on nodes without any",
                 f"Remove it, or {declared_at}",
-                one.path,
+                one,
             )
         elif first is None or not one.is_engine:
             yield (
                 f"container {one.container!r} asks for {amount}, and only the engine gets accelerators, "
                 "those of its topology",
                 "Remove it, or let the engine ask for it",
-                one.path,
+                one,
             )
-        elif declared and vendor not in (None, declared):
+        elif declared and vendor and vendor.name != declared:
+            whole = VENDOR_BY_NAME[declared].resource
             yield (
-                f"the engine asks for {amount}, but {declared_at} is {declared} ({_WHOLE[declared]})",
-                f"Write {declared_at.removeprefix('spec.')}: {vendor}, or the resource of {declared}",
-                one.path,
+                f"the engine asks for {amount}, but {declared_at} is {declared} ({whole})",
+                f"Write {declared_at.removeprefix('spec.')}: {vendor.name}, or the resource of {declared}",
+                one,
             )
         elif (one.resource, one.amount) != (first.resource, first.amount):
             where = "" if one.position == first.position else f" in the {first.position.lower()}"
@@ -246,7 +274,7 @@ def _contradictions(written: list[_Named], deployment: ModelDeployment, role: st
                 f"the engine asks for {amount}, and for {first.amount} {first.resource}{where}; pods of a "
                 "role have accelerators of one kind, and the same number of them",
                 f"Keep one of the two, {first.amount} {first.resource} or {amount}",
-                one.path,
+                one,
             )
         else:
             yield from _unlike_topology(one, deployment, role)
@@ -258,78 +286,77 @@ def _unlike_topology(one: _Named, deployment: ModelDeployment, role: str) -> Ite
     wanted, tensor = topology.gpus_per_pod, topology.tensor
     if one.amount == wanted:
         return
-    if topology.data_local > 1 or not 0 < one.amount < tensor or tensor % one.amount:
+    spreads = 0 < one.amount < tensor and one.amount % 1 == 0 and tensor % one.amount == 0
+    if topology.data_local > 1 or not spreads:
         divisors = [str(number) for number in range(1, tensor) if tensor % number == 0]
         fewer = f", or {' or '.join(divisors[-3:])} to spread tensor over pods" if divisors else ""
         yield (
             f"the engine asks for {one.amount} {one.resource}, but tensor x dataLocal of its topology is "
             f"{wanted} per pod",
             f"Write {wanted}{fewer if topology.data_local == 1 else ''}, or change the topology",
-            one.path,
+            one,
         )
     elif workers.of("Follower") is None:
         yield (
             f"a group of {tensor} GPUs (tensor) takes {tensor // one.amount} pods of {one.amount} "
             f"{one.resource}, and workers have a template for their entry alone",
             "Write follower.template, or template for all pods",
-            one.path,
+            one,
         )
 
 
-def _vendor_of(resource: str) -> str | None:
-    domain = resource.partition("/")[0]
-    return next((vendor for vendor, whole in _WHOLE.items() if whole.partition("/")[0] == domain), None)
-
-
-def path_of_resource(documents: Documents, deployment: ModelDeployment, role: str, resource: str) -> str:
+def path_of_resource(deployment: ModelDeployment, role: str, resource: str) -> str:
     """Return where the document says that pods of a role ask for a resource, or could say another one."""
-    named = (one.path for one in _named(documents, deployment, role) if one.resource == resource)
-    return next(named, _declared(deployment, role)[1])
+    named = (one for one in _named(deployment, role, {resource}) if one.resource == resource)
+    first = next(named, None)
+    return first.path(deployment, role) if first else _declared(deployment, role)[1]
 
 
-def nowhere_problems(documents: Documents, key: str, classes: Iterable[str]) -> Iterator[Problem]:
+def nowhere_problems(
+    deployment: ModelDeployment, requests: Mapping[str, DeviceRequest], candidates: list[InferenceClass]
+) -> Iterator[Problem]:
     """Yield roles that ask for what none of the classes has, of which at least one has accelerators.
 
-    `classes` are those of the clusters that are selected.
+    `requests` are by role, and `candidates` the classes of the clusters that are selected.
     """
-    deployment = documents.deployments[key]
-    candidates = [documents.classes[name] for name in classes]
-    if not any(map(accelerator, candidates)):
-        return
-    for role in roles_of(deployment):
-        wanted = asked(documents, deployment, role)
-        missing = [lacks(inference_class, wanted) for inference_class in candidates]
-        if wanted.resource is None or not all(missing):
+    for role, request in requests.items():
+        if (
+            request.resource is None
+            or any(missing_resource(candidate, request) is None for candidate in candidates)
+            or not any(map(accelerator, candidates))
+        ):
             continue
-        resource = next((each for each in missing if each != wanted.resource), None) or wanted.resource
-        there = "; ".join(f"{one.metadata.name} has {offers(one)}" for one in candidates)
+        missing = [str(missing_resource(candidate, request)) for candidate in candidates]
+        resource = next((each for each in missing if each != request.resource), request.resource)
+        there = "; ".join(f"{one.metadata.name} has {accelerator_in_words(one)}" for one in candidates)
         yield Problem(
-            f"pods{'' if len(roles_of(deployment)) == 1 else f' of role {role}'} ask for {resource}, and no "
+            f"pods{'' if len(requests) == 1 else f' of role {role}'} ask for {resource}, and no "
             f"class of the clusters that clusterSelector matches has it ({there})",
-            _step_without(resource, wanted, candidates),
-            path_of_resource(documents, deployment, role, resource),
+            _step_without(resource, request, candidates),
+            path_of_resource(deployment, role, resource),
             kind="ModelDeployment",
-            key=key,
+            key=deployment.metadata.key,
         )
 
 
-def _step_without(resource: str, wanted: Asked, candidates: list[InferenceClass]) -> str:
-    if resource in wanted.others:
+def _step_without(resource: str, request: DeviceRequest, candidates: list[InferenceClass]) -> str:
+    if resource in request.others:
         return (
             "If nodes have it, describe it in their class as a device with claim: Synthetic and driver: "
             f"{resource}"
         )
-    claimed = [one.metadata.name for one in candidates if lacks(one, wanted._replace(per_pod=None)) is None]
-    if wanted.named and claimed:
+    unnamed = request._replace(per_pod=None)
+    claimed = [one.metadata.name for one in candidates if missing_resource(one, unnamed) is None]
+    if request.named and claimed:
         return (
             f"Leave it out of the template, and pods claim devices of class {claimed[0]}; or add a pool "
             "whose class has allocation DevicePlugin"
         )
-    if wanted.named:
+    if request.named:
         return f"If nodes have it, write resource: {resource} at the device of their class"
     devices = [device for one in candidates if (device := accelerator(one))]
-    vendors = {VENDORS.get(device.driver) for device in devices if not device.resource}
+    drivers = {device.driver for device in devices if not device.resource}
     resources = sorted({device.resource for device in devices if device.resource})
-    named = [f"accelerator: {vendor}" for vendor in VENDORS.values() if vendor in vendors]
+    named = [f"accelerator: {vendor.name}" for vendor in VENDORS if vendor.driver in drivers]
     named += [f"{listing(resources)} in the resources of the engine"] if resources else []
     return f"Write {' or '.join(named)}, or add a pool that has it"

@@ -15,10 +15,9 @@ from inferfleet.documents.kinds.workers import POSITIONS, PodTemplate, Position
 from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
-from inferfleet.fleet.accelerators import asked, has_accelerators, worker_shape
+from inferfleet.fleet.accelerators import DeviceRequest, device_request
 from inferfleet.fleet.node_conditions import Labels, NodeConditions, conditions_of, known_labels
 from inferfleet.fleet.roles import (
-    DECODE,
     every_pod_serves,
     is_disaggregated,
     proxied_port,
@@ -30,6 +29,7 @@ from inferfleet.fleet.shapes import (
     Pod,
     PodSpec,
     PoolKey,
+    Shape,
     node,
     pod_of,
     shape,
@@ -109,6 +109,8 @@ class Demands:
 
     declared: Mapping[RoleKey, Demand] = field(default_factory=dict)
     """By the documents alone."""
+    devices: Mapping[RoleKey, DeviceRequest] = field(default_factory=dict)
+    """The accelerators that pods ask for."""
     edited: Mapping[RoleKey, Mapping[PoolKey, Demand]] = field(default_factory=dict)
     """What plugins make of it, on the pools where any runs over the pods of a role."""
     spread: Mapping[RoleKey, Mapping[int, Demand]] = field(default_factory=dict)
@@ -153,18 +155,21 @@ def declared_demands(documents: Documents) -> Demands:
     }
     sizes = sorted(set(node_gpus.values()))
     demands: dict[RoleKey, Demand] = {}
+    devices: dict[RoleKey, DeviceRequest] = {}
     spread: dict[RoleKey, dict[int, Demand]] = {}
     for key, document in documents.deployments.items():
         for role in roles_of(document):
-            demands[key, role] = demand(documents, document, role)
-            if not has_accelerators(document, role):
-                continue
-            topology, per_pod = workers_of(document, role).topology, asked(documents, document, role).per_pod
-            declared_shape = shape(topology, topology.gpus_per_pod, per_pod)
+            request = device_request(document, role, documents.device_resources)
+            devices[key, role] = request
+            topology = workers_of(document, role).topology
+            # Without accelerators a pod has none, whatever its topology.
+            of_topology = topology.gpus_per_pod if request.resource else 0
+            declared_shape = shape(topology, of_topology, request.per_pod)
+            demands[key, role] = _demand(document, role, declared_shape)
             wide = {
-                size: demand(documents, document, role, size)
-                for size in sizes
-                if shape(topology, size, per_pod) != declared_shape
+                size: _demand(document, role, spread_shape)
+                for size in (sizes if request.resource else ())
+                if (spread_shape := shape(topology, size, request.per_pod)) != declared_shape
             }
             if wide:
                 spread[key, role] = wide
@@ -173,7 +178,7 @@ def declared_demands(documents: Documents) -> Demands:
         for name, cluster in documents.clusters.items()
         for pool in cluster.spec.node_pools
     }
-    return Demands(demands, {}, spread, node_gpus, _conditions(documents), labels)
+    return Demands(demands, devices, {}, spread, node_gpus, _conditions(documents), labels)
 
 
 def _conditions(documents: Documents) -> dict[RoleKey, tuple[NodeConditions, ...]]:
@@ -182,25 +187,18 @@ def _conditions(documents: Documents) -> dict[RoleKey, tuple[NodeConditions, ...
     for key, document in documents.deployments.items():
         for role in roles_of(document):
             templates = filter(None, map(workers_of(document, role).of, POSITIONS))
-            asked = filter(None, (conditions_of(template.spec) for template in templates))
-            if distinct := tuple(dict.fromkeys(asked)):
+            of_templates = filter(None, (conditions_of(template.spec) for template in templates))
+            if distinct := tuple(dict.fromkeys(of_templates)):
                 conditions[key, role] = distinct
     return conditions
 
 
-def demand(
-    documents: Documents, deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None
-) -> Demand:
-    """Return what a role of one replica needs, by the document's templates and proxy, of nodes with so many
-    GPUs; without a number, of nodes with as many as a pod of the document's shape asks for. Without
-    accelerators a pod has none.
+def _demand(deployment: ModelDeployment, role: str, worker: Shape) -> Demand:
+    """Return what a role of one replica needs, by the document's templates and proxy, with workers of these
+    pods.
     """
     workers = workers_of(deployment, role)
-    if not has_accelerators(deployment, role):
-        node_gpus = 0
-    elif node_gpus is None:
-        node_gpus = workers.topology.gpus_per_pod
-    pods, gpus = worker_shape(documents, deployment, role, node_gpus)
+    pods, gpus = worker
     follower = workers.of("Follower") if pods > 1 else None
     surge, apart = deployment.spec.rollout == "Surge", is_disaggregated(deployment)
     proxied = proxied_port(deployment, role) is not None

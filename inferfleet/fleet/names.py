@@ -36,9 +36,10 @@ ENTRY = f"{DOMAIN}/entry"
 PLUGINS, REPLICAS, COMPANIONS = f"{DOMAIN}/plugins", f"{DOMAIN}/replicas", f"{DOMAIN}/companions"
 # Annotation of a LeaderWorkerSet: a hash of its spec, by which an update knows the one that it wrote.
 SPEC = f"{DOMAIN}/spec"
-# Annotations: of pods, how many accelerators they claim; of a claim template, which conditions it lacks, why.
+# Annotations of pods: how many accelerators they have by claims; or by a resource of no vendor that is known.
 CLAIMED_GPUS = f"{DOMAIN}/claimed-gpus"
 GPUS = f"{DOMAIN}/gpus"
+# Annotation of a claim template: which conditions it lacks, and why.
 NOT_CLAIMED = f"{DOMAIN}/not-claimed"
 # A Service and a label value have at most 63 characters, other names 253.
 _LABEL = 63

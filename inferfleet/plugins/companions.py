@@ -20,7 +20,7 @@ from inferfleet.documents.wording import listing, named, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.plugins.calling import malformed
 from inferfleet.plugins.contract import Companion, PluginCodeError, PodTemplate, Request, is_suffix
-from inferfleet.tables.devices import ACCELERATOR_DOMAINS
+from inferfleet.tables.devices import vendor_of
 
 # The engine takes these from annotations, and `waitFor` alone is about the object itself.
 _OF_ENGINE, _WAIT_FOR = "pulumi.com/", "pulumi.com/waitFor"
@@ -223,7 +223,7 @@ def _takes_devices(manifest: dict[str, Any], request: Request) -> Iterator[str]:
     for at, value in _maps(manifest):
         if at[-1:] and at[-1] in _AMOUNTS:
             for resource in sorted(value):
-                if resource in ours or resource.partition("/")[0] in ACCELERATOR_DOMAINS:
+                if resource in ours or vendor_of(resource):
                     yield (
                         f"asks for {shown(resource)} in {path_of(at)}, which nothing plans; only the "
                         "engine's pods have accelerators, as many as spec.workers.topology says"

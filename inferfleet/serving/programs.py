@@ -6,7 +6,7 @@ from typing import Any
 from inferfleet.documents.kinds.inference_cluster import Serving, Tracing
 from inferfleet.documents.kinds.workers import ResourceRequirements
 from inferfleet.documents.problems import Mistake
-from inferfleet.tables.devices import ACCELERATOR_DOMAINS
+from inferfleet.tables.devices import vendor_of
 
 Value = str | int | float | bool
 
@@ -28,7 +28,7 @@ def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistak
         return
     for kind, amounts in (("requests", resources.requests), ("limits", resources.limits)):
         for name in amounts:
-            if name.partition("/")[0] in ACCELERATOR_DOMAINS:
+            if vendor_of(name):
                 what = f"it asks for {amounts[name]} {name}, and the plan counts the devices of engines alone"
                 step = "Remove it: only engines get devices, those of their topology"
                 yield Mistake(what, step, (kind, name))

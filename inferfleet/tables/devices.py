@@ -5,36 +5,44 @@ Kubernetes' API for Dynamic Resource Allocation with its limits and NVIDIA's kin
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
-# Names as the vendors' device plugins register them with the kubelet.
-RESOURCE_BY_DRIVER = {
-    "gpu.nvidia.com": "nvidia.com/gpu",
-    "gpu.amd.com": "amd.com/gpu",
-    "gaudi.intel.com": "habana.ai/gaudi",
-    "tpu.google.com": "google.com/tpu",
+VendorName = Literal["NVIDIA", "AMD", "Gaudi", "TPU", "Ascend"]
+
+
+class Vendor(NamedTuple):
+    """A vendor of accelerators."""
+
+    name: VendorName
+    """As documents name it."""
+    driver: str
+    """DRA driver that publishes its accelerators."""
+    resource: str
+    """Extended resource of a whole device, as the vendor's device plugin registers it with the kubelet."""
+
+    @property
+    def domain(self) -> str:
+        """Return where its device plugins register what they hand out: devices, slices and shares of them."""
+        return self.resource.partition("/")[0]
+
+
+VENDORS = (
+    Vendor("NVIDIA", "gpu.nvidia.com", "nvidia.com/gpu"),
+    Vendor("AMD", "gpu.amd.com", "amd.com/gpu"),
+    Vendor("Gaudi", "gaudi.intel.com", "habana.ai/gaudi"),
+    Vendor("TPU", "tpu.google.com", "google.com/tpu"),
     # Atlas A2 and A3. The plugin registers other chips under other names (huawei.com/Ascend310P).
-    "npu.huawei.com": "huawei.com/Ascend910",
-}
-# The vendors as documents name them, by the driver of their accelerators.
-Vendor = Literal["NVIDIA", "AMD", "Gaudi", "TPU", "Ascend"]
-VENDORS: Mapping[str, Vendor] = MappingProxyType(
-    {
-        "gpu.nvidia.com": "NVIDIA",
-        "gpu.amd.com": "AMD",
-        "gaudi.intel.com": "Gaudi",
-        "tpu.google.com": "TPU",
-        "npu.huawei.com": "Ascend",
-    }
+    Vendor("Ascend", "npu.huawei.com", "huawei.com/Ascend910"),
 )
+VENDOR_BY_NAME: Mapping[str, Vendor] = MappingProxyType({vendor.name: vendor for vendor in VENDORS})
+VENDOR_BY_DRIVER: Mapping[str, Vendor] = MappingProxyType({vendor.driver: vendor for vendor in VENDORS})
+_VENDOR_BY_DOMAIN = {vendor.domain: vendor for vendor in VENDORS}
 # What images of engines that profiles name are for.
 NVIDIA_DRIVERS = ("gpu.nvidia.com",)
 # Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.
 NETWORK_DRIVER = "dra.net"
 # Attribute that says of which network a card is, whatever its driver.
 LINK_TYPE = "linkType"
-# Where the vendors' device plugins register what they hand out: whole devices, slices and shares of them.
-ACCELERATOR_DOMAINS = frozenset(resource.partition("/")[0] for resource in RESOURCE_BY_DRIVER.values())
 # Under NVIDIA's domain its network operator registers network cards too (nvidia.com/hostdev). So begin slices
 # and shares of GPUs: nvidia.com/mig-1g.5gb, nvidia.com/gpu.shared.
 _NVIDIA, _OF_NVIDIA_GPUS = "nvidia.com", ("nvidia.com/mig-", "nvidia.com/gpu.")
@@ -65,11 +73,17 @@ ACCELERATED_NODE_LABELS = (
 )
 
 
+def vendor_of(resource: str) -> Vendor | None:
+    """Return the vendor of accelerators under whose domain an extended resource is, whatever it is."""
+    return _VENDOR_BY_DOMAIN.get(resource.partition("/")[0])
+
+
 def is_accelerator(resource: str) -> bool:
     """Return whether an extended resource is accelerators of a vendor in the table, or parts of them."""
-    if resource in RESOURCE_BY_DRIVER.values() or resource.startswith(_OF_NVIDIA_GPUS):
-        return True
-    return resource.partition("/")[0] in ACCELERATOR_DOMAINS - {_NVIDIA}
+    vendor = vendor_of(resource)
+    if vendor is None or vendor.domain != _NVIDIA:
+        return vendor is not None
+    return resource == vendor.resource or resource.startswith(_OF_NVIDIA_GPUS)
 
 
 def product_in_label(name: str, space: str) -> str:

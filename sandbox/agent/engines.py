@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from inferfleet.tables.devices import RESOURCE_API, RESOURCE_BY_DRIVER, is_accelerator
+from inferfleet.tables.devices import RESOURCE_API, VENDOR_BY_DRIVER, is_accelerator
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
@@ -185,7 +185,7 @@ async def claimed_gpus(api: Api, pod: Object, container: Object) -> int:
                 raise CannotStart("FailedPrepareDynamicResources", str(error)) from error
             allocation = claim.get("status", {}).get("allocation", {})
             results = allocation.get("devices", {}).get("results", [])
-            gpus += sum(result["driver"] in RESOURCE_BY_DRIVER for result in results)
+            gpus += sum(result["driver"] in VENDOR_BY_DRIVER for result in results)
     return gpus
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.names import POOL
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_accelerator
+from inferfleet.tables.devices import VENDOR_BY_DRIVER, is_accelerator
 from sandbox.cluster import companions
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import Object, is_ready
@@ -154,7 +154,7 @@ def _published(slices: list[Object]) -> dict[str, int]:
     """Return how many accelerators drivers published, by node."""
     counts: dict[str, int] = {}
     for spec in (one["spec"] for one in slices):
-        if spec["driver"] in RESOURCE_BY_DRIVER and (node := spec.get("nodeName")):
+        if spec["driver"] in VENDOR_BY_DRIVER and (node := spec.get("nodeName")):
             counts[node] = counts.get(node, 0) + len(spec.get("devices", []))
     return counts
 
@@ -165,7 +165,7 @@ def _claimed(claims: list[Object]) -> dict[tuple[str, str], int]:
     for claim in claims:
         status, namespace = claim.get("status", {}), claim["metadata"]["namespace"]
         results = status.get("allocation", {}).get("devices", {}).get("results", [])
-        gpus = sum(result["driver"] in RESOURCE_BY_DRIVER for result in results)
+        gpus = sum(result["driver"] in VENDOR_BY_DRIVER for result in results)
         for user in status.get("reservedFor", []):
             pod = (namespace, user["name"])
             counts[pod] = counts.get(pod, 0) + gpus

@@ -4,13 +4,13 @@ import pytest
 from combinations import ENGINES, Combination, combinations, deployment_of
 
 from inferfleet.plugins.registry import builtin
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import VENDORS
 
 ALL = list(combinations())
 
 
 def test_there_are_sixty_and_they_have_every_plugin() -> None:
-    assert len(ALL) == 3 * len(ENGINES) * len(RESOURCE_BY_DRIVER) >= 60
+    assert len(ALL) == 3 * len(ENGINES) * len(VENDORS) >= 60
     assert {name for combination in ALL for name in combination.names} == {*builtin().names}
 
 

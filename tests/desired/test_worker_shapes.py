@@ -1,16 +1,13 @@
 """Engines are checked against the workers that the plan makes, or would make, of a topology."""
 
-from dataclasses import replace
-
 import pytest
 from small_fleet import cluster, fleet, spot
 
 from inferfleet.desired.problems import worker_shapes
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.decisions import Placement, Plan
+from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.shapes import Shape
-
-NOTHING = Plan()
 
 
 def _wide(**topology: int) -> ModelDeployment:
@@ -39,5 +36,8 @@ def test_a_worker_has_the_shape_of_its_place(
     documents = fleet(
         cluster("east", {"small": ("l4", 4), "large": ("h100", 2)}), deployment := _wide(**topology)
     )
-    planned = replace(NOTHING, placements=tuple(Placement(spot(place), 1) for place in placed))
+    planned = Plan(
+        placements=tuple(Placement(spot(place), 1) for place in placed),
+        demands=declared_demands(documents),
+    )
     assert worker_shapes(documents, planned)[deployment.metadata.key, "decode"] == wanted

@@ -11,7 +11,7 @@ from combinations import ENGINES, combinations, deployment_of
 from dry_run import ApiServer
 from project import Project
 
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import VENDOR_BY_DRIVER
 
 NAMESPACE = "restricted-pods"
 LABELS = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
@@ -44,7 +44,7 @@ def test_every_combination_of_chain_engine_and_accelerator_is_taken(server: ApiS
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("driver", RESOURCE_BY_DRIVER)
+@pytest.mark.parametrize("driver", VENDOR_BY_DRIVER)
 def test_a_namespace_that_enforces_the_level_takes_pods_of_restricted_alone(
     server: ApiServer, enforcing: str, engine: str, driver: str
 ) -> None:

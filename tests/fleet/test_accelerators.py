@@ -7,7 +7,7 @@ from small_fleet import class_, cluster, deployment, fleet, lock, role, standing
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.accelerators import Asked, asked
+from inferfleet.fleet.accelerators import DeviceRequest
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -79,7 +79,16 @@ def errors(planned: Plan) -> list[tuple[str, str, str]]:
         ({"accelerator": "NVIDIA", "resources": one("nvidia.com/mig-1g.10gb")}, "mig"),
         ({"cel": 'device.driver == "gpu.amd.com"'}, "amd"),
         ({"cel": '"gpu.amd.com/none" in attributes || device.driver == "gpu.amd.com"'}, "amd"),
+        ({"cel": '"gpu.amd.com" == device.driver && !("none" in attributes)'}, "amd"),
+        ({"cel": 'device.driver in ["gpu.amd.com"]'}, "amd"),
+        ({"cel": 'device.driver in ["gpu.acme.com", "gpu.amd.com"]'}, "amd"),
+        ({"cel": 'size(device.attributes["gpu.amd.com"]) == 0'}, "amd"),
         ({"cel": 'device.driver != "gpu.amd.com"'}, "h100"),
+        ({"cel": '!(device.driver == "gpu.amd.com")'}, "h100"),
+        ({"cel": '!(device.driver in ["gpu.amd.com", "tpu.google.com"])'}, "h100"),
+        ({"cel": '!("gpu.amd.com" in device.attributes)'}, "h100"),
+        ({"cel": '!("none" in device.attributes["gpu.amd.com"])'}, "h100"),
+        ({"cel": '!["gpu.amd.com"].exists(one, one == device.driver)'}, "h100"),
     ],
 )
 def test_pods_are_on_nodes_that_have_what_they_ask_for(written: dict[str, Any], pool: str) -> None:
@@ -179,6 +188,22 @@ AT = "spec.workers.template.spec.containers[0].resources."
                 "Write 4, or 1 or 2 to spread tensor over pods, or change the topology",
             ),
         ),
+        *(
+            (
+                {"gpus": tensor, "resources": one("nvidia.com/gpu", amount)},
+                (
+                    f'{AT}limits["nvidia.com/gpu"]',
+                    f"the engine asks for {number} nvidia.com/gpu, but tensor x dataLocal of its topology is "
+                    f"{tensor} per pod",
+                    f"Write {tensor}{fewer}, or change the topology",
+                ),
+            )
+            for tensor, amount, number, fewer in (
+                (1, "0.5", "0.5", ""),
+                (2, "500m", "0.500", ", or 1 to spread tensor over pods"),
+                (3, "1.5", "1.5", ", or 1 to spread tensor over pods"),
+            )
+        ),
         (
             {
                 "topology": {"tensor": 2, "data": 2, "dataLocal": 2},
@@ -273,10 +298,10 @@ def test_resources_beside_accelerators_are_a_condition_too() -> None:
     plain, joined = class_("plain", 0, devices=[gpu]), class_("joined", 0, devices=[gpu, card])
     east = cluster("east", {"a": ("plain", 2), "b": ("joined", 2)})
     document = deployment("a", 1, resources=one("nvidia.com/hostdev"))
-    assert asked(fleet(plain, joined, east, document), document, "decode") == Asked(
-        "nvidia.com/gpu", None, ("nvidia.com/hostdev",)
-    )
     planned = plan(fleet(plain, joined, east, document), NONE)
+    assert planned.demands.devices == {
+        ("ml/a", "decode"): DeviceRequest("nvidia.com/gpu", None, ("nvidia.com/hostdev",))
+    }
     assert (standing(planned), errors(planned)) == ({"ml/a east decode=b": 1}, [])
     assert [reason.why for reason in planned.reasons["ml/a"]] == [
         "class plain has nvidia.com/gpu, and the pods ask for nvidia.com/hostdev"
@@ -318,6 +343,22 @@ def test_a_group_over_nodes_without_a_network_has_a_place_where_no_other_class_s
             "such nodes, slowly",
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        *({"state": state} for state in ("cordoned", "drained", "lost", "abandoned")),
+        {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]},
+    ],
+)
+def test_a_cluster_that_takes_no_replicas_keeps_no_group_from_nodes_without_a_network(
+    closed: dict[str, Any],
+) -> None:
+    slow = cluster("east", {"small": ("small", 2)})
+    west = cluster("west", {"h100": ("h100", 1)}, **closed)
+    planned = plan(fleet(class_("small", 1), slow, west, deployment("a", 1, gpus=2)), NONE)
+    assert standing(planned) == {"ml/a east decode=small": 1}
 
 
 def test_a_group_that_runs_over_slow_nodes_stays_once_there_are_others() -> None:

@@ -8,7 +8,7 @@ from small_fleet import cluster, deployment, fleet, lock, role, standing
 from inferfleet.documents.kinds.inference_cluster import Images, InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.decisions import Leaving
-from inferfleet.fleet.demands import demand
+from inferfleet.fleet.demands import declared_demands
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.fleet.placement.handover import waiting
 from inferfleet.fleet.planning import plan
@@ -188,7 +188,8 @@ PROXY = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4", "memory"
 
 def test_the_proxy_of_decode_pods_is_counted() -> None:
     document = deployment("a", 1, gpus=4, prefill={**role(4), "proxy": PROXY}, resources=CORES)
-    counted = [demand(fleet(document), document, of).pod for of in ("decode", "prefill")]
+    declared = declared_demands(fleet(document)).declared
+    counted = [declared[document.metadata.key, of].pod for of in ("decode", "prefill")]
     assert counted == [Pod(4, 12_000, 2**30), Pod(4, 0, 0)]
 
 
@@ -198,5 +199,5 @@ def test_followers_that_serve_have_a_proxy_that_is_counted_and_others_have_none(
         ({"tensor": 4, "pipeline": 2}, 10_000),
     ):
         document = deployment("a", 1, topology=topology, prefill={**role(4), "proxy": PROXY}, resources=CORES)
-        made = demand(fleet(document), document)
+        made = declared_demands(fleet(document)).declared[document.metadata.key, "decode"]
         assert (made.pod.cpu, made.follower and made.follower.cpu) == (12_000, cpu)

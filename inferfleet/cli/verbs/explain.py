@@ -37,7 +37,7 @@ from inferfleet.documents.kinds.workers import Position, positions_of
 from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.documents.wording import listing, one_of, shown
 from inferfleet.fleet import names
-from inferfleet.fleet.accelerators import Asked, asked
+from inferfleet.fleet.accelerators import DeviceRequest
 from inferfleet.fleet.advice.summaries import by_cluster, fix_lines
 from inferfleet.fleet.decisions import Fix, Plan, Reason, RunnerUp, Unplaced
 from inferfleet.fleet.demands import Demand, Demands
@@ -49,7 +49,7 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkEffect, in_amounts
 from inferfleet.review.digest.texts import command_text
 from inferfleet.serving.engines.command_line import WorkerPod
-from inferfleet.tables.devices import NVIDIA_DRIVERS, RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import VENDOR_BY_NAME
 
 # For settings that no document decides.
 OURS = "inferfleet"
@@ -159,15 +159,15 @@ class Explanation:
     """One deployment, what a replica needs, where replicas are placed, and why not elsewhere.
 
     `demands` are by role; `spread` has those of groups of `tensor` larger than a node, by role and by GPUs of
-    a node, for pools where they are or that have a network. `asked` are the accelerators by role. `edited` is
-    what a role needs otherwise because of plugins, each with the pools on which it does.
+    a node, for pools where they are or that have a network. `devices` are the accelerators by role. `edited`
+    is what a role needs otherwise because of plugins, each with the pools on which it does.
     """
 
     key: str
     document: ModelDeployment
     demands: Mapping[str, Demand]
     spread: Mapping[str, Mapping[int, Demand]]
-    asked: Mapping[str, Asked]
+    devices: Mapping[str, DeviceRequest]
     placed: tuple[Placed, ...]
     reasons: tuple[Reason, ...]
     unplaced: Unplaced | None
@@ -186,7 +186,7 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
         document=document,
         demands={role: plan.demands.declared[key, role] for role in roles_of(document)},
         spread={role: _spread(documents, plan, key, role) for role in roles_of(document)},
-        asked={role: asked(documents, document, role) for role in roles_of(document)},
+        devices={role: plan.demands.devices[key, role] for role in roles_of(document)},
         placed=tuple(
             Placed(
                 placement.spot,
@@ -361,9 +361,9 @@ def _shape(explained: Explanation) -> Iterator[str]:
             yield f"role {role}"
         workers = workers_of(explained.document, role)
         topology = workers.topology
-        wanted, named_fewer = explained.asked[role], demand.pod.gpus != topology.gpus_per_pod
-        if wanted.resource not in (None, RESOURCE_BY_DRIVER[NVIDIA_DRIVERS[0]]):
-            yield f"accelerator      {wanted.resource}"
+        resource, named_fewer = explained.devices[role].resource, demand.pod.gpus != topology.gpus_per_pod
+        if resource not in (None, VENDOR_BY_NAME["NVIDIA"].resource):
+            yield f"accelerator      {resource}"
         if demand.pod.gpus and named_fewer:
             yield f"GPUs per pod     {demand.pod.gpus:>4} by the engine's resources"
         elif demand.pod.gpus:

@@ -9,7 +9,7 @@ from inferfleet.documents.kinds.gke import GkeProvisioning
 from inferfleet.documents.pods.texts import EXTENDED_RESOURCE, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
-from inferfleet.tables.devices import CHANNEL_DRIVER, RESOURCE_BY_DRIVER, is_accelerator, is_network
+from inferfleet.tables.devices import CHANNEL_DRIVER, VENDOR_BY_DRIVER, is_accelerator, is_network, vendor_of
 
 
 def _in_pages(size: str) -> AfterValidator:
@@ -117,21 +117,18 @@ class Device(StrictModel):
         """Return the extended resource of accelerators that pods can be given, None for other devices."""
         if self.claim == "Synthetic":
             return None
-        return self.resource or RESOURCE_BY_DRIVER.get(self.driver)
+        vendor = VENDOR_BY_DRIVER.get(self.driver)
+        return self.resource or (vendor.resource if vendor else None)
 
     @model_validator(mode="after")
     def _check_resource(self) -> "Device":
         if self.claim == "Synthetic" and self.resource:
             what = "a device with claim Synthetic is one that only selectors see, and no pod asks for"
             raise Mistaken(Mistake(f"{what} {self.resource}", "Remove claim, or resource", ("resource",)))
-        if self.claim == "Synthetic" and is_accelerator(self.driver):
-            vendor = next(
-                driver
-                for driver, whole in RESOURCE_BY_DRIVER.items()
-                if whole.partition("/")[0] == self.driver.partition("/")[0]
-            )
+        vendor = vendor_of(self.driver)
+        if self.claim == "Synthetic" and vendor and is_accelerator(self.driver):
             what = f"{self.driver} are accelerators or parts of them, and a Synthetic device is none"
-            step = f"Write driver: {vendor} and resource: {self.driver}, without claim"
+            step = f"Write driver: {vendor.driver} and resource: {self.driver}, without claim"
             raise Mistaken(Mistake(what, step, ("driver",)))
         return self
 

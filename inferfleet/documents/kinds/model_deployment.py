@@ -30,7 +30,7 @@ from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import FieldPath, Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import named, nearest, shown
-from inferfleet.tables.devices import Vendor
+from inferfleet.tables.devices import VendorName
 from inferfleet.tables.engines import Connector, EngineType
 
 # Where replicas should be: how they spread, and which clusters and pools come first.
@@ -504,7 +504,7 @@ class Route(RouteForm):
 
 
 # Whose accelerators pods ask for, or that they ask for none.
-Accelerator = Literal[Vendor, "None"]
+Accelerator = Literal[VendorName, "None"]
 _ACCELERATORS = get_args(Accelerator)
 
 _ROLE = Dns1035(12)

@@ -11,9 +11,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.accelerators import (
     accelerator_problems,
-    asked,
-    has_accelerators,
-    lacks,
+    missing_resource,
     nowhere_problems,
     path_of_resource,
 )
@@ -35,7 +33,7 @@ from inferfleet.fleet.roles import (
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 from inferfleet.fleet.shapes import Node, PoolKey, accelerators, gpus, node, shape
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER
+from inferfleet.tables.devices import VENDOR_BY_DRIVER
 
 # Of pools whose nodes lack what a template asks for so many are named.
 _MOST_SAID = 3
@@ -71,13 +69,15 @@ def check(documents: Documents, selectors: Selectors, demands: Demands, pool_lab
     }
     selected, impossible = _ClassesBySelector(documents), Impossible(documents)
     for key in sorted(documents.deployments):
-        classes = selected.by(documents.deployments[key].spec.cluster_selector)[1]
+        document = documents.deployments[key]
+        requests = {role: demands.devices[key, role] for role in roles_of(document)}
+        classes = [documents.classes[name] for name in selected.by(document.spec.cluster_selector)[1]]
         found = [
-            *accelerator_problems(documents, key),
-            *nowhere_problems(documents, key, classes),
+            *accelerator_problems(document, documents.device_resources),
+            *nowhere_problems(document, requests, classes),
             *(
                 problem
-                for role in roles_of(documents.deployments[key])
+                for role in requests
                 for problem in _pod_problems(documents, key, role, demands, nodes)
             ),
             *_cluster_problems(documents, key, selected),
@@ -102,7 +102,7 @@ def _class_problems(documents: Documents) -> Iterator[Problem]:
             yield Problem(
                 f"class {name} has {len(devices)} claimable devices of a supported driver or with a "
                 "resource; a class in use must have exactly one, or none that pods could claim",
-                f"Supported drivers are {', '.join(sorted(RESOURCE_BY_DRIVER))}, and any with resource; "
+                f"Supported drivers are {', '.join(sorted(VENDOR_BY_DRIVER))}, and any with resource; "
                 "set claim: Synthetic on all other devices",
                 "spec.devices",
                 kind="InferenceClass",
@@ -119,26 +119,28 @@ def _pod_problems(
 ) -> Iterator[Problem]:
     """Yield a problem if no node of the fleet has the GPUs of a pod, and no group of nodes can."""
     document = documents.deployments[key]
-    if not has_accelerators(document, role):
+    request, gpus_of_pod = demands.devices[key, role], demands.declared[key, role].pod.gpus
+    if request.resource is None or any(
+        empty.gpus >= gpus_of_pod and not missing_resource(documents.classes[name], request)
+        for name, empty in nodes.items()
+    ):
         return
-    wanted = asked(documents, document, role)
     nodes = {
         name: empty
         for name, empty in nodes.items()
-        if empty.gpus and not lacks(documents.classes[name], wanted)
+        if empty.gpus and not missing_resource(documents.classes[name], request)
     }
     largest = max(((node.gpus, name) for name, node in nodes.items()), default=None)
-    gpus_of_pod = demands.declared[key, role].pod.gpus
-    if largest is None or largest[0] >= gpus_of_pod:
+    if largest is None:
         return
     path = f"{path_of_role(role)}.workers"
     topology = workers_of(document, role).topology
-    if wanted.named:
+    if request.named:
         yield Problem(
-            f"each pod asks for {gpus_of_pod} {wanted.resource}; no node of the fleet has more than "
+            f"each pod asks for {gpus_of_pod} {request.resource}; no node of the fleet has more than "
             f"{gpus(largest[0])} (class {largest[1]})",
             "Add a pool of larger nodes, or write as many as a node has, so that several pods share tensor",
-            path_of_resource(documents, document, role, str(wanted.resource)),
+            path_of_resource(document, role, request.resource),
             kind="ModelDeployment",
             key=key,
         )

@@ -12,7 +12,7 @@ from inferfleet.documents.kinds.inference_cluster import Images
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.work import spend
-from inferfleet.fleet.accelerators import asked, lacks, offers
+from inferfleet.fleet.accelerators import DeviceRequest, accelerator_in_words, missing_resource
 from inferfleet.fleet.demands import Demand, Demands, Share
 from inferfleet.fleet.node_conditions import ALL_MATCH, LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.pool_labels import PoolLabels
@@ -84,8 +84,8 @@ class _Toleration(NamedTuple):
     effect: str | None
 
 
-# What a deployment asks of a whole cluster: its selector, what its pods tolerate, and images of engines.
-_Asked = tuple[object, ...]
+# What a deployment needs of a whole cluster: its selector, what its pods tolerate, and images of engines.
+_ClusterNeeds = tuple[object, ...]
 _NO_IMAGES = Images()
 
 
@@ -110,11 +110,12 @@ class Suitability:
             for pool in cluster.spec.node_pools
         }
         self._by_class: dict[tuple[str, str, str], list[Obstacle]] = {}
-        self._by_selector: dict[_Asked, frozenset[str]] = {}
-        self._asked_of: dict[str, _Asked] = {}
-        self._by_cluster: dict[tuple[_Asked, str], tuple[Obstacle, ...]] = {}
+        self._by_selector: dict[_ClusterNeeds, frozenset[str]] = {}
+        self._needs_of: dict[str, _ClusterNeeds] = {}
+        self._by_cluster: dict[tuple[_ClusterNeeds, str], tuple[Obstacle, ...]] = {}
         self._pool_labels = pool_labels or PoolLabels(documents, demands, {})
         self._known_meeting: dict[tuple[str, str], PoolKey | None] = {}
+        self._missing_resources: dict[tuple[str, DeviceRequest], str | None] = {}
         self._fast_classes: dict[tuple[str, str], str | None] = {}
         self._open: dict[tuple[object, ...], tuple[str, ...]] = {}
 
@@ -122,7 +123,7 @@ class Suitability:
         """Return the clusters that take new replicas of the deployment, as far as whole clusters are
         asked.
         """
-        key = self._asked(deployment)
+        key = self._cluster_needs(deployment)
         if key not in self._by_selector:
             spec = self._documents.deployments[deployment].spec
             spend(len(self._documents.clusters), f"asking clusters for {deployment}")
@@ -135,12 +136,16 @@ class Suitability:
             )
         return self._by_selector[key]
 
-    def _asked(self, deployment: str) -> _Asked:
-        if deployment not in self._asked_of:
+    def _cluster_needs(self, deployment: str) -> _ClusterNeeds:
+        if deployment not in self._needs_of:
             document = self._documents.deployments[deployment]
             spec, engines = document.spec, lacking_images(document, _NO_IMAGES)
-            self._asked_of[deployment] = (str(spec.cluster_selector), _tolerations(document), engines)
-        return self._asked_of[deployment]
+            self._needs_of[deployment] = (
+                str(spec.cluster_selector),
+                _tolerations(document),
+                engines,
+            )
+        return self._needs_of[deployment]
 
     def takes(self, deployment: str, role: str, class_name: str) -> bool:
         """Return whether nodes of the class suit a role, for pods that no plugin edits."""
@@ -167,7 +172,7 @@ class Suitability:
 
     def cluster_obstacles(self, deployment: str, name: str) -> list[Obstacle]:
         """Return all that keeps a deployment from a whole cluster, the state of the cluster first."""
-        key = self._asked(deployment), name
+        key = self._cluster_needs(deployment), name
         if key not in self._by_cluster:
             self._by_cluster[key] = tuple(self._against(deployment, name))
         return list(self._by_cluster[key])
@@ -278,6 +283,8 @@ class Suitability:
         return Obstacle(
             f"whether its nodes have {needs} is not known, and those of {'/'.join(meeting)} do",
             f"may lack {needs} on nodes",
+            step=f"run inferfleet capacity --write, which asks nodes for {' and '.join(match.keys)}; or "
+            f"write it into pool {'/'.join(pool)} if all have it (labels on GKE, else nodeSelector)",
         )
 
     def false_condition(self, deployment: str, role: str, pool: PoolKey) -> FalseCondition | None:
@@ -327,11 +334,15 @@ class Suitability:
         self, document: ModelDeployment, role: str, inference_class: InferenceClass, empty: Node
     ) -> Obstacle | None:
         """Return that nodes of the class lack what pods of the role ask for, or have what others ask for."""
-        class_name, wanted = inference_class.metadata.name, asked(self._documents, document, role)
-        resource = lacks(inference_class, wanted)
-        if resource is None and bool(empty.gpus) == (wanted.resource is not None):
+        class_name = inference_class.metadata.name
+        request = self._demands.devices[document.metadata.key, role]
+        key = class_name, request
+        if key not in self._missing_resources:
+            self._missing_resources[key] = missing_resource(inference_class, request)
+        resource = self._missing_resources[key]
+        if resource is None and bool(empty.gpus) == (request.resource is not None):
             return None
-        has = offers(inference_class)
+        has = accelerator_in_words(inference_class)
         if resource and empty.gpus:
             why = f"class {class_name} has {has}, and the pods ask for {resource}"
             short = f"have {has} ({resource} wanted)"
@@ -352,7 +363,8 @@ class Suitability:
         no class that suits has enough GPUs per node, or a network.
         """
         document = self._documents.deployments[deployment]
-        if asked(self._documents, document, role).named:
+        request = self._demands.devices[deployment, role]
+        if request.named:
             return None
         topology, name = workers_of(document, role).topology, inference_class.metadata.name
         small = _too_small(f"{gpus(empty.gpus)} per node", *[str(topology.gpus_per_pod)] * 2)
@@ -366,7 +378,7 @@ class Suitability:
             small,
             why=f"{small.why}, and class {name} has no network between its nodes",
             consequence=Consequence.CORDON,
-            step=f"write {empty.gpus} {asked(self._documents, document, role).resource} into the resources "
+            step=f"write {empty.gpus} {request.resource} into the resources "
             f"of the engine of {deployment}, and groups of {topology.tensor} are spread over such nodes, "
             "slowly",
             final=True,
@@ -395,20 +407,22 @@ class Suitability:
         return not too_small(empty, demand) and not self._mismatch(document, role, inference_class)
 
     def _open_classes(self, document: ModelDeployment, role: str) -> tuple[str, ...]:
-        """Return the classes of the pools that selectors, labels and capacity models leave to a role."""
+        """Return the classes of the pools that take new replicas of a role, as far as clusters, selectors,
+        labels and capacity models say.
+        """
         spec, matches = document.spec, self._pool_labels.of(document.metadata.key, role)
         unmet: frozenset[PoolKey] = matches.unmet if matches else frozenset()
-        key = str(spec.cluster_selector), str(spec.pool_selector), spec.capacity_models, unmet
+        clusters = self.clusters(document.metadata.key)
+        key = clusters, str(spec.pool_selector), spec.capacity_models, unmet
         if key not in self._open:
             spend(len(self._pools), f"asking pools for {document.metadata.key}")
-            clusters = self._documents.clusters
             self._open[key] = tuple(
                 sorted(
                     {
                         pool.class_name
                         for (cluster, name), pool in self._pools.items()
                         if (cluster, name) not in unmet
-                        and spec.cluster_selector.matches(clusters[cluster].metadata.labels)
+                        and cluster in clusters
                         and spec.pool_selector.matches(pool.node_labels)
                         and pool.capacity.model in spec.capacity_models
                     }

@@ -1,7 +1,7 @@
 """What goes on after a pause, or on a cluster that was lost: edits that the base has already take effect now.
 
-Which these are no version of the documents says: what runs is of the last update before the pause, and the
-base may hold any number of edits since then. So they are announced and not compared.
+No version of the documents says which edits these are: what runs is of the last update before the pause, and
+the base may hold any number of edits since then. So they are announced and not compared.
 """
 
 from collections import Counter

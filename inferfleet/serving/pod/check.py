@@ -7,7 +7,6 @@ domains that are generated, and plugins must not change them.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from inferfleet.documents.kinds.workers import fraction_mistakes
@@ -21,7 +20,6 @@ from inferfleet.documents.pods.template import (
     template_mistakes,
 )
 from inferfleet.documents.problems import Mistake, Problem, cluster_problem
-from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.fleet.accelerators import has_accelerators
 from inferfleet.fleet.names import LWS
@@ -55,7 +53,7 @@ from inferfleet.serving.pod.template import (
     proxy_table,
 )
 from inferfleet.serving.programs import resource_mistakes
-from inferfleet.tables.devices import ACCELERATOR_DOMAINS, is_accelerator
+from inferfleet.tables.devices import is_accelerator, vendor_of
 from inferfleet.tables.engines import CONNECTORS
 from inferfleet.tables.images import reference_of
 from inferfleet.tables.pickers import ProxyTable, names, profile
@@ -98,7 +96,7 @@ def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistak
     def template_mistakes(template: dict[str, Any]) -> Iterator[Mistake]:
         where = f"pool {pod.spot.pool(pod.role)} of cluster {pod.spot.cluster}"
         mistakes = (
-            *_device_mistakes(template["spec"], pod.hardware, pod.spot.pool(pod.role), pod.spot.cluster),
+            *_device_mistakes(template["spec"], pod),
             *_place_mistakes(template["spec"], pod),
             *_node_mistakes(template["spec"], pod.hardware, where),
             *_fraction_mistakes(template),
@@ -122,68 +120,40 @@ def _fraction_mistakes(template: Mapping[str, Any]) -> Iterator[Mistake]:
         yield replace(mistake, field_path=("metadata", "annotations", *mistake.field_path))
 
 
-def _device_mistakes(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterator[Mistake]:
+def _device_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:
+    """Yield what a pod has of accelerators and of their vendors beside those of its engine, and its class
+    does not describe.
+
+    What templates of documents ask for was judged before the pool was chosen, so this is said of plugins. A
+    chain refuses another number of those that were generated.
+    """
+    hardware, cluster = pod.hardware, pod.spot.cluster
+    given = f"{hardware.gpus} {hardware.resource} in the engine" if hardware.resource else "no accelerators"
+    if hardware.allocation == "DRA":
+        given = f"{hardware.gpus} accelerators by DRA claims"
     for at, container in containers(spec):
         resources = container.get("resources", {})
         for kind in ("limits", "requests"):
             for resource, amount in resources.get(kind, {}).items():
-                counted = hardware.allocation == "DevicePlugin" and resource == hardware.resource
-                own = counted and is_engine(at, container)
-                wrong = (
-                    _unlike_topology(amount, hardware)
-                    if own
-                    else _no_device_of_others(resource, hardware, pool, cluster)
+                generated = resource == hardware.resource and hardware.allocation == "DevicePlugin"
+                if (
+                    (vendor_of(resource) is None and resource != hardware.resource)
+                    or resource in hardware.others
+                    or (generated and is_engine(at, container))
+                ):
+                    continue
+                step = "Remove it: the deployment says which accelerators its pods have"
+                if not is_accelerator(resource) and resource != hardware.resource:
+                    step += (
+                        "; if nodes have it besides, describe it in the class as a device with claim: "
+                        f"Synthetic and driver: {resource}"
+                    )
+                yield Mistake(
+                    f"container {container['name']!r} asks for {amount} {resource}, but pods on pool "
+                    f"{pod.spot.pool(pod.role)} of cluster {cluster} have {given} alone",
+                    step,
+                    (*at, "resources", kind, resource),
                 )
-                if wrong:
-                    who = "the engine" if own else f"container {container['name']!r}"
-                    why, next_step = wrong
-                    what = f"{who} asks for {amount} {resource}, but {why}"
-                    yield Mistake(what, next_step, (*at, "resources", kind, resource))
-
-
-def _unlike_topology(amount: Any, hardware: Hardware) -> tuple[str, str] | None:
-    """Return why an engine cannot have so many devices, and the next step."""
-    if _number(amount) == hardware.gpus:
-        return None
-    return (
-        f"by its document each pod has {hardware.gpus}",
-        "Leave it as it is; the topology and the engine's resources of the deployment say how many",
-    )
-
-
-def _no_device_of_others(
-    resource: str, hardware: Hardware, pool: str, cluster: str
-) -> tuple[str, str] | None:
-    """Return why a container cannot have a resource beside the devices of the engine, and the next step."""
-    device = is_accelerator(resource) or resource == hardware.resource
-    # Of a vendor of accelerators, and not described by the class.
-    unknown = resource.partition("/")[0] in ACCELERATOR_DOMAINS and resource not in hardware.others
-    if not device and not unknown:
-        return None
-    if hardware.resource is None:
-        return f"{_WITHOUT} places it on nodes without any", f"Remove it, or remove {_WITHOUT}"
-    if hardware.allocation == "DRA":
-        return (
-            f"pool {pool} of cluster {cluster} gives GPUs by DRA claims, and has no {resource}",
-            "Remove it: inferfleet claims the devices of the topology",
-        )
-    if device:
-        return (
-            f"the pod has the {hardware.gpus} {hardware.resource} of its engine alone",
-            "Remove it: only the engine gets devices, those of the topology",
-        )
-    return (
-        f"pool {pool} of cluster {cluster} has {' and '.join(hardware.offered)} alone",
-        "Remove it; if the nodes do have it, describe it in the class as a device with claim: Synthetic and "
-        f"driver: {resource}",
-    )
-
-
-def _number(amount: Any) -> Decimal | None:
-    try:
-        return parse_quantity(str(amount))
-    except ValueError:
-        return None
 
 
 def _claim_mistakes(spec: Spec, hardware: Hardware) -> Iterator[Mistake]:

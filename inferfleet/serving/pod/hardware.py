@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_class import Device
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.fleet import names
 from inferfleet.fleet.node_conditions import Labels
-from inferfleet.tables.devices import RESOURCE_BY_DRIVER, is_accelerator, is_network
+from inferfleet.tables.devices import VENDOR_BY_DRIVER, is_accelerator, is_network
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,6 @@ class Hardware:
     """What nodes have for copying memory between them."""
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        """Return the extended resources that nodes of the class are known to have."""
-        counted = self.allocation == "DevicePlugin" and self.resource
-        return (counted, *self.others) if counted else self.others
-
-    @property
     def node_labels(self) -> Labels:
         """Return the values that labels are known to have on nodes of the pool."""
         return {**self.labels, **{key: (value,) for key, value in self.node_selector.items()}}
@@ -101,7 +95,7 @@ def hardware(
     driver is the name of an extended resource, says that nodes have that. `gpu_direct` is the kind of
     GPUDirect that GKE gives to nodes of the class.
     """
-    described = tuple(devices)
+    described, vendor = tuple(devices), VENDOR_BY_DRIVER.get(device.driver) if device else None
     synthetic_drivers = tuple(
         each.driver for each in described if each.claim == "Synthetic" and "/" in each.driver
     )
@@ -118,7 +112,7 @@ def hardware(
         allocation=allocation,
         claims=claims,
         fabric=fabric,
-        whole=RESOURCE_BY_DRIVER.get(device.driver) if device else None,
+        whole=vendor.resource if vendor else None,
     )
 
 

@@ -88,6 +88,11 @@ def test_a_pool_that_is_full_does_not_make_others_suit() -> None:
         "1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 1",
         "whether its nodes have tier=gold is not known, and those of east/h100 do",
     ]
+    assert [reason.step for reason in planned.unplaced[0].reasons] == [
+        "",
+        "run inferfleet capacity --write, which asks nodes for tier; or write it into pool east/l4 if all "
+        "have it (labels on GKE, else nodeSelector)",
+    ]
     of_rack = plan(fleet(RACKS, deployment("n", 9, pod={"nodeSelector": {"rack": "r2"}})), EMPTY)
     assert _why(of_rack)[1] == "its nodes have rack=r1, and the template needs rack=r2"
 

@@ -106,8 +106,8 @@ def test_a_plugin_adds_no_resource_beside_claims(deployment: Make, spot: Spot) -
     template = pod_template(stand)
     template["spec"]["containers"].append(SIDECAR)
     assert [str(mistake.what) for mistake in template_check(stand)(template)] == [
-        "container 'top' asks for 1 nvidia.com/mig-1g.5gb, but pool h100 of cluster east gives GPUs by DRA "
-        "claims, and has no nvidia.com/mig-1g.5gb"
+        "container 'top' asks for 1 nvidia.com/mig-1g.5gb, but pods on pool h100 of cluster east have 2 "
+        "accelerators by DRA claims alone"
     ]
 
 

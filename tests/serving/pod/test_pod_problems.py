@@ -63,18 +63,18 @@ def test_a_contradiction_names_both_sides(
     [
         (
             {"nvidia.com/gpu": 1},
-            "container 'side' asks for 1 nvidia.com/gpu, but the pod has the 2 nvidia.com/gpu of its engine "
-            "alone",
+            "container 'side' asks for 1 nvidia.com/gpu, but pods on pool h100 of cluster east have 2 "
+            "nvidia.com/gpu in the engine alone",
         ),
         (
             {"nvidia.com/mig-1g.5gb": 1},
-            "container 'side' asks for 1 nvidia.com/mig-1g.5gb, but the pod has the 2 nvidia.com/gpu of its "
-            "engine alone",
+            "container 'side' asks for 1 nvidia.com/mig-1g.5gb, but pods on pool h100 of cluster east have 2 "
+            "nvidia.com/gpu in the engine alone",
         ),
         (
             {"nvidia.com/hostdev": 1},
-            "container 'side' asks for 1 nvidia.com/hostdev, but pool h100 of cluster east has "
-            "nvidia.com/gpu alone",
+            "container 'side' asks for 1 nvidia.com/hostdev, but pods on pool h100 of cluster east have 2 "
+            "nvidia.com/gpu in the engine alone",
         ),
     ],
 )
