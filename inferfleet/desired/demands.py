@@ -17,7 +17,7 @@ from inferfleet.desired.pods import Chains, Pods, SpotPods, spot_pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.pods.diff import changes, leaves
-from inferfleet.documents.pods.gcsfuse import sidecar
+from inferfleet.documents.pods.gcsfuse import SIDECAR, fields, sidecar
 from inferfleet.documents.problems import Problem, Where
 from inferfleet.fleet.accelerators import DeviceRequest, missing_resource
 from inferfleet.fleet.demands import Demand, Demands, RoleKey, Share, declared_demands, with_sidecars
@@ -28,7 +28,7 @@ from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 from inferfleet.fleet.shapes import RESOURCES, Node, Pod, PoolKey, node, pod_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.plugins.chain import LinkProblem, Outcome
+from inferfleet.plugins.chain import LinkEffect, LinkProblem, Outcome
 from inferfleet.plugins.link import Origin
 
 # Where a pod has its containers.
@@ -233,9 +233,9 @@ def edited(demand: Demand, pods: Pods) -> Demand:
     plugin.
 
     A container, or what a pod asks for as a whole, counts as that of the plugin that changed it last; a
-    sidecar that a webhook injects, as that of the plugin that says so. The share of a plugin is what the pod
-    would request less with all of its parts as they were generated: an init container that needs no more than
-    the running containers has none.
+    sidecar that a webhook injects, as that of the plugin that says so, or that asked for it last. The share
+    of a plugin is what the pod would request less with all of its parts as they were generated: an init
+    container that needs no more than the running containers has none.
     """
     before, _ = demand.of(pods.placed.position)
     pod, shares = _pod_and_shares(before, pods)
@@ -256,7 +256,7 @@ def _pod_and_shares(before: Pod, pods: Pods) -> tuple[Pod, tuple[Share, ...]]:
     owners: dict[str, set[tuple[str, str]]] = {}
     lines: dict[str, list[Where]] = {}
     for part, name in _parts(final, generated):
-        effect = pods.outcome.changed_by(f"spec.{part}[{name}]" if name else f"spec.{part}")
+        effect = _changed_by(pods.outcome, f"spec.{part}[{name}]" if name else f"spec.{part}")
         if effect:
             owners.setdefault(effect.plugin, set()).add((part, name))
             if where := pods.link_of(effect).where:
@@ -271,8 +271,8 @@ def _pod_and_shares(before: Pod, pods: Pods) -> tuple[Pod, tuple[Share, ...]]:
 
 
 def admitted(outcome: Outcome) -> dict[str, Any]:
-    """Return the pod spec with the sidecars that webhooks inject, as the last link for each says, or the
-    pod's own annotations.
+    """Return the pod spec with the sidecars that webhooks inject, as the last link for each says, and with
+    that of Cloud Storage FUSE, as volumes and annotations ask for it.
 
     Each counts as a native one that starts before every init container, which is where Istio and Cloud
     Storage FUSE put theirs; a regular container would request no more. A chain refuses one whose name the
@@ -280,7 +280,23 @@ def admitted(outcome: Outcome) -> dict[str, Any]:
     """
     spec = outcome.template["spec"]
     by_links = {name: requests for effect in outcome.effects for name, requests in effect.injected.items()}
-    return with_sidecars(spec, {**sidecar(outcome.template), **by_links})
+    return with_sidecars(spec, {**by_links, **sidecar(outcome.template)})
+
+
+def _changed_by(outcome: Outcome, place: str) -> LinkEffect | None:
+    """Return the last effect that changed a place of an admitted spec, if any did."""
+    effect = outcome.changed_by(place)
+    if effect or not place.startswith(f"spec.initContainers[{SIDECAR}]"):
+        return effect
+    asking = fields(outcome.template)
+    return next(
+        (
+            effect
+            for effect in reversed(outcome.effects)
+            if any(path in asking for change in effect.changes for path, _, _ in leaves(change))
+        ),
+        None,
+    )
 
 
 def _parts(final: Mapping[str, Any], generated: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -333,7 +349,7 @@ def unlike_demand_problems(demands: EditedDemands, every: tuple[Pods, ...]) -> I
             continue
         before, after = (_counted_spec(admitted(each.outcome)) for each in (planned, pods))
         for path, there, here in (leaf for change in changes(before, after) for leaf in leaves(change)):
-            effect = pods.outcome.changed_by(path) or planned.outcome.changed_by(path)
+            effect = _changed_by(pods.outcome, path) or _changed_by(planned.outcome, path)
             if effect is None:
                 continue
             what = (

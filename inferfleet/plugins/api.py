@@ -32,6 +32,7 @@ from inferfleet.plugins.fields import (
     ObjectName,
     RuntimeClassName,
     SidecarConfig,
+    limit_mistakes,
 )
 from inferfleet.plugins.put import (
     accelerator,
@@ -91,6 +92,7 @@ __all__ = [
     "engine",
     "engine_defaults",
     "gke",
+    "limit_mistakes",
     "mapping",
     "mistaken",
     "pod_security",

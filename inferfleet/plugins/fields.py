@@ -48,6 +48,20 @@ class EnvVar(Config):
 Env = tuple[EnvVar, ...]
 
 
+def limit_mistakes(config: Config, requests: Mapping[str, str]) -> Iterator[Mistake]:
+    """Yield requests, by resource, beyond their limits: fields of the config, such as `memory_limit`."""
+    for name, request in requests.items():
+        field = f"{name.replace('-', '_')}_limit"
+        limit = getattr(config, field)
+        if limit is not None and parse_quantity(request) > parse_quantity(limit):
+            key = type(config).model_fields[field].alias or field
+            yield Mistake(
+                f"{name} requested is {request}, which is more than {key} {limit}",
+                "Lower the request, or raise the limit",
+                (key,),
+            )
+
+
 class SidecarConfig(Config):
     """What a sidecar requests that a webhook injects, and the most that it may use: base of such configs.
 
@@ -60,9 +74,6 @@ class SidecarConfig(Config):
     """Name of its container."""
     annotations: ClassVar[Mapping[str, str]]
     """The annotation for each field."""
-    no_limit: ClassVar[str | None] = None
-    """What a webhook reads as no limit; None where it takes every amount as one, as those of Istio and
-    Linkerd do."""
 
     cpu: Amount
     memory: Amount
@@ -70,17 +81,8 @@ class SidecarConfig(Config):
     memory_limit: Amount | None = None
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield requests beyond their limits."""
-        for name, request in self.requests.items():
-            field = f"{name.replace('-', '_')}_limit"
-            limit = getattr(self, field)
-            if limit is not None and parse_quantity(request) > parse_quantity(limit):
-                key = type(self).model_fields[field].alias or field
-                yield Mistake(
-                    f"{name} requested is {request}, which is more than {key} {limit}",
-                    "Lower the request, or raise the limit",
-                    (key,),
-                )
+        """Return requests beyond their limits."""
+        return limit_mistakes(self, self.requests)
 
     @property
     def requests(self) -> dict[str, str]:
@@ -93,7 +95,7 @@ class SidecarConfig(Config):
         Raises PluginError where the template has one with another value.
         """
         for field, annotation in self.annotations.items():
-            value = getattr(self, field) or self.no_limit
+            value = getattr(self, field)
             if value is not None:
                 put_field(template, "metadata", "annotations", annotation, value=value)
         return {self.container: self.requests}

@@ -7,6 +7,7 @@ from small_stack import NOTHING, cluster, deployment, find, made, stack
 
 from inferfleet.desired.demands import edited_demands
 from inferfleet.desired.pods import chains
+from inferfleet.fleet.demands import Demand
 from inferfleet.plugins.registry import builtin
 
 DRIVER = "gcsfuse.csi.storage.gke.io"
@@ -17,6 +18,9 @@ ASKS = {"resources": {"requests": {"cpu": "1", "memory": "8Gi"}}}
 PLAIN = deployment("a", engine=ASKS)
 OF_TEMPLATE = deployment("a", engine=ASKS, pod={"volumes": [BUCKET]})
 OF_PLUGIN = deployment("a", engine=ASKS, plugins=[CACHE])
+RESIZED = {"name": "demo-pod-tweaks", "config": {"annotations": {"gke-gcsfuse/cpu-request": "2"}}}
+RESIZED_AFTER = deployment("a", engine=ASKS, plugins=[CACHE, RESIZED])
+TWEAKED_AFTER = deployment("a", engine=ASKS, plugins=[CACHE, TWEAK])
 BESIDE_PLUGIN = deployment("a", engine=ASKS, pod={"volumes": [BUCKET]}, plugins=[TWEAK])
 
 
@@ -41,11 +45,31 @@ def test_a_bucket_of_a_template_gets_the_annotations_that_the_plugin_gives(docum
         (OF_TEMPLATE, 1250, (8 << 30) + (256 << 20)),
         (OF_PLUGIN, 1250, (8 << 30) + (256 << 20)),
         (BESIDE_PLUGIN, 1250, (8 << 30) + (256 << 20)),
+        (RESIZED_AFTER, 3000, (8 << 30) + (256 << 20)),
     ],
-    ids=["without", "of the template", "of the plugin", "beside a plugin"],
+    ids=["without", "of the template", "of the plugin", "beside a plugin", "of another plugin's size"],
 )
 def test_the_plan_counts_the_sidecar(document: Any, cpu: int, memory: int) -> None:
+    pod = _demand(document).pod
+    assert (pod.cpu, pod.memory) == (cpu, memory)
+
+
+@pytest.mark.parametrize(
+    ("document", "plugins"),
+    [
+        (OF_TEMPLATE, []),
+        (BESIDE_PLUGIN, []),
+        (OF_PLUGIN, ["model-cache"]),
+        (TWEAKED_AFTER, ["model-cache"]),
+        (RESIZED_AFTER, ["demo-pod-tweaks"]),
+    ],
+    ids=["of the template", "beside a plugin", "of the plugin", "of the plugin before another", "resized"],
+)
+def test_the_sidecar_counts_for_the_plugin_that_asked_for_it_last(document: Any, plugins: list[str]) -> None:
+    assert [share.plugin for share in _demand(document).shares] == plugins
+
+
+def _demand(document: Any) -> Demand:
     documents = stack(cluster("east"), document)
     demands = edited_demands(documents, NOTHING, chains(documents, builtin())).demands
-    pod = demands.of("ml/a", "decode", ("east", "l4")).pod
-    assert (pod.cpu, pod.memory) == (cpu, memory)
+    return demands.of("ml/a", "decode", ("east", "l4"))

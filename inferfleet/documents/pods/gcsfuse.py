@@ -15,10 +15,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from inferfleet.documents.pods.diff import field_path
+from inferfleet.documents.problems import FieldPath
 from inferfleet.documents.quantity import parse_quantity
 
 DRIVER = "gcsfuse.csi.storage.gke.io"
-ASKS = "gke-gcsfuse/volumes"
+_PREFIX = "gke-gcsfuse/"
+ASKS = f"{_PREFIX}volumes"
 SIDECAR = "gke-gcsfuse-sidecar"
 _DEFAULTS = {"cpu": "250m", "memory": "256Mi", "ephemeral-storage": "5Gi"}
 _NO_LIMIT = "0"
@@ -28,7 +31,7 @@ def with_annotations(template: Mapping[str, Any]) -> dict[str, Any]:
     """Return the template with the annotations of the sidecar, where it gets one."""
     metadata = template.get("metadata", {})
     annotations = dict(metadata.get("annotations", {}))
-    if any(volume.get("csi", {}).get("driver") == DRIVER for volume in template["spec"].get("volumes", ())):
+    if any(map(_is_bucket, template["spec"].get("volumes", ()))):
         annotations.setdefault(ASKS, "true")
     if annotations.get(ASKS) != "true":
         return dict(template)
@@ -53,15 +56,29 @@ def sidecar(template: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         return {}
     # A limit alone is the request too.
     amounts = {
-        resource: annotations.get(_key(resource, "request")) or annotations[_key(resource, "limit")]
+        resource: annotations.get(_key(resource, "request"), annotations.get(_key(resource, "limit"), ""))
         for resource in _DEFAULTS
     }
     # The webhook refuses pods with what is no amount.
     return {SIDECAR: {resource: amount for resource, amount in amounts.items() if _amount(amount)}}
 
 
+def fields(template: Mapping[str, Any]) -> frozenset[str]:
+    """Return the fields by which pods of a template get the sidecar, and its size."""
+    annotations = template.get("metadata", {}).get("annotations", {})
+    volumes = enumerate(template["spec"].get("volumes", ()))
+    keys = [key for key in annotations if key.startswith(_PREFIX)]
+    paths: list[FieldPath] = [("metadata", "annotations", key) for key in keys]
+    paths += [("spec", "volumes", index, "csi", "driver") for index, volume in volumes if _is_bucket(volume)]
+    return frozenset(field_path(template, path) for path in paths)
+
+
+def _is_bucket(volume: Mapping[str, Any]) -> bool:
+    return bool(volume.get("csi", {}).get("driver") == DRIVER)
+
+
 def _key(resource: str, what: str) -> str:
-    return f"gke-gcsfuse/{resource}-{what}"
+    return f"{_PREFIX}{resource}-{what}"
 
 
 def _amount(text: str) -> Decimal | None:

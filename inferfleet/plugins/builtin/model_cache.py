@@ -26,14 +26,13 @@ pkg/lib/repo/util/reference.go at a041892 (a registry has a dot or a port) and i
 runs as user 1001); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
 kubernetes.io/docs/tasks/configure-pod-container/image-volumes (v1.35), and of kubernetes/kubernetes the pull
 requests 135195 (on in 1.35) and 136711 (stable in 1.36);
-cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar (2026); of
-GoogleCloudPlatform/gcs-fuse-csi-driver the defaults of the sidecar in deploy/base/webhook/deployment.yaml at
-0b99364, and pkg/webhook/config.go at 01870a9.
+cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar (2026), and
+pkg/webhook/config.go of GoogleCloudPlatform/gcs-fuse-csi-driver at 01870a9.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -47,11 +46,12 @@ from inferfleet.plugins.api import (
     PluginError,
     PodTemplate,
     Request,
-    SidecarConfig,
     TextRule,
     containers,
     engine,
+    limit_mistakes,
     put_env,
+    put_field,
     put_init_container,
     put_mount,
     put_volume,
@@ -114,30 +114,17 @@ class Image(api.Config):
     """Folder of the image that is mounted. Default: all of it."""
 
 
-class GcsFuseSidecar(SidecarConfig):
-    """What the sidecar of Cloud Storage FUSE requests and may use.
+class GcsFuseSidecar(api.Config):
+    """What the sidecar of Cloud Storage FUSE requests and may use."""
 
-    Its webhook takes a limit of 0 for none, and one that is left out for the request.
+    cpu: Amount | None = None
+    """Cores that it requests. Default: `cpuLimit`, or else as the driver has it."""
+    memory: Amount | None = None
+    """Memory that it requests. Default: `memoryLimit`, or else as the driver has it."""
+    ephemeral_storage: Amount | None = None
+    """Space on the node's disk that it requests. Files that engines write pass through it. Default:
+    `ephemeralStorageLimit`, or else as the driver has it.
     """
-
-    container: ClassVar[str] = "gke-gcsfuse-sidecar"
-    annotations: ClassVar[Mapping[str, str]] = {
-        "cpu": "gke-gcsfuse/cpu-request",
-        "memory": "gke-gcsfuse/memory-request",
-        "ephemeral_storage": "gke-gcsfuse/ephemeral-storage-request",
-        "cpu_limit": "gke-gcsfuse/cpu-limit",
-        "memory_limit": "gke-gcsfuse/memory-limit",
-        "ephemeral_storage_limit": "gke-gcsfuse/ephemeral-storage-limit",
-    }
-
-    no_limit: ClassVar[str | None] = "0"
-
-    cpu: Amount = "250m"
-    """Cores that it requests."""
-    memory: Amount = "256Mi"
-    """Memory that it requests."""
-    ephemeral_storage: Amount = "5Gi"
-    """Space on the node's disk that it requests. Files that engines write pass through it."""
     cpu_limit: Amount | None = None
     """The most cores that it may use. Default: no limit."""
     memory_limit: Amount | None = None
@@ -145,10 +132,31 @@ class GcsFuseSidecar(SidecarConfig):
     ephemeral_storage_limit: Amount | None = None
     """The most space that it may use. Default: no limit."""
 
+    def mistakes(self) -> Iterator[Mistake]:
+        """Return requests beyond their limits."""
+        return limit_mistakes(self, {name: request for name, (request, _) in self._sizes.items() if request})
+
     @property
-    def requests(self) -> dict[str, str]:
-        """Return what the sidecar requests."""
-        return {**super().requests, "ephemeral-storage": self.ephemeral_storage}
+    def annotations(self) -> dict[str, str]:
+        """Return the annotations of what is set.
+
+        The webhook takes a limit of 0 for none, and one that is left out for the request.
+        """
+        annotations = {}
+        for name, (request, limit) in self._sizes.items():
+            if request:
+                annotations[f"gke-gcsfuse/{name}-request"] = request
+            if request or limit:
+                annotations[f"gke-gcsfuse/{name}-limit"] = limit or "0"
+        return annotations
+
+    @property
+    def _sizes(self) -> dict[str, tuple[str | None, str | None]]:
+        return {
+            "cpu": (self.cpu, self.cpu_limit),
+            "memory": (self.memory, self.memory_limit),
+            "ephemeral-storage": (self.ephemeral_storage, self.ephemeral_storage_limit),
+        }
 
 
 class Bucket(api.Config):
@@ -161,7 +169,9 @@ class Bucket(api.Config):
     read_only: bool = True
     """Whether pods only read it."""
     sidecar: GcsFuseSidecar = GcsFuseSidecar()
-    """What the sidecar requests and may use, which the plan counts. Default: as the driver has it."""
+    """What the sidecar requests and may use, which the plan counts. Default: as annotations of the template
+    say, or the driver has it.
+    """
 
 
 class EmptyDir(api.Config):
@@ -384,10 +394,11 @@ def _variables(config: Config) -> list[dict[str, Any]]:
 
 
 def _with_bucket(template: PodTemplate, request: Request, bucket: Bucket) -> Edited:
-    injected = bucket.sidecar.inject(template)
+    for key, value in bucket.sidecar.annotations.items():
+        put_field(template, "metadata", "annotations", key, value=value)
     account = template["spec"].get("serviceAccountName", "default")
     remark = f"ServiceAccount {request.namespace}/{account} needs access to the bucket {bucket.bucket}"
-    return Edited(template, remarks=(remark,), injected=injected)
+    return Edited(template, remarks=(remark,))
 
 
 def _unpack(template: PodTemplate, request: Request, source: Oci, mount: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.documents.pods.gcsfuse import sidecar, with_annotations
+from inferfleet.documents.pods.gcsfuse import fields, sidecar, with_annotations
 
 BUCKET = {"name": "models", "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": {}}}
 CLAIM = {"name": "models", "persistentVolumeClaim": {"claimName": "models"}}
@@ -67,6 +67,7 @@ def test_what_a_template_says_itself_stays() -> None:
         ({"memory_limit": "0"}, {"gke-gcsfuse/memory-request": "256Mi"}, "256Mi"),
         ({"memory_request": "1Gi", "memory_limit": "2Gi"}, {}, "1Gi"),
         ({"memory_request": "much"}, {}, None),
+        ({"memory_request": ""}, {}, None),
     ],
 )
 def test_sizes_of_a_template_stay_and_are_counted(
@@ -83,3 +84,12 @@ def test_a_sidecar_that_a_template_has_itself_is_counted_there() -> None:
     template = _template(BUCKET, container="gke-gcsfuse-sidecar")
     assert _annotations(template) == ASKS | SIZES
     assert sidecar(template) == {}
+
+
+def test_the_fields_by_which_pods_get_the_sidecar_are_those_of_buckets_and_of_its_annotations() -> None:
+    template = _template(OTHER, BUCKET, cpu_limit="1")
+    template["metadata"]["annotations"]["team"] = "chat"
+    assert fields(template) == {
+        'metadata.annotations["gke-gcsfuse/cpu-limit"]',
+        "spec.volumes[models].csi.driver",
+    }

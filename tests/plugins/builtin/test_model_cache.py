@@ -13,15 +13,6 @@ from inferfleet.plugins.builtin.model_cache import Config, edit
 
 LAST = {"name": "LAST", "value": "$(HF_HOME)"}
 IMAGE = f"registry.example.com/qwen@sha256:{DIGEST}"
-SIDECAR = {
-    "gke-gcsfuse/cpu-request": "250m",
-    "gke-gcsfuse/memory-request": "256Mi",
-    "gke-gcsfuse/ephemeral-storage-request": "5Gi",
-    "gke-gcsfuse/cpu-limit": "0",
-    "gke-gcsfuse/memory-limit": "0",
-    "gke-gcsfuse/ephemeral-storage-limit": "0",
-}
-INJECTED = {"gke-gcsfuse-sidecar": {"cpu": "250m", "memory": "256Mi", "ephemeral-storage": "5Gi"}}
 BUCKET = {"bucket": "models", "mountOptions": ["implicit-dirs", "file-cache:max-size-mb:-1"]}
 
 
@@ -119,9 +110,7 @@ def test_a_cluster_that_may_be_without_image_volumes_is_refused(
     )
 
 
-def test_a_bucket_gets_what_the_sidecar_of_gke_requests(
-    generated: dict[str, Any], pod_request: Request
-) -> None:
+def test_a_bucket_is_a_volume_of_the_driver(generated: dict[str, Any], pod_request: Request) -> None:
     expected = cached(
         generated,
         {
@@ -140,27 +129,24 @@ def test_a_bucket_gets_what_the_sidecar_of_gke_requests(
         *OFFLINE,
         MODULES,
     )
-    expected["metadata"]["annotations"] = SIDECAR
     remark = "ServiceAccount ml/default needs access to the bucket models"
     config = Config.model_validate({"gcsFuse": BUCKET, "offline": True})
-    assert edit(generated, pod_request, config) == Edited(expected, remarks=(remark,), injected=INJECTED)
+    assert edit(generated, pod_request, config) == Edited(expected, remarks=(remark,))
 
 
-def test_what_the_sidecar_requests_is_written_and_counted(
+def test_the_sizes_of_the_sidecar_that_are_set_are_written(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
-    sidecar = {"cpu": "2", "memory": "4Gi", "ephemeralStorage": "50Gi", "memoryLimit": "8Gi"}
+    sidecar = {"cpu": "2", "memory": "4Gi", "memoryLimit": "8Gi", "ephemeralStorageLimit": "50Gi"}
     bucket = {**BUCKET, "sidecar": sidecar}
     edited = edit(generated, pod_request, Config.model_validate({"gcsFuse": bucket, "offline": True}))
     assert edited.template["metadata"]["annotations"] == {
-        **SIDECAR,
         "gke-gcsfuse/cpu-request": "2",
+        "gke-gcsfuse/cpu-limit": "0",
         "gke-gcsfuse/memory-request": "4Gi",
-        "gke-gcsfuse/ephemeral-storage-request": "50Gi",
         "gke-gcsfuse/memory-limit": "8Gi",
+        "gke-gcsfuse/ephemeral-storage-limit": "50Gi",
     }
-    requests = {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "50Gi"}
-    assert edited.injected == {"gke-gcsfuse-sidecar": requests}
 
 
 def test_an_empty_dir_is_limited(generated: dict[str, Any], pod_request: Request) -> None:
@@ -221,6 +207,13 @@ PVC = {"pvc": {"claimName": "m"}}
         ({"image": {"reference": IMAGE}, "offline": True, "compileCache": True}, "volume is read-only"),
         ({"pvc": {"claimName": "m", "subPath": "../x"}}, r"a path inside the volume, without \.\."),
         ({**PVC, "mountPath": "models"}, "must be an absolute path"),
+        (
+            {
+                "gcsFuse": {**BUCKET, "sidecar": {"ephemeralStorage": "2Gi", "ephemeralStorageLimit": "1Gi"}},
+                "offline": True,
+            },
+            "ephemeral-storage requested is 2Gi, which is more than ephemeralStorageLimit 1Gi",
+        ),
     ],
 )
 def test_a_config_that_contradicts_itself_is_refused(config: dict[str, Any], said: str) -> None:
