@@ -219,7 +219,7 @@ def _clusters(
             endpoints=endpoints[name],
             read=read_on[name],
             pods=pods_on[name],
-            pools=expected_nodes(documents, name, placements_on[name], pods),
+            pools=expected_nodes(documents, site, placements_on[name], pods, planned.demands.labels),
         )
         for name, site in sites.items()
     ]

@@ -12,8 +12,15 @@ from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.node_conditions import NodeConditions, conditions_of, products_of
-from inferfleet.fleet.shapes import accelerator
+from inferfleet.fleet.node_conditions import (
+    Labels,
+    MatchingNodes,
+    NodeConditions,
+    conditions_of,
+    label_match,
+    products_of,
+)
+from inferfleet.fleet.shapes import PoolKey, accelerator
 from inferfleet.fleet.spot import Spot
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
@@ -77,33 +84,39 @@ def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudClust
 
 def expected_nodes(
     documents: Documents,
-    cluster: str,
+    site: Site,
     placements: Collection[Placement],
     pods: Mapping[Spot, tuple[Pods, ...]],
+    known: Mapping[PoolKey, Labels],
 ) -> tuple[ExpectedNodes, ...]:
-    """Return the nodes of an existing cluster's pools with what is placed on them; those of one that the
-    stack creates are its cloud's to make.
+    """Return the nodes of a cluster's pools with what is placed on them. Of a cluster that the stack creates,
+    whose nodes are its cloud's to make, these are the pools where pods ask for labels of which `known`, which
+    is what is known of labels, does not have all.
     """
-    spec = documents.clusters[cluster].spec
-    if spec.cluster.existing is None:
+    spec = documents.clusters[site.cluster].spec
+    created = spec.cluster.existing is None
+    if created and site.cloud is None:
         return ()
     conditions: dict[str, dict[NodeConditions, set[str]]] = {}
     for placement in placements:
         for each in pods[placement.spot]:
+            name = placement.spot.pool(each.role)
             asked = conditions_of(each.outcome.template["spec"], without=each.placed.hardware.node_selector)
-            if asked:
-                of_pool = conditions.setdefault(placement.spot.pool(each.role), {})
-                of_pool.setdefault(asked, set()).add(placement.spot.deployment)
+            if asked and not (created and _has_all(known[site.cluster, name], asked)):
+                conditions.setdefault(name, {}).setdefault(asked, set()).add(placement.spot.deployment)
     pools = []
     for index, pool in enumerate(spec.node_pools):
+        if created and pool.name not in conditions:
+            continue
         inference_class = documents.classes[pool.class_name]
         device = accelerator(inference_class)
+        label = site.cloud.pools[pool.name].name if site.cloud else pool.name
         pools.append(
             ExpectedNodes(
                 pool.name,
                 index,
                 pool.class_name,
-                dict(pool.node_selector or {names.POOL: pool.name}),
+                dict(pool.node_selector or {names.POOL: label}),
                 (pool.min_node_count or 0) if pool.autoscaled else pool.size,
                 sum(
                     placement.replicas
@@ -117,7 +130,12 @@ def expected_nodes(
                 int(parse_quantity(inference_class.spec.node.cpu) * 1000),
                 int(parse_quantity(inference_class.spec.node.memory)),
                 {asked: tuple(sorted(whose)) for asked, whose in conditions.get(pool.name, {}).items()},
+                known[site.cluster, pool.name] if created else {},
                 products_of(inference_class),
             )
         )
     return tuple(pools)
+
+
+def _has_all(labels: Labels, conditions: NodeConditions) -> bool:
+    return label_match(conditions, labels).nodes == MatchingNodes.ALL

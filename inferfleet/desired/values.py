@@ -10,7 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import State
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.node_conditions import NodeConditions
+from inferfleet.fleet.node_conditions import Labels, NodeConditions
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkEffect
 from inferfleet.plugins.contract import Plugin, Request
@@ -240,7 +240,7 @@ class Served:
 
 @dataclass(frozen=True)
 class ExpectedNodes:
-    """The nodes of a pool of an existing cluster, as documents declare them."""
+    """The nodes of a pool, as documents declare them."""
 
     name: str
     place: int
@@ -264,6 +264,8 @@ class ExpectedNodes:
     """Bytes of memory of each node."""
     conditions: Mapping[NodeConditions, tuple[str, ...]] = field(default_factory=dict)
     """What pods that are placed there ask of labels besides the selector, with their deployments."""
+    labels: Labels = field(default_factory=dict)
+    """Labels that the update gives to its nodes, whatever they have now, where the stack creates them."""
     products: Mapping[str, str] = field(default_factory=dict)
     """Which product the class says its devices are, by the labels of nodes that may name one."""
 

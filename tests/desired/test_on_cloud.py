@@ -173,3 +173,15 @@ def test_a_network_policy_lets_the_proxies_of_the_clusters_own_network_in() -> N
     )
     engines = find(found, "NetworkPolicy", "east/ml/a").manifest["spec"]["ingress"][0]
     assert engines["from"][0] == {"ipBlock": {"cidr": proxies}}
+
+
+def test_labels_of_nodes_that_nothing_says_are_looked_at_on_them() -> None:
+    """What documents and GKE give to nodes is left out, and counts whatever nodes have now."""
+    for unknown, number in (({"disk": "fast"}, 1), ({}, 0)):
+        documents = on_gke(pool={"labels": {"tier": "gold"}})
+        asked = {"tier": "gold", "kubernetes.io/arch": "amd64", **unknown}
+        model = stack(deployment("a", pod={"nodeSelector": asked})).deployments
+        pools = made(replace(documents, deployments=model)).clusters[0].pools
+        assert [(pool.name, [*pool.conditions.values()], pool.labels["tier"]) for pool in pools] == [
+            ("l4", [("ml/a",)], ("gold",))
+        ] * number

@@ -38,7 +38,8 @@ _Counters = dict[tuple[str, str], Decimal]  # by counter set and counter
 
 
 def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
-    """Yield what pools with replicas lack of their declared nodes, and GPU nodes that pickers may take.
+    """Yield what pools with replicas lack of their declared nodes, and GPU nodes that pickers may take; on a
+    cluster that the stack creates, labels alone that pods ask for.
 
     Who may not list nodes is told nothing here, because an update does not need that right.
     """
@@ -55,10 +56,12 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     with_pickers = any(deployment_of(obj.manifest) for obj in cluster.objects)
     for pool in used:
         pool_nodes = [node for node in nodes if _selects(pool, node)]
+        yield from _node_label_problems(cluster, pool, pool_nodes)
+        if cluster.connection.cloud:
+            continue
         yield from _node_count_problems(cluster.connection.cluster, pool, len(pool_nodes))
         yield from _closed_node_problems(cluster.connection.cluster, pool, pool_nodes)
         yield from _node_size_problems(cluster.connection.cluster, pool, pool_nodes, devices)
-        yield from _node_label_problems(cluster.connection.cluster, pool, pool_nodes)
         yield from _product_problems(cluster.connection.cluster, pool, pool_nodes)
         if with_pickers and pool.devices:
             yield from _untainted_node_problems(cluster.connection.cluster, pool, pool_nodes)
@@ -144,22 +147,30 @@ def _node_size_problems(
         )
 
 
-def _node_label_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:
+def _node_label_problems(
+    cluster: DesiredCluster, pool: ExpectedNodes, nodes: Sequence[_Item]
+) -> Iterator[Problem]:
     """Yield what pods of the pool ask of labels that not all of its nodes have."""
+    name = cluster.connection.cluster
+    field, label_them = (
+        ("labels", "Write the label into the pool")
+        if cluster.connection.cloud
+        else ("nodeSelector", "Label the nodes (`kubectl label node <node> ...`)")
+    )
     for conditions, deployments in pool.conditions.items():
-        matches = [label_match(conditions, of_node(node, conditions.keys)) for node in nodes]
+        labels = [{**of_node(node, conditions.keys), **pool.labels} for node in nodes]
+        matches = [label_match(conditions, of_this) for of_this in labels]
         unmet = [each for each in matches if each.nodes == MatchingNodes.NONE]
         if not unmet:
             continue
         needs = "; or ".join(dict.fromkeys("; or ".join(each.needs) for each in unmet))
         meeting = len(nodes) - len(unmet) or "none"
         yield cluster_problem(
-            cluster,
+            name,
             f"pods of {listing(deployments, _MANY)} need {needs}, and of {_nodes(len(nodes))} of pool "
-            f"{cluster}/{pool.name}, where they are placed, {meeting} would do",
-            "Label the nodes (`kubectl label node <node> ...`), or correct the template: pods that find none "
-            "stay Pending",
-            pool.path("nodeSelector"),
+            f"{name}/{pool.name}, where they are placed, {meeting} would do",
+            f"{label_them}, or correct the template: pods that find none stay Pending",
+            pool.path(field),
             severity="warning",
         )
 

@@ -16,9 +16,11 @@ from inferfleet.clusters.preflight.observe import Observation, identify
 from inferfleet.clusters.preflight.prerequisites import INSTALL_WORKER_SETS
 from inferfleet.clusters.status.read import LiveCluster, read
 from inferfleet.desired import desired
+from inferfleet.desired.values import ExpectedNodes
 from inferfleet.documents import load
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.node_conditions import conditions_of
 
 Start = Callable[..., FakeCluster]
 WHERE = f"{PLAN.cloud_name} --location {PLAN.region} --project {PLAN.project}"
@@ -58,6 +60,29 @@ def test_kinds_that_gke_has_not_installed_yet_are_a_warning(google: FakeGoogle, 
             f"`gcloud container clusters update {WHERE} --gateway-api=standard`",
         )
     ]
+
+
+def test_labels_that_nodes_of_a_pool_of_the_stack_lack_are_a_warning(
+    google: FakeGoogle, standing: Start
+) -> None:
+    """Those that the update gives to them count; size and devices are not looked at."""
+    asked = conditions_of({"nodeSelector": {"disk": "fast", "tier": "gold"}})
+    assert asked is not None
+    selector, nvidia = {"inferfleet.dev/pool": "l4-0a1b2c"}, ("gpu.nvidia.com", "nvidia.com/gpu")
+    pool = ExpectedNodes("l4", 0, "gke-l4", selector, 2, 1, *nvidia, 4, False, 1, 1)
+    pool = replace(pool, conditions={asked: ("ml/a",)}, labels={"tier": ("gold",)})
+    standing(objects=[thing("Node", "n", labels=selector)])
+    desired = desired_on()
+    clusters = tuple(replace(cluster, pools=(pool,)) for cluster in desired.clusters)
+    assert look(google, replace(desired, clusters=clusters)).problems == (
+        east_problem(
+            "pods of ml/a need disk=fast, and of 1 node of pool east/l4, where they are placed, none would "
+            "do",
+            "Write the label into the pool, or correct the template: pods that find none stay Pending",
+            "spec.nodePools[0].labels",
+            severity="warning",
+        ),
+    )
 
 
 def engine(name: str, pool: str) -> dict[str, Any]:
