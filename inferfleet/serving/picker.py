@@ -178,7 +178,11 @@ class Picker:
         none is refused.
         """
         parsed = self.profile.parsed_paths
-        return tuple(path for path in self.paths if not parsed.fullmatch(path)) if parsed else ()
+        unparsed = tuple(path for path in self.paths if not parsed.fullmatch(path)) if parsed else ()
+        # A list of models is asked for without a body. Alone, they are asked for answers there, as by
+        # TensorFlow Serving.
+        lists = tuple(path for path in self.paths if path.endswith("/models"))
+        return lists if parsed and lists and lists == self.paths else unparsed
 
     @property
     def ending(self) -> "Ending":

@@ -432,8 +432,8 @@ class Engine(StrictModel):
     """
     startup: Duration | None = None
     """Time a pod may take to load its model before its container is restarted, such as `90s`, `30m` or `2h`,
-    from 1s to 24h (default: 30m). Where the template has a probe of its own, no probe is generated, and only
-    the time that an update waits follows from it.
+    from 1s to 24h (default: 30m). Where the template has probes of its own, none is generated but a startup
+    probe beside a liveness probe without one, which asks the same.
     """
     drain: Duration | None = None
     """Time that requests in hand have when a pod ends, from which the engine's flag and the grace period

@@ -49,6 +49,7 @@ from inferfleet.serving.pod.template import (
     containers,
     declared_proxy,
     is_engine,
+    names_of_ports,
     own_proxy_flags,
     proxy_table,
 )
@@ -82,6 +83,7 @@ def document_problems(pod: PlacedPod) -> Iterator[Problem]:
             "leave it out by clusterSelector",
         )
     yield from proxy_problems(pod)
+    yield from _encrypted_probe_problems(pod)
     for mistake in (*_group_mistakes(written, pod), *_place_mistakes(written["spec"], pod)):
         yield _problem(pod, pod.field(mistake.field_path), mistake.what, mistake.next_step)
 
@@ -287,6 +289,43 @@ def proxy_problems(pod: PlacedPod) -> Iterator[Problem]:
         yield _problem(pod, path, mistake.what, mistake.next_step)
     for mistake in _probe_mistakes(pod.written.spec, pod):
         yield _problem(pod, pod.field(mistake.field_path), mistake.what, mistake.next_step)
+
+
+def _encrypted_probe_problems(pod: PlacedPod) -> Iterator[Problem]:
+    """Yield probes that ask the engine by HTTPS where gateways, pickers and proxies send plain HTTP."""
+    if not pod.worker.serves:
+        return
+    place, engine = engine_container(pod.written.spec)
+    numbers = engine_ports(pod.deployment, pod.role, pod.shape)
+    ports = {*numbers, *names_of_ports(engine, numbers).values()}
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        asks = engine.get(probe, {}).get("httpGet", {})
+        if asks.get("scheme") == "HTTPS" and asks.get("port") in ports:
+            yield _problem(
+                pod,
+                pod.field(("spec", "containers", place, probe, "httpGet", "scheme")),
+                f"{probe} asks port {asks['port']} by HTTPS, and requests come there by plain HTTP",
+                "Remove scheme, and let the engine serve without TLS; a service mesh can encrypt between "
+                "pods (plugin istio)",
+            )
+
+
+def own_command_problems(pod: PlacedPod) -> Iterator[Problem]:
+    """Yield a warning for a command of a team's own behind a routing proxy, which takes its usual port."""
+    place, engine = engine_container(pod.written.spec)
+    field = next((name for name in ("command", "args") if name in engine), None)
+    if not pod.has_proxy or field is None:
+        return
+    port = engine_ports(pod.deployment, pod.role, pod.shape)[0]
+    yield replace(
+        _problem(
+            pod,
+            pod.field(("spec", "containers", place, field)),
+            f"the engine has a command of its own, and the routing proxy of {pod.role} pods takes its port",
+            f"Let the engine listen on port {port}, which it has as INFERFLEET_PORT",
+        ),
+        severity="warning",
+    )
 
 
 def _no_connector(pod: PlacedPod, chosen: str, table: ProxyTable) -> tuple[str, str]:

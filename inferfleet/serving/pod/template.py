@@ -209,6 +209,21 @@ def _serve(container: dict[str, Any], pod: PlacedPod) -> None:
     where = health(pod.deployment, pod.role)
     if where and not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
         container.update(probes(pod.worker.engine, where, port_names=port_names))
+    elif "livenessProbe" in container and "startupProbe" not in container:
+        container["startupProbe"] = _while_it_loads(container["livenessProbe"], pod.worker.engine)
+
+
+def _while_it_loads(liveness: Mapping[str, Any], document: Engine) -> dict[str, Any]:
+    """Return what a liveness probe asks, for as long as the engine may load its model.
+
+    By itself it would end an engine that loads longer than it waits (https://github.com/kserve/kserve/issues/5062).
+    """
+    timing = ("initialDelaySeconds", "periodSeconds", "successThreshold", "failureThreshold")
+    asks = {name: value for name, value in liveness.items() if name not in timing}
+    return asks | {
+        "periodSeconds": STARTUP_PERIOD,
+        "failureThreshold": -(-startup_of(document) // STARTUP_PERIOD),
+    }
 
 
 def _answer_when_busy(container: dict[str, Any], table: EngineDefaults) -> None:

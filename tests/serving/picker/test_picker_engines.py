@@ -25,7 +25,7 @@ ROUTER_PARSERS = {
 }
 
 ANY_REQUEST = {"parser": {"pluginRef": "passthrough-parser"}}
-PARSED = ("/", "/v1", "/openai/v1", "/v1/chat", "/v1/chat/completions", "/v1/embeddings", "/v1/models")
+PARSED = ("/", "/v1", "/openai/v1", "/v1/chat", "/v1/chat/completions", "/v1/embeddings")
 UNPARSED = (
     "/generate",
     "/rerank",
@@ -83,6 +83,9 @@ def test_metrics_are_read_where_the_engine_has_them(
     [
         ("gie-1.5", (), {}),
         *(("gie-1.5", (path,), {}) for path in PARSED),
+        # Beside prompts models are listed; alone they answer there, as in TensorFlow Serving.
+        ("gie-1.5", ("/v1/chat/completions", "/v1/models"), {}),
+        ("gie-1.5", ("/v1/models",), ANY_REQUEST),
         *(("gie-1.5", ("/v1", path), ANY_REQUEST) for path in UNPARSED),
         # Of parsers that claim paths, the one that claims none takes the rest.
         *(("router-0.10", (path,), {"requestHandler": ROUTER_PARSERS}) for path in (*PARSED, *UNPARSED)),

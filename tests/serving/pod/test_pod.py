@@ -61,10 +61,13 @@ ZONE = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
 
 
 def _pod(document: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
-    assert not list(
-        document_problems(PlacedPod(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
-    )
-    return pod_template(PlacedPod(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+    placed = _placed(document, spot, needs)
+    assert not list(document_problems(placed))
+    return pod_template(placed)
+
+
+def _placed(document: ModelDeployment, spot: Spot, needs: Hardware) -> PlacedPod:
+    return PlacedPod(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs)
 
 
 def test_a_minimal_template_gets_all_that_serving_needs(
@@ -215,6 +218,39 @@ def test_port_and_probes_follow_the_engine(
         "timeoutSeconds": 5,
         "failureThreshold": failures,
     }
+
+
+def test_an_engine_has_its_time_to_load_before_a_liveness_probe_of_the_team_counts(
+    deployment: Make, spot: Spot, whole: Hardware
+) -> None:
+    asks = {"httpGet": {"path": "/livez", "port": 8000}, "timeoutSeconds": 3}
+    liveness = asks | {"initialDelaySeconds": 120, "failureThreshold": 3, "periodSeconds": 10}
+    own = {"engine": {"livenessProbe": liveness}}
+    container = _pod(deployment(own, engine={"startup": "1h"}), spot, whole)["spec"]["containers"][0]
+    assert {name: probe for name, probe in container.items() if name.endswith("Probe")} == {
+        "livenessProbe": liveness,
+        "startupProbe": asks | {"periodSeconds": 10, "failureThreshold": 360},
+    }
+
+
+@pytest.mark.parametrize("port", [8000, "serve"])
+def test_a_probe_by_https_where_requests_come_by_http_is_refused(
+    deployment: Make, spot: Spot, whole: Hardware, port: int | str
+) -> None:
+    own = {
+        "engine": {
+            "ports": [{"name": "serve", "containerPort": 8000}, {"name": "tls", "containerPort": 8443}],
+            "livenessProbe": {"httpGet": {"port": "tls", "scheme": "HTTPS"}},
+            "readinessProbe": {"httpGet": {"port": port, "scheme": "HTTPS"}},
+        }
+    }
+    placed = _placed(deployment(own), spot, whole)
+    assert [(one.what, one.path) for one in document_problems(placed)] == [
+        (
+            f"readinessProbe asks port {port} by HTTPS, and requests come there by plain HTTP",
+            "spec.workers.template.spec.containers[0].readinessProbe.httpGet.scheme",
+        )
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """The routing proxy of a decode pod: what documents choose of it, and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from apart import apart, stand, workers
 
 from inferfleet.documents.problems import Problem
-from inferfleet.serving.pod.check import document_problems
+from inferfleet.serving.pod.check import document_problems, own_command_problems
 from inferfleet.serving.pod.template import PlacedPod, pod_template
 
 DECODE = "spec.workers.template.spec"
@@ -156,6 +157,21 @@ def test_devices_for_the_proxy_are_refused(name: str) -> None:
             f'spec.prefill.proxy.resources.limits["{name}"]',
         )
     ]
+
+
+def test_a_command_of_ones_own_has_to_leave_the_port_to_the_proxy() -> None:
+    said = [*own_command_problems(stand(apart(workers(engine={"command": ["serve"]}))))]
+    assert said == [
+        replace(
+            _problem(
+                "the engine has a command of its own, and the routing proxy of decode pods takes its port",
+                "Let the engine listen on port 8200, which it has as INFERFLEET_PORT",
+                f"{DECODE}.containers[0].command",
+            ),
+            severity="warning",
+        )
+    ]
+    assert [*own_command_problems(stand(apart(workers())))] == []
 
 
 def test_a_probe_of_the_engine_that_asks_the_proxy_is_refused() -> None:
