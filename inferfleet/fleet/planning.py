@@ -69,6 +69,7 @@ from inferfleet.fleet.advice.warnings import (
     node_label_problems,
     placement_problems,
     uncounted_request_problems,
+    undescribed_resource_problems,
     unmet_wish_problems,
 )
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, ServiceRoute, Unplaced, changes, shared
@@ -154,6 +155,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         *foreign_price_problems(documents),
         *shortage_problems(documents, lock.seen),
         *uncounted_request_problems(documents),
+        *undescribed_resource_problems(documents, demands, placements),
         *node_label_problems(task, ledger),
         *_exchange_problems(placing.exchange_ended),
     ]

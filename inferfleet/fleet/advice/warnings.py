@@ -8,10 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_class import InferenceClass
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
-from inferfleet.documents.problems import Problem
-from inferfleet.documents.wording import listing, shown
-from inferfleet.fleet.decisions import Reason
+from inferfleet.documents.problems import FieldPath, Problem
+from inferfleet.documents.wording import listing, path_of, shown
+from inferfleet.fleet.decisions import Placement, Reason
+from inferfleet.fleet.demands import Demands, RoleKey
 from inferfleet.fleet.lock.capacity import MOST_VALUES
 from inferfleet.fleet.node_conditions import OF_ONE_NODE, LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.candidates import Candidates
@@ -290,14 +293,18 @@ def uncounted_request_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a notice for each template whose pods ask for something that plans do not count."""
     for key, document in sorted(documents.deployments.items()):
         for role in roles_of(document):
-            workers = workers_of(document, role)
-            templates = {
-                template_path(document, role, position): template
-                for position in POSITIONS
-                if (template := workers.of(position))
-            }
-            for path, template in templates.items():
-                yield from _template_problems(key, template.spec, path)
+            for path, spec in _pod_specs(document, role).items():
+                yield from _template_problems(key, spec, path)
+
+
+def _pod_specs(document: ModelDeployment, role: str) -> dict[str, dict[str, Any]]:
+    """Return the specs of the templates of a role, each once, by the path of its template."""
+    workers = workers_of(document, role)
+    return {
+        template_path(document, role, position): template.spec
+        for position in POSITIONS
+        if (template := workers.of(position))
+    }
 
 
 def _template_problems(key: str, spec: dict[str, Any], path: str) -> Iterator[Problem]:
@@ -324,3 +331,74 @@ def _template_problems(key: str, spec: dict[str, Any], path: str) -> Iterator[Pr
 
 def _template_notice(what: str, next_step: str, key: str, path: str) -> Problem:
     return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity="notice")
+
+
+# Extended resources of others than vendors of accelerators. They are no condition on classes, because most
+# are of device plugins that no class describes.
+
+
+def undescribed_resource_problems(
+    documents: Documents, demands: Demands, placements: Iterable[Placement]
+) -> Iterator[Problem]:
+    """Yield a warning for each extended resource that templates ask for and that classes of the nodes, where
+    their pods are placed, do not describe.
+    """
+    described = {name: _described_resources(document) for name, document in documents.classes.items()}
+    classes = _classes_by_role(documents, placements)
+    for key, document in sorted(documents.deployments.items()):
+        for role in roles_of(document):
+            accelerator = demands.devices[key, role].resource
+            for path, spec in _pod_specs(document, role).items():
+                for resource, field_path in _extended_resources(spec):
+                    if lacking := [
+                        name for name in classes.get((key, role), ()) if resource not in described[name]
+                    ]:
+                        at = f"{path}.{path_of(field_path)}"
+                        yield replace(_undescribed(resource, lacking, accelerator), path=at, key=key)
+
+
+def _described_resources(inference_class: InferenceClass) -> frozenset[str | None]:
+    """Return the extended resources that nodes have by the document of their class."""
+    devices = inference_class.spec.all_devices
+    return frozenset(device.driver if device.claim == "Synthetic" else device.asked_as for device in devices)
+
+
+def _classes_by_role(documents: Documents, placements: Iterable[Placement]) -> dict[RoleKey, list[str]]:
+    """Return the classes of the nodes on which each role is placed, sorted."""
+    by_pool = {
+        (name, pool.name): pool.class_name
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+    }
+    classes: dict[RoleKey, set[str]] = {}
+    for spot in (placement.spot for placement in placements):
+        for role, pool in spot.pools:
+            if (spot.cluster, pool) in by_pool:
+                classes.setdefault((spot.deployment, role), set()).add(by_pool[spot.cluster, pool])
+    return {key: sorted(names) for key, names in classes.items()}
+
+
+def _extended_resources(spec: dict[str, Any]) -> Iterator[tuple[str, FieldPath]]:
+    """Yield the extended resources that containers of a pod ask for, each with the first place."""
+    seen: set[str] = set()
+    for part in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(part, ())):
+            for kind in ("limits", "requests"):
+                for resource in container.get("resources", {}).get(kind, {}):
+                    domain, slash, _ = resource.partition("/")
+                    if slash and not domain.endswith("kubernetes.io") and resource not in seen:
+                        seen.add(resource)
+                        yield resource, ("spec", part, index, "resources", kind, resource)
+
+
+def _undescribed(resource: str, classes: list[str], accelerator: str | None) -> Problem:
+    beside = f" beside {accelerator}" if accelerator else ""
+    which = f"class {classes[0]}" if len(classes) == 1 else f"classes {listing(classes)}"
+    return Problem(
+        f"pods ask for {resource}{beside}, and by {which} their nodes have none: plans do not count it, and "
+        "pods for which no node has it stay Pending",
+        "If nodes have it, describe it in the class by a device: if it is their accelerator with resource: "
+        f"{resource}, else with claim: Synthetic and driver: {resource}",
+        kind="ModelDeployment",
+        severity="warning",
+    )
