@@ -86,7 +86,9 @@ def _labels(documents: Documents, deployment: str, cluster: str) -> dict[str, st
 
 
 class EndpointIndex:
-    """Finds the endpoints that selectors of services match, by an index of labels; each selector once."""
+    """Finds what selectors of services match, by indexes of labels, each selector once: endpoints, and
+    deployments by documents alone.
+    """
 
     def __init__(self, documents: Documents, endpoints: tuple[Endpoint, ...]) -> None:
         self._documents = documents
@@ -98,6 +100,17 @@ class EndpointIndex:
             self._near.setdefault(namespace, []).append(endpoint)
             for key, value in endpoint.labels.items():
                 self._labelled.setdefault((namespace, key, value), []).append(endpoint)
+        self._selectable: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._deployments: dict[str, list[str]] = {}
+        self._deployments_labelled: dict[tuple[str, str, str], list[str]] = {}
+        for key, document in sorted(documents.deployments.items()):
+            namespace = document.metadata.namespace
+            self._deployments.setdefault(namespace, []).append(key)
+            of_endpoints = names.endpoint_labels(key, "")
+            for label in {**document.metadata.labels, **of_endpoints}.items():
+                self._deployments_labelled.setdefault((namespace, *label), []).append(key)
+        of_clusters = (cluster.metadata.labels for cluster in documents.clusters.values())
+        self._of_clusters = {names.CLUSTER}.union(*of_clusters)
 
     def of(self, namespace: str, selector: LabelSelector) -> list[Endpoint]:
         """Return the endpoints of a namespace that a selector matches, in their order."""
@@ -112,38 +125,41 @@ class EndpointIndex:
             self._found[query] = [endpoint for endpoint in tried if selector.matches(endpoint.labels)]
         return self._found[query]
 
-    def could_match(self, possible: list[str], selector: LabelSelector) -> bool:
-        """Return whether a selector could match one of these deployments if it ran on any of the clusters.
-
-        Only labels count that the selector names, so deployments and clusters that are alike in these are
-        tried once.
+    def selectable(self, namespace: str, selector: LabelSelector) -> tuple[str, ...]:
+        """Return the deployments of a namespace that a selector matches on a cluster where they may run, with
+        replicas there or without.
         """
+        query = namespace, selector.model_dump_json()
+        if query not in self._selectable:
+            labelled = [
+                self._deployments_labelled.get((namespace, key, value), [])
+                for key, value in selector.match_labels.items()
+                if key not in self._of_clusters
+            ]
+            tried = min(labelled or [self._deployments.get(namespace, [])], key=len)
+            alike = self._alike_clusters(selector)
+            spend(_EACH_SELECTOR * (1 + len(tried)) * (1 + len(alike)), "matching endpoints")
+            self._selectable[query] = tuple(key for key in tried if self._is_selectable(key, selector, alike))
+        return self._selectable[query]
+
+    def _alike_clusters(self, selector: LabelSelector) -> list[list[str]]:
+        """Return the clusters, those together that are alike in all labels that a selector names."""
         keys = {*selector.match_labels, *(condition.key for condition in selector.match_expressions)}
-        clusters, deployments = self._documents.clusters, self._documents.deployments
-        spend(_EACH_SELECTOR * (len(possible) + len(clusters)), "matching endpoints")
-        of_clusters = {
-            (_named(keys, document.metadata.labels), name if names.CLUSTER in keys else "")
-            for name, document in clusters.items()
-        }
-        of_deployments = {
-            (
-                _named(keys, deployments[name].metadata.labels),
-                name if names.DEPLOYMENT in keys else possible[0],
-            )
-            for name in possible
-        }
-        spend(_EACH_SELECTOR * len(of_clusters) * len(of_deployments), "matching endpoints")
+        named = keys & self._of_clusters
+        alike: dict[tuple[str | None, ...], list[str]] = {}
+        for name, cluster in self._documents.clusters.items():
+            labels = {**cluster.metadata.labels, names.CLUSTER: name}
+            alike.setdefault(tuple(labels.get(key) for key in named), []).append(name)
+        return list(alike.values())
+
+    def _is_selectable(self, deployment: str, selector: LabelSelector, alike: list[list[str]]) -> bool:
+        clusters = self._documents.clusters
+        may_run = self._documents.deployments[deployment].spec.cluster_selector
         return any(
-            selector.matches(
-                {**dict(cluster_labels), **dict(labels), **names.endpoint_labels(deployment, cluster)}
-            )
-            for cluster_labels, cluster in of_clusters
-            for labels, deployment in of_deployments
+            selector.matches(_labels(self._documents, deployment, group[0]))
+            and any(may_run.matches(clusters[name].metadata.labels) for name in group)
+            for group in alike
         )
-
-
-def _named(keys: set[str], labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, labels[key]) for key in sorted(keys) if key in labels)
 
 
 def routes(documents: Documents, selected: EndpointIndex, lock: Lock) -> tuple[ServiceRoute, ...]:
@@ -235,7 +251,7 @@ def route_problems(
             if not documents.clusters[route.cluster].spec.held:
                 yield from _backend_count_problems(route)
         yield from _unmatched_selector_problems(documents, service, selected)
-        yield from _served_name_problems(documents, key, of_service)
+        yield from _served_name_problems(documents, service, selected)
         yield from _missing_endpoint_problems(service, selected, clusters=clusters)
 
 
@@ -272,11 +288,11 @@ def _unmatched_selector_problems(
     for index, entry in enumerate(service.spec.endpoints):
         if not documents.clusters or selected.of(namespace, entry.selector):
             continue
-        deployments = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
-        if not selected.could_match(deployments, entry.selector):
+        if not selected.selectable(namespace, entry.selector):
+            deployments = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
             labels = str(entry.selector) or "no labels"
             yield Problem(
-                f"selector {labels} matches no deployment of namespace {namespace}",
+                f"selector {labels} matches no deployment of namespace {namespace} where it may run",
                 _labels_to_use(documents, deployments),
                 f"spec.endpoints[{index}].selector",
                 kind="ModelService",
@@ -285,27 +301,29 @@ def _unmatched_selector_problems(
 
 
 def _served_name_problems(
-    documents: Documents, service: str, routes: Iterable[ServiceRoute]
+    documents: Documents, service: ModelService, selected: EndpointIndex
 ) -> Iterator[Problem]:
     """Yield an error for a service over deployments that share no served name: whichever one a request has,
-    it is sent to some that do not know it.
+    some of them do not know it.
 
-    Only declared names count, also beside a command of a team's own, which is never read.
+    Only declared names count, also beside a command of a team's own, which is never read; and all deployments
+    that are selected where they may run, because where replicas are today makes no document wrong.
     """
-    keys = {backend.deployment for route in routes for backend in route.backends}
+    namespace = service.metadata.namespace
+    keys = {key for entry in service.spec.endpoints for key in selected.selectable(namespace, entry.selector)}
     names_by_key = {key: served_names(documents.deployments[key]) for key in sorted(keys)}
     if len(keys) < 2 or set.intersection(*map(set, names_by_key.values())):
         return
     each = [_served_as(documents, key, names) for key, names in list(names_by_key.items())[:_NAMED]]
     more = f"; and {len(keys) - _NAMED:,} more" if len(keys) > _NAMED else ""
     yield Problem(
-        f"service {service} shares requests among deployments without a served name in common: "
-        f"{'; '.join(each)}{more}",
+        f"service {service.metadata.key} is one address, where clients ask for one model, and the "
+        f"deployments that it selects have no served name in common: {'; '.join(each)}{more}",
         "Declare one name for all of them in engine.servedNames, also beside a command of your own, or write "
         "a service for each",
         "spec.endpoints",
         kind="ModelService",
-        key=service,
+        key=service.metadata.key,
     )
 
 

@@ -28,7 +28,10 @@ def test_problems_of_every_kind_come_at_once() -> None:
     assert [(problem.path, problem.what.partition(":")[0]) for problem in raised.value.problems] == [
         ("", "the lock has 1 replica of ml/f on cluster gone, but that cluster has no document"),
         ("plugins[0].name", UNKNOWN),
-        ("spec.endpoints[0].selector", "selector app=nobody matches no deployment of namespace ml"),
+        (
+            "spec.endpoints[0].selector",
+            "selector app=nobody matches no deployment of namespace ml where it may run",
+        ),
         ("spec.nodeSelector.cel", "line 1, column 1 of the expression"),
         ("spec.plugins[0].config.colour", "build plugin demo-pod-tweaks"),
         ("spec.plugins[0].name", UNKNOWN),
