@@ -114,6 +114,8 @@ def missing_resource(inference_class: InferenceClass, request: DeviceRequest) ->
         device is None or device.asked_as != request.resource or (request.named and spec.allocation == "DRA")
     ):
         return request.resource
+    if not request.others:
+        return None
     described = {device.driver for device in spec.all_devices if device.claim == "Synthetic"}
     return next((resource for resource in request.others if resource not in described), None)
 

@@ -232,15 +232,15 @@ class _Changes:
     def __init__(self, compared: StackDigest | None) -> None:
         self.compared = compared
         self.clusters = _by_name(
-            (cluster.cluster, cluster.told) for cluster in (compared.clusters if compared else ())
+            (cluster.cluster, cluster.summary) for cluster in (compared.clusters if compared else ())
         )
         self.pools = _by_name(
-            (f"{pool.cluster}/{pool.pool}", pool.told) for pool in (compared.pools if compared else ())
+            (f"{pool.cluster}/{pool.pool}", pool.summary) for pool in (compared.pools if compared else ())
         )
         self.models = _by_name(
             (model.deployment, line)
             for model in (compared.models if compared else ())
-            for line in (*(["added"] if model.change == "added" else []), *model.told)
+            for line in (*(["added"] if model.change == "added" else []), *model.lines)
         )
         self.services = _by_name(
             (

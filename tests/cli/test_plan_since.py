@@ -77,7 +77,7 @@ def test_what_goes_on_after_a_pause_may_roll_whatever_differs(committed: Project
     assert ran.out.endswith(f"\n\n{told}\n")
     values = committed.run("plan", "--base", base, "--json").json["since"]
     assert values["resumptions"] == [
-        {"kind": "ModelDeployment", "name": "ml/qwen", "state": "paused", "replicas": 1, "told": told}
+        {"kind": "ModelDeployment", "name": "ml/qwen", "state": "paused", "replicas": 1, "summary": told}
     ]
 
 

@@ -438,7 +438,7 @@ def show_rolling(compared: StackDigest, commit: str) -> None:
     print_line()
     rolling = _rolling(compared)
     for resumption in compared.resumptions:
-        print_line(resumption.told)
+        print_line(resumption.summary)
     if not rolling:
         if not compared.resumptions:
             print_line(f"no pods roll since {commit[:_DIGITS]}")
@@ -453,7 +453,7 @@ def show_rolling(compared: StackDigest, commit: str) -> None:
     print_line(f"pods that roll since {commit[:_DIGITS]}: {text}")
     for model in rolling:
         print_line(f"  {model.deployment}")
-        for line in model.told:
+        for line in model.lines:
             print_line(f"    {line}")
 
 

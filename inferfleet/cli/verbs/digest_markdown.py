@@ -226,16 +226,16 @@ def sections(stack: StackDigest) -> tuple[Section, ...]:
         Section(
             "Without a place",
             tuple(
-                f"- {code(missing.deployment)}: {plain(missing.told)}"
+                f"- {code(missing.deployment)}: {plain(missing.summary)}"
                 for missing in sorted(stack.missing, key=lambda missing: -missing.replicas)
             ),
             opened=True,
         ),
         Section("Clusters that replicas should leave", _drains(stack)),
-        Section("Clusters", tuple(f"- {plain(cluster.told)}" for cluster in stack.clusters)),
+        Section("Clusters", tuple(f"- {plain(cluster.summary)}" for cluster in stack.clusters)),
         Section(
             "Pools",
-            tuple(f"- {plain(pool.told)}" for pool in sorted(stack.pools, key=_size)),
+            tuple(f"- {plain(pool.summary)}" for pool in sorted(stack.pools, key=_size)),
             opened=any(pool.change == "replaced" for pool in stack.pools),
         ),
         _costs(stack),
@@ -303,7 +303,7 @@ def _model(model: ModelChange) -> Iterator[str]:
     facts += ["**gap**"] if model.gap else []
     facts += ["**no longer served**"] if model.ends else []
     yield f"- **{code(model.deployment)}**: {', '.join(facts)}"
-    for line in model.told:
+    for line in model.lines:
         yield f"  {'  ' if line.startswith(' ') else ''}- {plain(line.strip())}"
     for command in model.commands:
         before = f", and ran {code(command.before)}" if command.before and command.after else ""

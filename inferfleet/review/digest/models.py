@@ -130,7 +130,7 @@ def _model(
         scales=scales,
         rolls=new_sets,
         pickers=pickers,
-        told=(
+        lines=(
             *change_lines(changes, update.desired.plan.departure_reasons),
             *map(roll_line, rolls),
             *(_waiting_line(place) for place in places if place.waits),

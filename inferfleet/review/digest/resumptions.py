@@ -44,18 +44,18 @@ def resumptions(update: Update) -> tuple[Resumption, ...]:
 def _resumption(kind: ResumedKind, name: str, state: State, replicas: int) -> Resumption:
     thing = f"cluster {name}" if kind == "InferenceCluster" else name
     restart = f", and {counted(replicas, 'replica')} may restart" if replicas else ""
-    told = (
+    summary = (
         f"{thing} is no longer {state}: edits made while it was {state} take effect now, which no comparison "
         f"with this base shows{restart}"
     )
-    return Resumption(kind, name, state, replicas, told)
+    return Resumption(kind, name, state, replicas, summary)
 
 
 def resumption_problems(every: tuple[Resumption, ...]) -> Iterator[Problem]:
     """Yield a warning for each thing that goes on."""
     for resumption in every:
         yield Problem(
-            resumption.told,
+            resumption.summary,
             "Run `pulumi preview`, which compares with what runs",
             "spec.paused" if resumption.kind == "ModelDeployment" else "spec.state",
             kind=resumption.kind,

@@ -160,7 +160,7 @@ class ModelChange:
     """New sets of pods for old ones."""
     pickers: tuple[PickerChange, ...]
     """Endpoint pickers that are replaced."""
-    told: tuple[str, ...]
+    lines: tuple[str, ...]
     """The same in words, as `inferfleet plan` has them."""
     commands: tuple[CommandChange, ...] = ()
     """Command lines that inferfleet writes and that are new or others, of the pods that serve first."""
@@ -184,7 +184,7 @@ class Resumption:
     """Replicas that may restart: those that the lock has. Of a cluster without those of deployments that are
     listed themselves.
     """
-    told: str
+    summary: str
     """The same in words."""
 
 
@@ -200,7 +200,7 @@ class MissingReplicas:
     """How many of them run now, and end."""
     refused: bool
     """Whether an update is refused for them."""
-    told: str
+    summary: str
     """Why, and what would place them."""
 
 
@@ -262,7 +262,7 @@ class ClusterChange:
     """`created` and `replaced` are of Google Cloud, `added` is of clusters that exist."""
     fields: tuple[str, ...]
     """Fields that force a replacement, or those that change in place."""
-    told: str
+    summary: str
     """The same in words."""
 
 
@@ -284,7 +284,7 @@ class PoolChange:
     """Nodes at most afterwards."""
     fields: tuple[str, ...]
     """Fields that force a replacement, or those that change in place."""
-    told: str
+    summary: str
     """The same in words."""
 
 

@@ -45,7 +45,7 @@ def test_a_model_that_moves_says_from_where_to_where_and_why() -> None:
                 PlaceChange("west/l4", 0, 1, "", 0, waits=False),
             ),
             restarts=(), scales=(), rolls=(), pickers=(),
-            told=("ml/qwen: east/l4 1 -> 0, west/l4 0 -> 1", "  leaves east/l4: drained"),
+            lines=("ml/qwen: east/l4 1 -> 0, west/l4 0 -> 1", "  leaves east/l4: drained"),
         ),
     )  # fmt: skip
     assert made.drains == (Drain("east", "drained", 1, 0, ()),)
@@ -66,7 +66,7 @@ def test_a_model_that_fits_only_once_another_has_left_is_without_service_meanwhi
     assert (first.change, first.gap, second.change, second.gap) == ("removed", False, "changed", True)
     assert [place.waits for place in second.places] == [True, False]
     assert (
-        "east/l4: pods start there once others have left, for which this update does not wait" in second.told
+        "east/l4: pods start there once others have left, for which this update does not wait" in second.lines
     )
 
 
@@ -124,7 +124,7 @@ def test_pods_restart_in_order_where_their_template_differs() -> None:
         for order, cluster in enumerate(("east", "west"), start=1)
     )  # fmt: skip
     assert (made.models[0].gpus, made.models[0].gap) == (2, True)
-    assert made.models[0].told[0] == (
+    assert made.models[0].lines[0] == (
         f"1 pod of Deployment east/ml/qwen-decode-l4 restarts (containers[engine].image {IMAGE} -> {NEXT}): "
         f"{_ONE_POD}"
     )
@@ -256,8 +256,8 @@ def test_replicas_without_a_place_are_told_once_with_what_would_place_them() -> 
     base = standing(l4(), EAST, model())
     made = stack_digest(STACK, base, head(base, l4(), EAST, model(replicas=6)))
     (missing,) = made.missing
-    assert missing == MissingReplicas("ml/qwen", 2, 0, False, missing.told)
-    assert missing.told.startswith("2 of 6 replicas of ml/qwen found no place")
+    assert missing == MissingReplicas("ml/qwen", 2, 0, False, missing.summary)
+    assert missing.summary.startswith("2 of 6 replicas of ml/qwen found no place")
     assert made.state == "changed"
 
 
@@ -352,8 +352,8 @@ def test_what_goes_on_after_a_pause_is_a_warning_though_nothing_else_differs() -
         assert made.state == ("changed" if made.resumptions else "unchanged")
         step = "Run `pulumi preview`, which compares with what runs"
         warned = [(one.what, one.step) for one in made.problems if one.severity == "warning"]
-        assert sorted(warned) == sorted((one.told, step) for one in made.resumptions)
-        return [replace(one, told="") for one in made.resumptions]
+        assert sorted(warned) == sorted((one.summary, step) for one in made.resumptions)
+        return [replace(one, summary="") for one in made.resumptions]
 
     of_west, of_qwen = ("InferenceCluster", "west", "paused"), ("ModelDeployment", "ml/qwen", "paused")
     assert resumed(held, paused) == []

@@ -26,7 +26,7 @@ def policy() -> Document:
 def test_pools_of_a_cluster_that_is_replaced_are_replaced_with_it() -> None:
     base = standing(PLAIN, east("us-east5"))
     made = stack_digest(STACK, base, head(base, PLAIN, east("us-east4")))
-    assert [cluster.told for cluster in made.clusters] == [
+    assert [cluster.summary for cluster in made.clusters] == [
         f"cluster east is replaced: {WHY}; the old one is deleted with everything on it"
     ]
     assert made.pools == (

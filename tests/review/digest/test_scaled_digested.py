@@ -33,7 +33,7 @@ def test_a_range_in_place_of_a_number_restarts_nothing_and_adds_room() -> None:
         SCALER,
         ResourceChange("PodDisruptionBudget east/ml/qwen-decode", "create", ()),
     )
-    assert (of_model.restarts, of_model.scales, of_model.gap, of_model.told) == (
+    assert (of_model.restarts, of_model.scales, of_model.gap, of_model.lines) == (
         (),
         (),
         False,
