@@ -19,7 +19,7 @@ from inferfleet.desired.serving_stack import ROUTE_SECONDS, ServingStack
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Endpoint, ServiceRoute
+from inferfleet.fleet.decisions import Endpoint, ExposedPath, ServiceRoute
 from inferfleet.fleet.roles import picker_of
 from inferfleet.fleet.traffic import of_service
 from inferfleet.serving import monitors, network_policy, workload
@@ -128,7 +128,7 @@ def model_endpoint(
 
 
 def endpoint_picker(
-    documents: Documents, endpoint: Endpoint, pods: Iterable[Pods], *, paths: tuple[str, ...]
+    documents: Documents, endpoint: Endpoint, pods: Iterable[Pods], *, paths: tuple[ExposedPath, ...]
 ) -> Picker:
     """Return the picker of an endpoint whose engines have these pods, and whose routes expose these paths."""
     deployment = documents.deployments[endpoint.deployment]

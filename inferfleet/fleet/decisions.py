@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import NamedTuple
 
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
@@ -66,6 +67,16 @@ class Endpoint:
     """Those by which services select endpoints."""
     revision: str = ""
     """That of the deployment's spots on the cluster."""
+
+
+class ExposedPath(NamedTuple):
+    """A path of an engine under which requests reach an endpoint, and the field that exposes it."""
+
+    path: str
+    kind: str
+    """That of the document: a deployment with a route of its own, or a service."""
+    key: str
+    field: str
 
 
 @dataclass(frozen=True)

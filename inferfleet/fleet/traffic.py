@@ -28,7 +28,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.documents.work import spend
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Backend, Endpoint, Placement, ServiceRoute
+from inferfleet.fleet.decisions import Backend, Endpoint, ExposedPath, Placement, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import served_names
 from inferfleet.tables.engines import engine
@@ -411,20 +411,29 @@ def of_service(documents: Documents, route: ServiceRoute) -> Requests:
 
 def exposed_paths(
     documents: Documents, endpoints: Iterable[Endpoint], services: Iterable[ServiceRoute]
-) -> dict[tuple[str, str], tuple[str, ...]]:
+) -> dict[tuple[str, str], tuple[ExposedPath, ...]]:
     """Return the paths of engines under which requests reach each endpoint, by deployment and cluster: those
     of its own route, and of the services there that lead to it.
+
+    A path that several routes expose is that of the deployment, or else of the first service.
     """
-    found: dict[tuple[str, str], set[str]] = {}
+    found: dict[tuple[str, str], dict[str, ExposedPath]] = {}
     for endpoint in endpoints:
-        deployment = documents.deployments[endpoint.deployment]
+        key = endpoint.deployment
+        deployment = documents.deployments[key]
         paths = of_deployment(deployment).paths if deployment.spec.route.enabled else ()
-        found[endpoint.deployment, endpoint.cluster] = set(paths)
+        found[key, endpoint.cluster] = {
+            path: ExposedPath(path, "ModelDeployment", key, "spec.route.paths") for path in paths
+        }
     for route in services:
-        paths = of_service(documents, route).paths
-        for backend in route.backends:
-            found[backend.deployment, route.cluster].update(paths)
-    return {key: tuple(sorted(paths)) for key, paths in found.items()}
+        # By default a service has the paths of all deployments that it selects.
+        form = documents.services[route.service].spec.route
+        field = "spec.route.paths" if form.paths else "spec.endpoints"
+        for path in of_service(documents, route).paths:
+            exposed = ExposedPath(path, "ModelService", route.service, field)
+            for backend in route.backends:
+                found[backend.deployment, route.cluster].setdefault(path, exposed)
+    return {key: tuple(sorted(by_path.values())) for key, by_path in found.items()}
 
 
 def _requests(form: RouteForm, prefix: str, engine_paths: tuple[str, ...]) -> Requests:

@@ -29,6 +29,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment, Prefill
 from inferfleet.documents.quantity import go_seconds
 from inferfleet.fleet import names
+from inferfleet.fleet.decisions import ExposedPath
 from inferfleet.fleet.picker_size import picker_resources
 from inferfleet.fleet.roles import DECODE, PREFILL, connector, is_disaggregated, target_ports
 from inferfleet.serving.metadata import SKIP_AWAIT, WAIT_FOR, metadata
@@ -100,7 +101,7 @@ class Picker:
     """Revision of the pods among which it chooses, of a deployment whose prefill is apart."""
     edition: str = ""
     """What `edition` returns, of a picker with several replicas."""
-    paths: tuple[str, ...] = ()
+    paths: tuple[ExposedPath, ...] = ()
     """Paths of the engine that routes expose."""
 
     @property
@@ -173,15 +174,15 @@ class Picker:
         return bool(self.flags.get(_FOLDER) or self.flags.get(_CLIENTS))
 
     @property
-    def unparsed_paths(self) -> tuple[str, ...]:
+    def unparsed_paths(self) -> tuple[ExposedPath, ...]:
         """Return the paths whose requests the parser of prompts refuses; of a picker with several parsers
         none is refused.
         """
         parsed = self.profile.parsed_paths
-        unparsed = tuple(path for path in self.paths if not parsed.fullmatch(path)) if parsed else ()
+        unparsed = tuple(each for each in self.paths if not parsed.fullmatch(each.path)) if parsed else ()
         # A list of models is asked for without a body. Alone, they are asked for answers there, as by
         # TensorFlow Serving.
-        lists = tuple(path for path in self.paths if path.endswith("/models"))
+        lists = tuple(each for each in self.paths if each.path.endswith("/models"))
         return lists if parsed and lists and lists == self.paths else unparsed
 
     @property

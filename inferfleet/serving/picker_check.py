@@ -110,23 +110,34 @@ def picker_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Probl
 
 
 def _parser_problems(picker: Picker) -> Iterator[Problem]:
-    """Yield what becomes of a deployment whose picker has one parser, and for which documents declare paths
-    that the parser of prompts refuses.
+    """Yield what becomes of a deployment whose picker has one parser, and to which routes lead under paths
+    that the parser of prompts refuses: one problem for each field that exposes such paths.
     """
-    declared = picker.deployment.spec
-    usual = engine(declared.engine.type).paths
-    paths = [path for path in picker.unparsed_paths if path not in usual]
-    if not paths or declared.endpoint_picker.config is not None:
+    declared, key = picker.deployment.spec, picker.deployment.metadata.key
+    if declared.endpoint_picker.config is not None:
         return
-    what = (
-        f"the picker of {picker.profile.name} has one parser, and the one that reads prompts refuses "
-        f"{listing(paths)}"
-    )
-    if picker.profile.parser_of_any:
-        what += ", so it has one for all: affinity to prefixes and InferenceModelRewrites have no effect"
-    step = f"Write profile: {NEWEST}, which has several, or give these paths a deployment of their own"
-    severity: Severity = "notice" if picker.profile.parser_of_any else "warning"
-    yield _problem(picker.deployment, ("route", "paths"), Mistake(what, step), severity)
+    usual = engine(declared.engine.type).paths
+    paths_by_field: dict[tuple[str, str, str], list[str]] = {}
+    for exposed in picker.unparsed_paths:
+        if exposed.path not in usual:
+            place = exposed.kind, exposed.key, exposed.field
+            paths_by_field.setdefault(place, []).append(exposed.path)
+    for (kind, document, field), paths in paths_by_field.items():
+        what = (
+            f"the picker of {key} ({picker.profile.name}) has one parser, and the one that reads prompts "
+            f"refuses {listing(paths)}"
+        )
+        if picker.profile.parser_of_any:
+            what += ", so it has one for all: affinity to prefixes and InferenceModelRewrites have no effect"
+        yield Problem(
+            what,
+            f"Write profile: {NEWEST} for {key}, whose picker has several, or give these paths a deployment "
+            "of their own",
+            field,
+            kind=kind,
+            key=document,
+            severity="notice" if picker.profile.parser_of_any else "warning",
+        )
 
 
 def _image_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.fleet.decisions import ExposedPath
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.traffic import Requests, exposed_paths, of_deployment, of_service
 
@@ -65,25 +66,31 @@ def _said(documents: Documents) -> list[tuple[str, str, str, str]]:
     return [(one.kind, one.key, one.path, one.what) for one in problems if "route" in one.path]
 
 
+OWN = "ModelDeployment", "ml/a", "spec.route.paths"
+LISTED = "ModelService", "ml/chat", "spec.route.paths"
+SELECTED = "ModelService", "ml/chat", "spec.endpoints"
+
+
 @pytest.mark.parametrize(
     ("own", "of_service", "paths"),
     [
-        ({}, {}, ("/v1",)),
-        ({"paths": ["/rerank"]}, {"paths": ["/score"]}, ("/rerank", "/score")),
-        ({}, {"paths": ["/score", "/v1"]}, ("/score", "/v1")),
-        ({"enabled": False}, {"paths": ["/score"]}, ("/score",)),
+        ({}, {}, {"/v1": OWN}),
+        ({"paths": ["/rerank"]}, {"paths": ["/rerank", "/score"]}, {"/rerank": OWN, "/score": LISTED}),
+        ({}, {"paths": ["/score", "/v1"]}, {"/score": LISTED, "/v1": OWN}),
+        ({"enabled": False}, {"paths": ["/score"]}, {"/score": LISTED}),
+        ({"enabled": False}, {}, {"/v1": SELECTED}),
     ],
 )
 def test_an_endpoint_is_reached_under_the_paths_of_all_routes_to_it(
-    own: dict[str, Any], of_service: dict[str, Any], paths: tuple[str, ...]
+    own: dict[str, Any], of_service: dict[str, Any], paths: dict[str, tuple[str, str, str]]
 ) -> None:
     documents = fleet(
         EAST, deployment("a", 1, route=own), deployment("b", 1), _routed("chat", of_service, "a")
     )
     planned = plan(documents, lock({}))
     assert exposed_paths(documents, planned.endpoints, planned.services) == {
-        ("ml/a", "east"): paths,
-        ("ml/b", "east"): ("/v1",),
+        ("ml/a", "east"): tuple(ExposedPath(path, *place) for path, place in paths.items()),
+        ("ml/b", "east"): (ExposedPath("/v1", "ModelDeployment", "ml/b", "spec.route.paths"),),
     }
 
 

@@ -9,6 +9,7 @@ from one_picker import picker as one_picker
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.problems import Problem, of_severity
+from inferfleet.fleet.decisions import ExposedPath
 from inferfleet.serving import picker as command
 from inferfleet.serving.picker_check import cluster_problems, deployment_problems, picker_problems
 from inferfleet.serving.programs import text
@@ -40,8 +41,8 @@ def _cluster(serving: Serving) -> InferenceCluster:
             ("/rerank", "/v1/audio/transcriptions"),
             (
                 "notice",
-                "the picker of gie-1.5 has one parser, and the one that reads prompts refuses /rerank, "
-                "/v1/audio/transcriptions, so it has one for all: affinity to prefixes and "
+                "the picker of ml/qwen (gie-1.5) has one parser, and the one that reads prompts refuses "
+                "/rerank, /v1/audio/transcriptions, so it has one for all: affinity to prefixes and "
                 "InferenceModelRewrites have no effect",
             ),
         ),
@@ -55,7 +56,8 @@ def _cluster(serving: Serving) -> InferenceCluster:
             ("/score",),
             (
                 "warning",
-                "the picker of scheduler-0.7 has one parser, and the one that reads prompts refuses /score",
+                "the picker of ml/qwen (scheduler-0.7) has one parser, and the one that reads prompts "
+                "refuses /score",
             ),
         ),
     ],
@@ -73,8 +75,24 @@ def test_what_is_lost_by_paths_that_a_picker_reads_no_prompts_of_is_told(
         (problem.severity, problem.what, problem.path, problem.next_step)
         for problem in picker_problems(one, _cluster(serving()))
     ]
-    step = "Write profile: router-0.10, which has several, or give these paths a deployment of their own"
+    step = (
+        "Write profile: router-0.10 for ml/qwen, whose picker has several, or give these paths a deployment "
+        "of their own"
+    )
     assert found == ([(*told, "spec.route.paths", step)] if told else [])
+
+
+def test_paths_are_told_where_each_is_exposed(deployment: Make, serving: Serve) -> None:
+    listed = "ModelService", "ml/search", "spec.route.paths"
+    selected = "ModelService", "ml/chat", "spec.endpoints"
+    paths = ("/generate", ExposedPath("/rerank", *listed), ExposedPath("/v2", *selected))
+    one = one_picker(deployment(), serving(), paths=paths)
+    told = [
+        ((problem.kind, problem.key, problem.path), problem.what.partition("refuses ")[2].partition(",")[0])
+        for problem in picker_problems(one, _cluster(serving()))
+    ]
+    own = "ModelDeployment", "ml/qwen", "spec.route.paths"
+    assert told == [(own, "/generate"), (listed, "/rerank"), (selected, "/v2")]
 
 
 def _found(document: ModelDeployment) -> list[Problem]:
