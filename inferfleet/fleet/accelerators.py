@@ -158,7 +158,7 @@ def _vendors_in(cel: str) -> tuple[VendorName, ...]:
         if "!" in words:
             continue
         for index, token in enumerate(condition.tokens):
-            if token.kind == "text" and _is_driver(words[:index], words[index + 1 :]):
+            if token.kind == "text" and _is_driver(words, index):
                 drivers.add(token.text.lstrip("bBrR").strip("'\"").partition("/")[0])
     return tuple(vendor.name for vendor in VENDORS if vendor.driver in drivers)
 
@@ -166,16 +166,20 @@ def _vendors_in(cel: str) -> tuple[VendorName, ...]:
 _DRIVER = ["device", ".", "driver"]
 
 
-def _is_driver(before: list[str], after: list[str]) -> bool:
-    """Return whether the text between these words of a condition is the driver that it asks for."""
-    if before[-4:] == [*_DRIVER, "=="] or after[:4] == ["==", *_DRIVER]:
+def _is_driver(words: list[str], index: int) -> bool:
+    """Return whether the text at this place of a condition is the driver that it asks for."""
+    if words[max(index - 4, 0) : index] == [*_DRIVER, "=="] or words[index + 1 : index + 5] == [
+        "==",
+        *_DRIVER,
+    ]:
         return True
-    if before[-2:-1] in (["attributes"], ["capacity"]):
-        return before[-1] == "["
-    # In a list there are only texts and commas before it.
-    while before and before[-1] != "[" and before[-1][-1] in ",'\"":
-        before = before[:-1]
-    return before[-5:] == [*_DRIVER, "in", "["]
+    # In a list, or an index, texts and commas alone are before it.
+    while index and words[index][-1] in ",'\"":
+        index -= 1
+    if words[index] != "[":
+        return False
+    before = words[max(index - 4, 0) : index]
+    return before == [*_DRIVER, "in"] or before[-1:] in (["attributes"], ["capacity"])
 
 
 def _is_device(resource: str, device_resources: Set[str]) -> bool:
