@@ -59,6 +59,7 @@ from inferfleet.serving.pod.check import (
     changing_image_problems,
     document_problems,
     missing_request_problems,
+    other_port_problems,
     own_command_problems,
     template_check,
     template_problems,
@@ -358,7 +359,8 @@ def _position(documents: Documents, placed: PlacedPod, place: _Place, chains: Ch
     request = _request(documents, placed, class_name=class_name, device=place.device, cloud=place.cloud)
     outcome = chain.run(generated, request, links, template_check(placed))
     problems += outcome.problems
-    problems += (*missing_request_problems(outcome.template, placed), *own_command_problems(placed))
+    problems += missing_request_problems(outcome.template, placed)
+    problems += (*own_command_problems(placed), *other_port_problems(placed))
     # Last, so that a plugin may give what is taken from pods that say nothing, and volumes of the driver.
     outcome = replace(outcome, template=with_annotations(restrained(outcome.template, generated)))
     generated = with_annotations(restrained(generated, generated))

@@ -2,9 +2,10 @@
 
 The resource is a condition on classes, so the plan never chooses between vendors, and gives no slice to
 whoever asked for a whole device. It is what the engine's resources name in the template; else that of the
-vendor whom `accelerator` names, or whose driver the selector names; else NVIDIA's. How many a pod has follows
-from the topology, and where the template names fewer than `tensor`, which divide it, from that. What a
-document contradicts itself in is found here, before a plan and wherever its replicas are.
+vendor whom `accelerator` names, whose driver the selector names, or whose labels the template asks nodes
+for; else NVIDIA's. How many a pod has follows from the topology, and where the template names fewer than
+`tensor`, which divide it, from that. What a document contradicts itself in is found here, before a plan and
+wherever its replicas are.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -20,6 +21,7 @@ from inferfleet.documents.pods.template import ENGINE
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, path_of
+from inferfleet.fleet.node_conditions import conditions_of
 from inferfleet.fleet.roles import (
     path_of_role,
     path_of_selector,
@@ -33,6 +35,7 @@ from inferfleet.fleet.selectors.expressions import Source
 from inferfleet.fleet.shapes import Shape, accelerator, shape
 from inferfleet.tables.devices import (
     VENDOR_BY_DRIVER,
+    VENDOR_BY_LABEL,
     VENDOR_BY_NAME,
     VENDORS,
     VendorName,
@@ -93,7 +96,7 @@ def device_request(deployment: ModelDeployment, role: str, device_resources: Set
     of_engine = [one for one in written if one.is_engine and one.resource not in others]
     if of_engine:
         return DeviceRequest(of_engine[0].resource, int(of_engine[0].amount), tuple(sorted(others)))
-    vendors = _selected_vendors(deployment, role)
+    vendors = _selected_vendors(deployment, role) or _labelled_vendors(deployment, role)
     vendor: str = declared or (vendors[0] if vendors else "NVIDIA")
     return DeviceRequest(VENDOR_BY_NAME[vendor].resource, None, tuple(sorted(others)))
 
@@ -142,6 +145,19 @@ def _declared(deployment: ModelDeployment, role: str) -> tuple[Accelerator | Non
 def _selected_vendors(deployment: ModelDeployment, role: str) -> tuple[VendorName, ...]:
     selector = selector_of(deployment, role)
     return _vendors_in(selector.cel) if selector else ()
+
+
+def _labelled_vendors(deployment: ModelDeployment, role: str) -> tuple[VendorName, ...]:
+    """Return the vendor that labels of nodes name which templates of a role ask for; none where two are."""
+    templates = (workers_of(deployment, role).of(position) for position in POSITIONS)
+    conditions = (conditions_of(template.spec) for template in templates if template)
+    vendors = {
+        vendor.name
+        for condition in conditions
+        for label in (condition.wanted if condition else ())
+        if (vendor := VENDOR_BY_LABEL.get(label) or vendor_of(label))
+    }
+    return tuple(vendors) if len(vendors) == 1 else ()
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster, NodePool
 from inferfleet.documents.pods.template import POOL_LABEL
-from inferfleet.tables.devices import GKE_ACCELERATOR, PRODUCT_LABELS, is_product, product_in_label
+from inferfleet.tables.devices import (
+    GKE_ACCELERATOR,
+    NVIDIA_DRIVERS,
+    PRODUCT_LABELS,
+    is_product,
+    product_in_label,
+)
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # The one field of nodes that an affinity may name; here it is read as a label that every node has.
@@ -80,8 +86,16 @@ class NodeConditions(NamedTuple):
     @property
     def keys(self) -> frozenset[str]:
         """Return the labels that it names."""
-        every = (*self.selector, *(requirement for term in self.terms or () for requirement in term))
-        return frozenset(requirement.key for requirement in every)
+        return frozenset(requirement.key for requirement in self._every)
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """Return the labels that it asks nodes to have."""
+        return frozenset(each.key for each in self._every if each.operator not in ("NotIn", "DoesNotExist"))
+
+    @property
+    def _every(self) -> tuple[Requirement, ...]:
+        return (*self.selector, *(requirement for term in self.terms or () for requirement in term))
 
 
 class MatchingNodes(IntEnum):
@@ -248,4 +262,6 @@ def products_of(inference_class: InferenceClass) -> dict[str, str]:
         for name, attribute in device.attributes.items():
             if label and name.rpartition("/")[2] == _PRODUCT and attribute.string:
                 products[label] = product_in_label(attribute.string, space)
+                if device.driver in NVIDIA_DRIVERS:
+                    products.setdefault(GKE_ACCELERATOR, products[label])
     return products

@@ -64,6 +64,11 @@ PRODUCT_LABELS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "npu.huawei.com": ("node.kubernetes.io/npu.chip.name", "-"),
     }
 )
+# Labels of nodes that only those of one vendor have, beside those under its domain.
+VENDOR_BY_LABEL: Mapping[str, Vendor] = MappingProxyType(
+    {GKE_ACCELERATOR: VENDOR_BY_NAME["NVIDIA"], GKE_TPU_TOPOLOGY: VENDOR_BY_NAME["TPU"]}
+    | {label: VENDOR_BY_DRIVER[driver] for driver, (label, _) in PRODUCT_LABELS.items()}
+)
 # By one of these a node tells that it has accelerators. GPU feature discovery sets `gpu.present`
 # (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
 ACCELERATED_NODE_LABELS = (
@@ -91,8 +96,20 @@ def product_in_label(name: str, space: str) -> str:
     return space.join(re.sub(r"[^-A-Za-z0-9_. ]", "", name).split())
 
 
+# What Google's names of accelerators have beside the model.
+_GOOGLES_WORDS, _MEMORY = {"nvidia", "tesla", "mega"}, re.compile(r"[0-9]+gb")
+
+
 def is_product(value: str, name: str) -> bool:
-    """Return whether a label has the name of a product, or of a slice or share of it."""
+    """Return whether a label has the name of a product, or of a slice or share of it.
+
+    Google names NVIDIA's in its own way: `nvidia-h100-80gb` and `NVIDIA-H100-80GB-HBM3` have the model in
+    common. https://cloud.google.com/compute/docs/gpus
+    """
+    if value.startswith("nvidia-") and not name.startswith("nvidia-"):
+        words = set(value.split("-")) - _GOOGLES_WORDS
+        model = {word for word in words if not _MEMORY.fullmatch(word)}
+        return bool(model) and model <= set(name.lower().split("-"))
     return value == name or value.startswith((f"{name}-MIG-", f"{name}-SHARED"))
 
 

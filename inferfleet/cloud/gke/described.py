@@ -28,6 +28,8 @@ _TCPX, _TCPXO, _GVNIC, _RDMA = 0, 4, 12, 16
 # Networks of RDMA belong to one zone each: eight subnetworks for zones a to n.
 _RAILS = 8
 _ZONES = "abcdefghijklmn"
+# As labels of nodes have them.
+_SHARING = {"TimeSharing": "time-sharing", "MPS": "mps"}
 
 
 @dataclass(frozen=True)
@@ -110,16 +112,22 @@ class DescribedPool:
         """Return what is certain of the labels that Kubernetes and GKE give to its nodes.
 
         https://kubernetes.io/docs/reference/labels-annotations-taints/,
-        https://cloud.google.com/kubernetes-engine/docs/how-to/gpus and .../concepts/spot-vms.
+        https://cloud.google.com/kubernetes-engine/docs/how-to/gpus, .../gpus-multi, .../timesharing-gpus and
+        .../concepts/spot-vms.
         """
         gpu, machine = self.gke_class.recipe.accelerator, self.gke_class.machine
-        model = self.document.capacity.model
+        model, sharing = self.document.capacity.model, gpu.sharing if gpu else None
         labels: dict[str, tuple[str | None, ...]] = {
             OS: ("linux",),
             REGION: (self.gke.region,),
             GKE_ACCELERATOR: (gpu.type if gpu else None,),
             SPOT_LABEL: ("true" if model == "Spot" else None,),
             FLEX_START_LABEL: ("true" if flex_start(self.document) else None,),
+            "cloud.google.com/gke-gpu-partition-size": (gpu.partition_size if gpu else None,),
+            "cloud.google.com/gke-gpu-sharing-strategy": (_SHARING[sharing.strategy] if sharing else None,),
+            "cloud.google.com/gke-max-shared-clients-per-gpu": (
+                str(sharing.max_clients_per_gpu) if sharing else None,
+            ),
         }
         if self.zones:
             labels[ZONE] = self.zones

@@ -35,6 +35,7 @@ from inferfleet.fleet.roles import (
     declared_image,
     engine_ports,
     is_disaggregated,
+    path_of_engine,
     path_of_image,
     picker_of,
     serving_ports,
@@ -49,12 +50,13 @@ from inferfleet.serving.pod.template import (
     containers,
     declared_proxy,
     is_engine,
+    is_port,
     names_of_ports,
     own_proxy_flags,
     proxy_table,
 )
 from inferfleet.serving.programs import resource_mistakes
-from inferfleet.tables.devices import is_accelerator, vendor_of
+from inferfleet.tables.devices import NVIDIA_DRIVERS, is_accelerator, vendor_of
 from inferfleet.tables.engines import CONNECTORS
 from inferfleet.tables.images import reference_of
 from inferfleet.tables.pickers import ProxyTable, names, profile
@@ -79,13 +81,21 @@ def document_problems(pod: PlacedPod) -> Iterator[Problem]:
             pod,
             path_of_image(pod.deployment, pod.role),
             f"the engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
-            f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in the cluster, or "
-            "leave it out by clusterSelector",
+            # That of a cluster is for its engines on accelerators of every vendor.
+            "Write engine.image, for the vendor of these accelerators"
+            if pod.hardware.resource and not _is_nvidias(pod.hardware.resource)
+            else f"Write engine.image, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} in the "
+            "cluster, or leave it out by clusterSelector",
         )
     yield from proxy_problems(pod)
     yield from _encrypted_probe_problems(pod)
     for mistake in (*_group_mistakes(written, pod), *_place_mistakes(written["spec"], pod)):
         yield _problem(pod, pod.field(mistake.field_path), mistake.what, mistake.next_step)
+
+
+def _is_nvidias(resource: str) -> bool:
+    vendor = vendor_of(resource)
+    return vendor is not None and vendor.driver in NVIDIA_DRIVERS
 
 
 def template_check(pod: PlacedPod) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
@@ -308,6 +318,26 @@ def _encrypted_probe_problems(pod: PlacedPod) -> Iterator[Problem]:
                 "Remove scheme, and let the engine serve without TLS; a service mesh can encrypt between "
                 "pods (plugin istio)",
             )
+
+
+def other_port_problems(pod: PlacedPod) -> Iterator[Problem]:
+    """Yield a warning where an engine lists ports, and none is the one that requests come to by default."""
+    _, engine = engine_container(pod.written.spec)
+    ports, listed = engine_ports(pod.deployment, pod.role, pod.shape), engine.get("ports", ())
+    usual = pod.worker.serves and not pod.has_proxy and pod.worker.engine.port is None
+    if not usual or not listed or any(is_port(each, port) for each in listed for port in ports):
+        return
+    numbers = [each["containerPort"] for each in listed]
+    yield replace(
+        _problem(
+            pod,
+            f"{path_of_engine(pod.deployment, pod.role)}.port",
+            f"the engine lists port {' and '.join(map(str, numbers))}, and requests come to port {ports[0]}, "
+            f"which is that of {pod.worker.engine.type}",
+            f"Write engine.port: {numbers[0]}, or whichever it serves on",
+        ),
+        severity="warning",
+    )
 
 
 def own_command_problems(pod: PlacedPod) -> Iterator[Problem]:

@@ -178,6 +178,22 @@ def test_a_class_says_which_product_a_label_cannot_name() -> None:
     assert ["nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3" in str(one) for one in planned.problems] == [True]
 
 
+@pytest.mark.parametrize(
+    ("google", "place"), [("nvidia-h100-80gb", "b"), ("nvidia-h100-mega-80gb", "b"), ("nvidia-l4", "a")]
+)
+def test_a_class_of_nvidias_says_which_one_google_would_name(google: str, place: str) -> None:
+    gpu = {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 1}
+    small, large = (
+        class_(name, 1, devices=[{**gpu, "attributes": {"productName": {"string": product}}}])
+        for name, product in (("small", "NVIDIA L4"), ("large", "NVIDIA H100 80GB HBM3"))
+    )
+    pod = {"nodeSelector": {"cloud.google.com/gke-accelerator": google}}
+    east = cluster("east", {"a": ("small", 1), "b": ("large", 1)})
+    assert placed(plan(fleet(small, large, east, deployment("m", 1, pod=pod)), EMPTY)) == {
+        f"m east/{place}": 1
+    }
+
+
 def test_a_class_with_a_recipe_says_it_in_the_words_of_google_too() -> None:
     """An existing cluster of GKE's, whose pools say nothing of their nodes."""
     recipes = {"small": ("g2-standard-48", "nvidia-l4"), "large": ("a3-highgpu-8g", "nvidia-h100-80gb")}

@@ -10,9 +10,10 @@ from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.inference_class import Device
 from inferfleet.documents.kinds.inference_cluster import NodePool
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.problems import Problem
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.serving.pod.check import document_problems
+from inferfleet.serving.pod.check import document_problems, other_port_problems
 from inferfleet.serving.pod.hardware import Hardware, hardware
 from inferfleet.serving.pod.template import PlacedPod, pod_template
 
@@ -231,6 +232,31 @@ def test_an_engine_has_its_time_to_load_before_a_liveness_probe_of_the_team_coun
         "livenessProbe": liveness,
         "startupProbe": asks | {"periodSeconds": 10, "failureThreshold": 360},
     }
+
+
+@pytest.mark.parametrize(
+    ("engine", "listed", "warned"),
+    [
+        ({"type": "Other"}, [7997], True),
+        ({"type": "Other", "port": 7997}, [7997], False),
+        ({"type": "Other"}, [8000, 9090], False),
+        ({}, [], False),
+    ],
+)
+def test_an_engine_that_lists_another_port_than_requests_come_to_is_warned_of(
+    deployment: Make, spot: Spot, whole: Hardware, engine: dict[str, Any], listed: list[int], warned: bool
+) -> None:
+    own = {"engine": {"ports": [{"containerPort": port} for port in listed]}}
+    found = [*other_port_problems(_placed(deployment(own, engine=engine), spot, whole))]
+    expected = Problem(
+        "the engine lists port 7997, and requests come to port 8000, which is that of Other",
+        "Write engine.port: 7997, or whichever it serves on",
+        "spec.engine.port",
+        kind="ModelDeployment",
+        key="ml/qwen",
+        severity="warning",
+    )
+    assert found == ([expected] if warned else [])
 
 
 @pytest.mark.parametrize("port", [8000, "serve"])
