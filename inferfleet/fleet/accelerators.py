@@ -23,6 +23,7 @@ from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, path_of
 from inferfleet.fleet.node_conditions import conditions_of
 from inferfleet.fleet.roles import (
+    DECODE,
     path_of_role,
     path_of_selector,
     role_block,
@@ -38,6 +39,7 @@ from inferfleet.tables.devices import (
     VENDOR_BY_LABEL,
     VENDOR_BY_NAME,
     VENDORS,
+    Vendor,
     VendorName,
     is_accelerator,
     vendor_of,
@@ -234,6 +236,43 @@ def _amounts(container: Mapping[str, Any], device_resources: Set[str]) -> Iterat
 # What a document contradicts itself in.
 
 
+def part_problems(deployment: ModelDeployment, device_resources: Set[str]) -> Iterator[Problem]:
+    """Yield warnings for pods that have parts of accelerators as if they were whole ones, and for workers of
+    which some pods name accelerators and others do not.
+    """
+    for role in roles_of(deployment):
+        written = [
+            one
+            for one in _named(deployment, role, device_resources)
+            if one.is_engine and _is_device(one.resource, device_resources)
+        ]
+        for one in written:
+            vendor = vendor_of(one.resource)
+            if one.amount > 1 and vendor and one.resource != vendor.resource and is_accelerator(one.resource):
+                yield Problem(
+                    f"the engine asks for {one.amount} {one.resource}, and one process uses one part of an "
+                    "accelerator",
+                    "Write tensor: 1 and more replicas, or ask for whole accelerators",
+                    one.path(deployment, role),
+                    kind="ModelDeployment",
+                    key=deployment.metadata.key,
+                    severity="warning",
+                )
+        positions = {one.position for one in written}
+        workers = workers_of(deployment, role)
+        if len(positions) == 1 and workers.entry and workers.follower:
+            (position,) = positions
+            yield Problem(
+                f"the {position.lower()} names {written[0].amount} {written[0].resource}, and the other pods "
+                "of its worker name none: all of them get so many",
+                "Name it in both, or give pods without accelerators a role of their own (accelerator: None)",
+                written[0].path(deployment, role),
+                kind="ModelDeployment",
+                key=deployment.metadata.key,
+                severity="warning",
+            )
+
+
 def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]) -> Iterator[Problem]:
     """Yield the errors of a deployment about which accelerators its pods ask for, and how many."""
     key, several = deployment.metadata.key, set()
@@ -273,7 +312,7 @@ def _contradictions(written: list[_Named], deployment: ModelDeployment, role: st
             yield (
                 f"container {one.container!r} asks for {amount}, but {declared_at} is None, which places the "
                 "pods on nodes without any",
-                f"Remove it, or {declared_at}",
+                _step_with_none(declared_at, vendor, role),
                 one,
             )
         elif first is None or not one.is_engine:
@@ -300,6 +339,13 @@ def _contradictions(written: list[_Named], deployment: ModelDeployment, role: st
             )
         else:
             yield from _unlike_topology(one, deployment, role)
+
+
+def _step_with_none(declared_at: str, vendor: Vendor | None, role: str) -> str:
+    at = f"{path_of_role(role)}.accelerator"
+    if vendor is None or role == DECODE or declared_at == at:
+        return f"Remove it, or {declared_at}"
+    return f"Write {at.removeprefix('spec.')}: {vendor.name}, or remove it"
 
 
 def _unlike_topology(one: _Named, deployment: ModelDeployment, role: str) -> Iterator[_Found]:
@@ -374,6 +420,15 @@ def _step_without(resource: str, request: DeviceRequest, candidates: list[Infere
             f"Leave it out of the template, and pods claim devices of class {claimed[0]}; or add a pool "
             "whose class has allocation DevicePlugin"
         )
+    parts = [
+        f"{device.resource}, which class {one.metadata.name} has"
+        for one in candidates
+        if (device := accelerator(one))
+        and device.resource
+        and vendor_of(device.resource) == vendor_of(resource)
+    ]
+    if request.named and parts:
+        return f"Ask for {parts[0]}; or, if nodes have it, write resource: {resource} at a class's device"
     if request.named:
         return f"If nodes have it, write resource: {resource} at the device of their class"
     devices = [device for one in candidates if (device := accelerator(one))]

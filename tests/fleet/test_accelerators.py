@@ -296,6 +296,37 @@ def test_entries_and_followers_have_the_same_accelerators() -> None:
     ]
 
 
+def warnings(planned: Plan) -> list[tuple[str, str]]:
+    found = [one for one in planned.problems if one.severity == "warning"]
+    return [(problem.path, problem.what) for problem in found]
+
+
+def test_an_engine_uses_one_part_of_an_accelerator() -> None:
+    planned = made(deployment("a", 1, gpus=2, resources=one("nvidia.com/mig-1g.10gb", 2)))
+    assert [said for said in warnings(planned) if "part" in said[1]] == [
+        (
+            'spec.workers.template.spec.containers[0].resources.limits["nvidia.com/mig-1g.10gb"]',
+            "the engine asks for 2 nvidia.com/mig-1g.10gb, and one process uses one part of an accelerator",
+        )
+    ]
+
+
+def test_pods_of_a_worker_that_name_no_accelerators_get_those_of_the_others() -> None:
+    entry, follower = (
+        {"template": {"spec": {"containers": [{"name": "engine", "image": "e:1", **resources}]}}}
+        for resources in ({}, {"resources": one("google.com/tpu", 4)})
+    )
+    workers = {"topology": {"tensor": 4, "pipeline": 2}, "entry": entry, "follower": follower}
+    planned = made(_with(deployment("a", 1), workers=workers))
+    assert [said for said in warnings(planned) if "names" in said[1]] == [
+        (
+            'spec.workers.follower.template.spec.containers[0].resources.limits["google.com/tpu"]',
+            "the follower names 4 google.com/tpu, and the other pods of its worker name none: all of them "
+            "get so many",
+        )
+    ]
+
+
 def test_resources_beside_accelerators_are_a_condition_too() -> None:
     gpu = {"name": "gpu", "driver": "gpu.nvidia.com", "count": 8}
     card = {"name": "nic", "driver": "nvidia.com/hostdev", "claim": "Synthetic"}
