@@ -30,6 +30,7 @@ from inferfleet.fleet.roles import (
 )
 from inferfleet.serving.engines import command_line
 from inferfleet.serving.engines.command_line import (
+    GRPC_FLAGS,
     TOKEN,
     WorkerPod,
     example,
@@ -265,7 +266,10 @@ def _args_problems(deployment: ModelDeployment, role: str, pods: int) -> Iterato
         if flag and word.startswith("-"):
             name = word.partition("=")[0]
             step = f"Remove it, and write {ours[flag]}" if ours[flag] else "Remove it"
-            yield _problem(deployment, f"{path}[{index}]", f"{name} is for inferfleet to write", step)
+            what = f"{name} is for inferfleet to write"
+            if flag in GRPC_FLAGS:
+                what = f"{name} serves gRPC, and gateways and probes reach engines by HTTP/1.1"
+            yield _problem(deployment, f"{path}[{index}]", what, step)
     for mistake in args_mistakes(declared.type, version, given):
         yield _problem(
             deployment, f"{path}[{mistake.field_path[0]}]", mistake.what, mistake.next_step, "warning"

@@ -41,6 +41,8 @@ TOKEN = "HF_TOKEN"
 # (kubernetes-sigs/lws, pkg/utils/pod/pod_utils.go): the address of the entry, the number of pods, and that
 # of the pod among them.
 LEADER, SIZE, INDEX = "$(LWS_LEADER_ADDRESS)", "$(LWS_GROUP_SIZE)", "$(LWS_WORKER_INDEX)"
+# Flags by which engines serve gRPC in place of HTTP, which gateways and probes ask.
+GRPC_FLAGS = ("--grpc", "--grpc-mode")
 # The connector's class and the roles in it, by `prefill.connector`.
 CONNECTORS = {"NIXL": "NixlConnector", "Mooncake": "MooncakeConnector"}
 # The fields that say what inferfleet writes, by the flags. That of KV transfer is for `prefill` alone.
@@ -50,7 +52,6 @@ _VLLM_FIELDS = {
     "--served-model-name": "engine.servedNames",
     "--host": "",
     "--port": "engine.port",
-    # Its server in place of the one by HTTP, which gateways and probes ask.
     "--grpc": "",
     "--tensor-parallel-size": "topology.tensor",
     "--pipeline-parallel-size": "topology.pipeline",
@@ -83,6 +84,7 @@ _SGLANG_FIELDS = {
     "--host": "",
     "--port": "engine.port",
     "--enable-metrics": "",
+    "--grpc-mode": "",
     "--tensor-parallel-size": "topology.tensor",
     "--pipeline-parallel-size": "topology.pipeline",
     "--data-parallel-size": "topology.data",

@@ -53,7 +53,7 @@ _REPEATING: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Triton": {"port": ("--http-port",)},
 }
 # Either starts vLLM's gRPC server.
-_GRPC = frozenset({"vllm.entrypoints.grpc_server", "--grpc"})
+_GRPC = {"vLLM": {"vllm.entrypoints.grpc_server", "--grpc"}, "SGLang": {"--grpc-mode"}}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OPEN = "0.0.0.0"
 _FIELDS = {
@@ -85,9 +85,9 @@ def differences(pod: WorkerPod, command: Sequence[str], args: Sequence[str]) -> 
     if repeating is None:
         return
     line = " ".join(words)
-    if kind == "vLLM" and not _GRPC.isdisjoint(words):
-        what = "the command starts vLLM's gRPC server, and gateways and probes reach engines by HTTP/1.1"
-        yield Mistake(what, "Start vllm serve without --grpc"), "error"
+    if not _GRPC.get(kind, set()).isdisjoint(words):
+        what = f"the command starts {kind}'s gRPC server, and gateways and probes reach engines by HTTP/1.1"
+        yield Mistake(what, "Start its server by HTTP instead"), "error"
         return
     if not any(start in line for start in _STARTS[kind]):
         others = [name for name, starts in _STARTS.items() if any(start in line for start in starts)]

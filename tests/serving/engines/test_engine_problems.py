@@ -139,7 +139,13 @@ UNSTARTED = (
         (
             {"engine": {"args": ["--grpc"]}},
             "spec.engine.args[0]",
-            "--grpc is for inferfleet to write",
+            "--grpc serves gRPC, and gateways and probes reach engines by HTTP/1.1",
+            "Remove it",
+        ),
+        (
+            {"engine": {"type": "SGLang", "args": ["--grpc-mode"]}},
+            "spec.engine.args[0]",
+            "--grpc-mode serves gRPC, and gateways and probes reach engines by HTTP/1.1",
             "Remove it",
         ),
         (

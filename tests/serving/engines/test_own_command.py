@@ -33,7 +33,7 @@ IS_ABC = "engine.model.revision is abc"
 GRPC = (
     "error",
     "the command starts vLLM's gRPC server, and gateways and probes reach engines by HTTP/1.1",
-    "Start vllm serve without --grpc",
+    "Start its server by HTTP instead",
 )
 
 
