@@ -331,6 +331,9 @@ class _Run:
             )
         except InvalidDocuments as invalid:
             raise pulumi.RunError(str(invalid)) from None
+        except StopIteration as stop:
+            # No future takes one (https://bugs.python.org/issue26221), so the program would wait for ever.
+            raise RuntimeError("an iteration ended where it must not: a defect of inferfleet") from stop
 
     def claim_names(self, prefix: str) -> None:
         """Note that what begins with the prefix in the state is this Fleet's: the state has names alone."""

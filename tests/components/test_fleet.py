@@ -267,6 +267,17 @@ def test_the_program_goes_on_while_clusters_are_asked(
     assert recorder.outputs == {"placements": {"ml/qwen": {"east decode=l4": 1}}}
 
 
+def test_a_defect_ends_the_program_and_never_lets_it_wait_for_ever(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(*_: Any, **__: Any) -> None:
+        raise StopIteration
+
+    monkeypatch.setattr(fleet, "prepare", prepare)
+    with pytest.raises(RuntimeError, match="a defect of inferfleet"):
+        registered(lambda: {"placements": chat().placements})
+
+
 def test_a_cluster_belongs_to_one_fleet(clusters: Clusters) -> None:
     def program() -> Mapping[str, Any]:
         chat()
