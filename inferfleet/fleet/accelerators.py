@@ -236,45 +236,8 @@ def _amounts(container: Mapping[str, Any], device_resources: Set[str]) -> Iterat
 # What a document contradicts itself in.
 
 
-def part_problems(deployment: ModelDeployment, device_resources: Set[str]) -> Iterator[Problem]:
-    """Yield warnings for pods that have parts of accelerators as if they were whole ones, and for workers of
-    which some pods name accelerators and others do not.
-    """
-    for role in roles_of(deployment):
-        written = [
-            one
-            for one in _named(deployment, role, device_resources)
-            if one.is_engine and _is_device(one.resource, device_resources)
-        ]
-        for one in written:
-            vendor = vendor_of(one.resource)
-            if one.amount > 1 and vendor and one.resource != vendor.resource and is_accelerator(one.resource):
-                yield Problem(
-                    f"the engine asks for {one.amount} {one.resource}, and one process uses one part of an "
-                    "accelerator",
-                    "Write tensor: 1 and more replicas, or ask for whole accelerators",
-                    one.path(deployment, role),
-                    kind="ModelDeployment",
-                    key=deployment.metadata.key,
-                    severity="warning",
-                )
-        positions = {one.position for one in written}
-        workers = workers_of(deployment, role)
-        if len(positions) == 1 and workers.entry and workers.follower:
-            (position,) = positions
-            yield Problem(
-                f"the {position.lower()} names {written[0].amount} {written[0].resource}, and the other pods "
-                "of its worker name none: all of them get so many",
-                "Name it in both, or give pods without accelerators a role of their own (accelerator: None)",
-                written[0].path(deployment, role),
-                kind="ModelDeployment",
-                key=deployment.metadata.key,
-                severity="warning",
-            )
-
-
 def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]) -> Iterator[Problem]:
-    """Yield the errors of a deployment about which accelerators its pods ask for, and how many."""
+    """Yield errors and warnings about which accelerators pods of a deployment ask for, and how many."""
     key, several = deployment.metadata.key, set()
     for role in roles_of(deployment):
         written = [
@@ -284,8 +247,10 @@ def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]
         ]
         for what, next_step, named in _contradictions(written, deployment, role):
             yield Problem(what, next_step, named.path(deployment, role), kind="ModelDeployment", key=key)
+        engines = [one for one in written if one.is_engine]
+        yield from _part_problems(deployment, role, engines)
         vendors = _selected_vendors(deployment, role)
-        if len(vendors) < 2 or any(one.is_engine for one in written):
+        if len(vendors) < 2 or engines:
             continue
         declared, declared_at = _declared(deployment, role)
         path = path_of_selector(deployment, role)
@@ -298,6 +263,37 @@ def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]
                 kind="ModelDeployment",
                 key=key,
             )
+
+
+def _part_problems(deployment: ModelDeployment, role: str, engines: list[_Named]) -> Iterator[Problem]:
+    """Yield warnings for pods that have parts of accelerators as if they were whole ones, and for workers of
+    which some pods name accelerators and others do not.
+    """
+    for one in engines:
+        vendor = vendor_of(one.resource)
+        if one.amount > 1 and vendor and one.resource != vendor.resource and is_accelerator(one.resource):
+            yield Problem(
+                f"the engine asks for {one.amount} {one.resource}, and one process uses one part of an "
+                "accelerator",
+                "Write tensor: 1 and more replicas, or ask for whole accelerators",
+                one.path(deployment, role),
+                kind="ModelDeployment",
+                key=deployment.metadata.key,
+                severity="warning",
+            )
+    positions = {one.position for one in engines}
+    workers = workers_of(deployment, role)
+    if len(positions) == 1 and workers.entry and workers.follower:
+        (position,) = positions
+        yield Problem(
+            f"the {position.lower()} names {engines[0].amount} {engines[0].resource}, and the other pods "
+            "of its worker name none: all of them get so many",
+            "Name it in both, or give pods without accelerators a role of their own (accelerator: None)",
+            engines[0].path(deployment, role),
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+            severity="warning",
+        )
 
 
 _Found = tuple[str, str, _Named]  # what is wrong, the next step, and with what

@@ -13,7 +13,6 @@ from inferfleet.fleet.accelerators import (
     accelerator_problems,
     missing_resource,
     nowhere_problems,
-    part_problems,
     path_of_resource,
 )
 from inferfleet.fleet.demands import Demands
@@ -75,7 +74,6 @@ def check(documents: Documents, selectors: Selectors, demands: Demands, pool_lab
         classes = [documents.classes[name] for name in selected.by(document.spec.cluster_selector)[1]]
         found = [
             *accelerator_problems(document, documents.device_resources),
-            *part_problems(document, documents.device_resources),
             *nowhere_problems(document, requests, classes),
             *(
                 problem
