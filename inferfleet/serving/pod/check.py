@@ -44,6 +44,7 @@ from inferfleet.fleet.roles import (
 from inferfleet.fleet.shapes import requests
 from inferfleet.serving.pod.hardware import Hardware, generated_claims
 from inferfleet.serving.pod.template import (
+    PROBES,
     PlacedPod,
     Spec,
     cluster_proxy_image,
@@ -308,7 +309,7 @@ def _encrypted_probe_problems(pod: PlacedPod) -> Iterator[Problem]:
     place, engine = engine_container(pod.written.spec)
     numbers = engine_ports(pod.deployment, pod.role, pod.shape)
     ports = {*numbers, *names_of_ports(engine, numbers).values()}
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+    for probe in PROBES:
         asks = engine.get(probe, {}).get("httpGet", {})
         if asks.get("scheme") == "HTTPS" and asks.get("port") in ports:
             yield _problem(
@@ -439,7 +440,7 @@ def _probe_mistakes(spec: Mapping[str, Any], pod: PlacedPod) -> Iterator[Mistake
     proxied = serving_ports(pod.deployment, pod.role, pod.shape)
     ports_of_engine = engine_ports(pod.deployment, pod.role, pod.shape)
     place, engine = engine_container(spec)
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+    for probe in PROBES:
         for way in ("httpGet", "tcpSocket"):
             if (asked := engine.get(probe, {}).get(way, {}).get("port")) in proxied:
                 yield Mistake(

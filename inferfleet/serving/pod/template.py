@@ -62,6 +62,7 @@ PORT_NAME, OTHER_PORT_NAME = "http", "engine"
 SHM = "dshm"
 SHM_PATH = "/dev/shm"
 STARTUP_PERIOD = 10
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 # One second, the default, is less than a busy engine needs to answer while it schedules a large batch.
 TIMEOUT = 5
 # The variable by which a storage has a place of its own for each revision: the label of the pod.
@@ -207,7 +208,7 @@ def _serve(container: dict[str, Any], pod: PlacedPod) -> None:
         else:
             same["name"] = name
     where = health(pod.deployment, pod.role)
-    if where and not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
+    if where and not any(key in container for key in PROBES):
         container.update(probes(pod.worker.engine, where, port_names=port_names))
     elif "livenessProbe" in container and "startupProbe" not in container:
         container["startupProbe"] = _while_it_loads(container["livenessProbe"], pod.worker.engine)
@@ -220,7 +221,11 @@ def _while_it_loads(liveness: Mapping[str, Any], document: Engine) -> dict[str, 
     """
     timing = ("initialDelaySeconds", "periodSeconds", "successThreshold", "failureThreshold")
     asks = {name: value for name, value in liveness.items() if name not in timing}
-    return asks | {
+    return asks | _startup_timing(document)
+
+
+def _startup_timing(document: Engine) -> dict[str, int]:
+    return {
         "periodSeconds": STARTUP_PERIOD,
         "failureThreshold": -(-startup_of(document) // STARTUP_PERIOD),
     }
@@ -379,9 +384,8 @@ def probes(document: Engine, where: Health, *, port_names: Mapping[int, str]) ->
     return {
         "startupProbe": {
             **_how(where.port, where.path, port_names),
-            "periodSeconds": STARTUP_PERIOD,
+            **_startup_timing(document),
             "timeoutSeconds": TIMEOUT,
-            "failureThreshold": -(-startup_of(document) // STARTUP_PERIOD),
         },
         "readinessProbe": {
             **_how(where.port, where.ready, port_names),
