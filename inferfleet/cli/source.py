@@ -178,6 +178,11 @@ class Source:
     notices: tuple[Problem, ...] = ()
     today: date = field(default_factory=date.today)
 
+    @property
+    def root(self) -> Path:
+        """Return the folder of the stack's files; that of the command for documents named by path."""
+        return self.files.root if self.files else Path.cwd()
+
     def policy_problems(self, desired: Desired) -> tuple[Problem, ...]:
         """Return what breaks the policies of the stack, as of today."""
         return policy_problems(self.documents, self.lock, desired, today=self.today)

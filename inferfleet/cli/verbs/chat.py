@@ -1,7 +1,6 @@
 """`inferfleet chat`: one question to a model of the stack, and its answer."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -87,7 +86,7 @@ def chat(
         report.documents = source.documents
         desired = source.desired()
         asked = target(source.documents, desired.plan, name, cluster)
-        root = source.files.root if source.files else Path.cwd()
+        root = source.root
         repository = Repository(root, source.documents.settings.trust_repository_kubeconfigs)
         question = Question(text, model, via, api_key() if via == "gateway" else None)
         reply = _answer(desired, repository, asked, question, timeout)

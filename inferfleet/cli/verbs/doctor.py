@@ -1,6 +1,5 @@
 """`inferfleet doctor`: is there all that an update needs, before it costs money?"""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -77,7 +76,7 @@ def doctor(
             if any(check.verdict == "unseen" for check in checks):
                 report.code = ExitCode.NOT_READY
             return
-        root = source.files.root if source.files else Path.cwd()
+        root = source.root
         trusted = source.documents.settings.trust_repository_kubeconfigs
         connections = [cluster.connection for cluster in desired.clusters]
         kubeconfigs = read_files(connections, Repository(root, trusted))

@@ -62,7 +62,7 @@ def report(
     with reporting(as_json=as_json) as outcome:
         place = fleet_place(folder, stack, fleet, lock_file)
         source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
-        root = source.files.root if source.files else Path.cwd()
+        root = source.root
         outcome.documents = source.documents
         head = Side(source.documents, source.lock, source.desired(), source.notices, day=source.today)
         before: Revision | None = None

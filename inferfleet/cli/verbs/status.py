@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -88,7 +87,7 @@ def status(
         report.documents = source.documents
         desired = source.desired()
         trusted = source.documents.settings.trust_repository_kubeconfigs
-        repository = Repository(source.files.root if source.files else Path.cwd(), trusted)
+        repository = Repository(source.root, trusted)
         current = _watch(desired, repository) if watch else look(desired, repository)
         report.values |= as_values(current)
         if not as_json:
