@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from random import Random
 
-from fleet.selectors.test_devices import H100
+from fleet.selectors.test_selectors import H100
 from work import least_cpu
 
 from inferfleet.fleet.selectors.devices import Selectors

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fleet.selectors.combined_expressions import LOOPS, expressions
-from fleet.selectors.test_devices import H100
+from fleet.selectors.test_selectors import H100
 
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
