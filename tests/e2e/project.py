@@ -133,7 +133,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=3600,
+            timeout=1200,
         )
 
     def state(self) -> list[str]:
@@ -146,10 +146,14 @@ class Project:
         """One command of the engine, and what it did."""
         handle, log = tempfile.mkstemp(suffix=".events")
         os.close(handle)
-        done = self.run(
-            "pulumi", verb, "--stack", self.stack, "--non-interactive", "--event-log", log, *flags
-        )
-        events = [json.loads(line) for line in Path(log).read_text().splitlines()]
+        try:
+            done = self.run(
+                "pulumi", verb, "--stack", self.stack, "--non-interactive", "--event-log", log, *flags
+            )
+        except subprocess.TimeoutExpired as late:
+            output = "".join((part or b"").decode() for part in (late.stdout, late.stderr))
+            raise AssertionError(f"{late}; not done: {_begun(_events(log))}\n{output}") from None
+        events = _events(log)
         Path(log).unlink()
         return _read(events, code=done.returncode, output=done.stdout + done.stderr)
 
@@ -165,6 +169,22 @@ def checkout(root: Path, stack: str) -> Project:
     made = Project(root, stack, {})
     made.documents.mkdir(parents=True)
     return made
+
+
+def _events(log: str) -> list[dict[str, Any]]:
+    """What an engine wrote of its steps. The last line of one that was killed may be half a line."""
+    lines = Path(log).read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def _begun(events: list[dict[str, Any]]) -> list[str]:
+    """What an engine began and had not done."""
+    done = dict.fromkeys(_read(events, code=0, output="").timeline)
+    return [
+        line.removeprefix("start ")
+        for line in done
+        if line.startswith("start ") and f"done {line.removeprefix('start ')}" not in done
+    ]
 
 
 def _read(events: list[dict[str, Any]], *, code: int, output: str) -> Run:
