@@ -91,7 +91,10 @@ class EngineServer:
                 access_log=None,
                 keepalive_timeout=75,
             )
-            self._servers.append((await loop.create_server(server, self._address, port, backlog=512), server))
+            # Kept before it listens: who is cancelled meanwhile has to close it.
+            listener = await loop.create_server(server, self._address, port, backlog=512, start_serving=False)
+            self._servers.append((listener, server))
+            await listener.start_serving()
         if self._handover:
             await self._handover.open()
 

@@ -34,6 +34,7 @@ class PodEngine:
         self._deaf = False
         self._lookups: dict[str, asyncio.Future[str | None]] = {}
         self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task.add_done_callback(self._tell_stopped)
 
     async def stop(self, *, grace: float) -> None:
         """Tell the engine to end, kill it after `grace` seconds, and return when it has ended.
@@ -69,10 +70,12 @@ class PodEngine:
             for line in str(failure).splitlines():
                 self._send("log", f"{level}{line}")
             self._send("failed", str(failure), failure.code)
-        except asyncio.CancelledError:
+
+    def _tell_stopped(self, task: asyncio.Task[None]) -> None:
+        """Send what is said of an engine that was stopped, also of one that had not begun."""
+        if task.cancelled():
             self._send("log", "INFO Killed" if self._killed.is_set() else "INFO Shutting down")
             self._send("stopped", "", KILLED if self._killed.is_set() else 0)
-            raise
 
     async def _serve_or_fail(self) -> None:
         """Serve until cancelled. In a LeaderWorkerSet it takes a while to fail, as it does engines."""

@@ -104,7 +104,10 @@ class Rendezvous:
         # vLLM's front end listens at the address that it was given, and nothing reaches a loopback one.
         if group.ranks == "nodes" or group.address not in _OWN_POD:
             try:
-                self._server = await asyncio.start_server(self._accept, self._own, group.port)
+                self._server = await asyncio.start_server(
+                    self._accept, self._own, group.port, start_serving=False
+                )
+                await self._server.start_serving()
             except OSError as error:
                 raise EngineFailure(f"cannot listen on {self._own}:{group.port}: {error.strerror}") from error
         limit = self._seconds if group.ranks == "nodes" else None

@@ -60,7 +60,8 @@ class Channel:
                 f"zmq.error.ZMQError: Cannot assign requested address (addr='tcp://{host}:{port}')"
             )
         try:
-            self._server = await asyncio.start_server(self._accept, self._address, port)
+            self._server = await asyncio.start_server(self._accept, self._address, port, start_serving=False)
+            await self._server.start_serving()
         except OSError as error:
             raise EngineFailure(
                 f"zmq.error.ZMQError: Address already in use (addr='tcp://{host}:{port}')"
