@@ -1,7 +1,10 @@
 """The simulated cloud of a stack as a part of its sandbox: when it is needed, started, repaired and busy."""
 
+import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from inferfleet.documents.documents import Documents
 from sandbox.cluster import ports
@@ -21,6 +24,8 @@ from sandbox.toolchain.tools import Tools
 # The names under which the programs run, by which they are found again.
 COMPANION = "cloud"
 PLUGIN = "gcp"
+# Seconds that the companion may take to answer.
+_ANSWER_SECONDS = 300.0
 
 
 def needs_cloud(places: StackPlaces, documents: Documents) -> bool:
@@ -38,8 +43,8 @@ def start_cloud(places: StackPlaces, tools: Tools) -> None:
     api = _api_address(places)
     access.make_access(places, api)
     _install_plugin(places)
-    if not processes(places):
-        _start_companion(places, tools, port=int(api.rpartition(":")[2]))
+    port = int(api.rpartition(":")[2])
+    companion = None if processes(places) else _start_companion(places, tools, port=port)
     engine = KubernetesEngine(Store(places.cloud), KwokKubernetes(places, tools))
     with ThreadPoolExecutor(max_workers=4) as threads:
         finished = [
@@ -47,6 +52,7 @@ def start_cloud(places: StackPlaces, tools: Tools) -> None:
         ]
     for future in finished:
         future.result()
+    _wait_until_it_answers(places, port, companion)
 
 
 def refuse_busy(places: StackPlaces) -> None:
@@ -119,9 +125,9 @@ def _install_plugin(places: StackPlaces) -> None:
         write_file(plugin, script, mode=0o700)
 
 
-def _start_companion(places: StackPlaces, tools: Tools, *, port: int) -> None:
-    with open(places.cloud / f"{COMPANION}.log", "ab") as log:
-        subprocess.Popen(
+def _start_companion(places: StackPlaces, tools: Tools, *, port: int) -> "subprocess.Popen[bytes]":
+    with open(_log(places), "ab") as log:
+        return subprocess.Popen(
             [
                 str(python_link(places.cloud, COMPANION)),
                 *("-m", "sandbox.gcp.companion", str(places.folder), str(port)),
@@ -133,3 +139,29 @@ def _start_companion(places: StackPlaces, tools: Tools, *, port: int) -> None:
             stderr=log,
             start_new_session=True,
         )
+
+
+def _wait_until_it_answers(
+    places: StackPlaces, port: int, companion: "subprocess.Popen[bytes] | None"
+) -> None:
+    """Wait until the companion listens, which is None where it ran before. Raises SandboxProblem."""
+    until = time.monotonic() + _ANSWER_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError as error:
+            ended = companion is not None and companion.poll() is not None
+            if not ended and time.monotonic() < until:
+                time.sleep(0.02)
+                continue
+            last = _log(places).read_text(errors="replace").strip().splitlines()[-2:]
+            raise SandboxProblem(
+                f"the simulated cloud of stack {places.stack} does not answer at port {port} ({error}):\n  "
+                + "\n  ".join(last)
+                + "\nRun the same command again, or `inferfleet sandbox down` first."
+            ) from error
+
+
+def _log(places: StackPlaces) -> Path:
+    return places.cloud / f"{COMPANION}.log"
