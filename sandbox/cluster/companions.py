@@ -2,10 +2,11 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +41,8 @@ AGENT = Companion("agent", "sandbox.agent")
 GATEWAY = Companion("gateway", "sandbox.gateway")
 # The link in a cluster's folder to the folder with the programs of the toolchain.
 _TOOLCHAIN = "toolchain"
-# Seconds that the network may take to begin.
-_NETWORK_SECONDS = 300.0
+# Seconds that a process may take to listen.
+_REACHED_SECONDS = 300.0
 # Seconds that killed processes may take to end: one that the kernel holds, on a disk for instance, stays.
 _END_SECONDS = 20.0
 
@@ -108,22 +109,39 @@ def _start_network(cluster: KwokCluster, tools: Tools) -> None:
         time.sleep(0.01)
     running = _start(NETWORK, cluster, tools)
     host, _, port = cluster.server.removeprefix("https://").partition(":")
-    until = time.monotonic() + _NETWORK_SECONDS
+    wait_until_reached(
+        lambda: sockets.connect(cluster.folder, host, int(port)),
+        running,
+        log=cluster.folder / "logs" / f"{NETWORK.name}.log",
+        problem=f"cluster {cluster.name}: the network of its pods does not begin",
+        next_step="Run the same command again, or `inferfleet sandbox down` and `up` for a new cluster.",
+    )
+
+
+def wait_until_reached(
+    connect: Callable[[], socket.socket],
+    process: "subprocess.Popen[bytes] | None",
+    *,
+    log: Path,
+    problem: str,
+    next_step: str,
+) -> None:
+    """Wait until `connect` finds somebody who listens: the process, which is None where it ran before.
+
+    Raises SandboxProblem with the last lines of the log once it has ended, or had its time.
+    """
+    until = time.monotonic() + _REACHED_SECONDS
     while True:
         try:
-            sockets.connect(cluster.folder, host, int(port)).close()
+            connect().close()
             return
         except OSError as error:
-            if running.poll() is None and time.monotonic() < until:
+            ended = process is not None and process.poll() is not None
+            if not ended and time.monotonic() < until:
                 time.sleep(0.02)
                 continue
-            log = cluster.folder / "logs" / f"{NETWORK.name}.log"
-            last = log.read_text(errors="replace").strip().splitlines()[-2:]
-            raise SandboxProblem(
-                f"cluster {cluster.name}: the network of its pods does not begin ({error}):\n  "
-                + "\n  ".join(last)
-                + "\nRun the same command again, or `inferfleet sandbox down` and `up` for a new cluster."
-            ) from error
+            last = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-2:])
+            raise SandboxProblem(f"{problem} ({error}):\n  {last}\n{next_step}") from error
 
 
 def _start(

@@ -2,13 +2,12 @@
 
 import socket
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from inferfleet.documents.documents import Documents
 from sandbox.cluster import ports
-from sandbox.cluster.companions import python_environment, python_link
+from sandbox.cluster.companions import python_environment, python_link, wait_until_reached
 from sandbox.gcp import access
 from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.kwok_kubernetes import KwokKubernetes
@@ -24,8 +23,6 @@ from sandbox.toolchain.tools import Tools
 # The names under which the programs run, by which they are found again.
 COMPANION = "cloud"
 PLUGIN = "gcp"
-# Seconds that the companion may take to answer.
-_ANSWER_SECONDS = 300.0
 
 
 def needs_cloud(places: StackPlaces, documents: Documents) -> bool:
@@ -52,7 +49,13 @@ def start_cloud(places: StackPlaces, tools: Tools) -> None:
         ]
     for future in finished:
         future.result()
-    _wait_until_it_answers(places, port, companion)
+    wait_until_reached(
+        lambda: socket.create_connection(("127.0.0.1", port), timeout=1),
+        companion,
+        log=_log(places),
+        problem=f"the simulated cloud of stack {places.stack} does not answer at port {port}",
+        next_step="Run the same command again, or `inferfleet sandbox down` first.",
+    )
 
 
 def refuse_busy(places: StackPlaces) -> None:
@@ -139,28 +142,6 @@ def _start_companion(places: StackPlaces, tools: Tools, *, port: int) -> "subpro
             stderr=log,
             start_new_session=True,
         )
-
-
-def _wait_until_it_answers(
-    places: StackPlaces, port: int, companion: "subprocess.Popen[bytes] | None"
-) -> None:
-    """Wait until the companion listens, which is None where it ran before. Raises SandboxProblem."""
-    until = time.monotonic() + _ANSWER_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError as error:
-            ended = companion is not None and companion.poll() is not None
-            if not ended and time.monotonic() < until:
-                time.sleep(0.02)
-                continue
-            last = _log(places).read_text(errors="replace").strip().splitlines()[-2:]
-            raise SandboxProblem(
-                f"the simulated cloud of stack {places.stack} does not answer at port {port} ({error}):\n  "
-                + "\n  ".join(last)
-                + "\nRun the same command again, or `inferfleet sandbox down` first."
-            ) from error
 
 
 def _log(places: StackPlaces) -> Path:
