@@ -104,6 +104,7 @@ class Rendezvous:
         # vLLM's front end listens at the address that it was given, and nothing reaches a loopback one.
         if group.ranks == "nodes" or group.address not in _OWN_POD:
             try:
+                # Kept before it listens: who is cancelled meanwhile has to close it.
                 self._server = await asyncio.start_server(
                     self._accept, self._own, group.port, start_serving=False
                 )

@@ -179,12 +179,9 @@ def _events(log: str) -> list[dict[str, Any]]:
 
 def _begun(events: list[dict[str, Any]]) -> list[str]:
     """What an engine began and had not done."""
-    done = dict.fromkeys(_read(events, code=0, output="").timeline)
-    return [
-        line.removeprefix("start ")
-        for line in done
-        if line.startswith("start ") and f"done {line.removeprefix('start ')}" not in done
-    ]
+    steps = {line.partition(" ")[::2] for line in _read(events, code=0, output="").timeline}
+    done = {name for word, name in steps if word == "done"}
+    return sorted(name for word, name in steps if word == "start" and name not in done)
 
 
 def _read(events: list[dict[str, Any]], *, code: int, output: str) -> Run:

@@ -60,6 +60,7 @@ class Channel:
                 f"zmq.error.ZMQError: Cannot assign requested address (addr='tcp://{host}:{port}')"
             )
         try:
+            # Kept before it listens: who is cancelled meanwhile has to close it.
             self._server = await asyncio.start_server(self._accept, self._address, port, start_serving=False)
             await self._server.start_serving()
         except OSError as error:
