@@ -21,6 +21,7 @@ from typing import Any
 from inferfleet.desired.pods import Pods
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.pods.diff import field_path
+from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.problems import FieldPath, Mistake, Problem
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.decisions import Placement, Plan
@@ -28,7 +29,7 @@ from inferfleet.fleet.names import LWS_GROUP_KEY
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkProblem
-from inferfleet.serving.pod.template import Spec, containers
+from inferfleet.serving.pod.template import Spec
 
 _NODE = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -272,7 +273,7 @@ def _exclusion_mistakes(spec: Spec, group: _PodGroup) -> Iterator[Mistake]:
 
 def _node_ports(spec: Spec) -> Iterator[tuple[FieldPath, tuple[str, int]]]:
     """Yield every port of the node that a pod takes on all its addresses, with its protocol."""
-    for at, container in containers(spec):
+    for at, container in containers_of(spec):
         for i, port in enumerate(container.get("ports", [])):
             number = port["containerPort"] if spec.get("hostNetwork") else port.get("hostPort")
             if number and not port.get("hostIP"):
@@ -300,7 +301,7 @@ def _terms(spec: Spec) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
 
 def _ports(spec: Spec) -> Iterator[tuple[FieldPath, int]]:
     """Yield the places of ports of the node: with hostNetwork the first one, since all depend on that."""
-    for at, container in containers(spec):
+    for at, container in containers_of(spec):
         for i, port in enumerate(container.get("ports", [])):
             if spec.get("hostNetwork"):
                 yield ("spec", "hostNetwork"), port["containerPort"]

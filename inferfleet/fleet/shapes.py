@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
 from inferfleet.documents.kinds.workers import Topology
+from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.tables.devices import CHANNEL_DRIVER, is_network
 
@@ -177,10 +178,7 @@ def _of_pod(spec: PodSpec, resource: str) -> Decimal | None:
     amount = resources.get("requests", {}).get(resource)
     if amount is None and (
         resource.startswith("hugepages-")
-        or not any(
-            _request(container, resource) is not None
-            for container in (*spec.get("initContainers", ()), *spec["containers"])
-        )
+        or not any(_request(container, resource) is not None for _, container in containers_of(spec))
     ):
         amount = resources.get("limits", {}).get(resource)
     return None if amount is None else parse_quantity(str(amount))

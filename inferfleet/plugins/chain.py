@@ -20,7 +20,7 @@ from typing import Literal
 
 from inferfleet.documents.pods.diff import FieldChange, field_path, in_words
 from inferfleet.documents.pods.plain import NotPlain, is_plain, packed, plain, unpacked
-from inferfleet.documents.pods.template import packed_mistakes
+from inferfleet.documents.pods.template import containers_of, packed_mistakes
 from inferfleet.documents.problems import Mistake, Problem, Severity
 from inferfleet.plugins.calling import (
     HEED_OUTPUT,
@@ -54,7 +54,6 @@ _KEEP_WORD = "Mend the plugin, or what its config tells it to do"
 _STEP = "Fix the plugin's config, or what it disagrees with"
 _OVERRIDE = "Remove one of the two, or write override: true in the later link"
 _ONCE = "Remove the container, or let the plugin inject none of its name"
-_CONTAINERS = ("containers", "initContainers")
 
 
 @dataclass(frozen=True)
@@ -411,7 +410,7 @@ def _injected_twice_mistakes(
     } | dict.fromkeys(injected, "this link")
     if not whose:
         return []
-    names = [container["name"] for part in _CONTAINERS for container in template["spec"].get(part, ())]
+    names = [container["name"] for _, container in containers_of(template["spec"])]
     return [
         Mistake(
             f"container {name} is in the template already, and {whose[name]} says that a webhook injects it",

@@ -30,6 +30,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.scheduler import Closeness
 from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.problems import Problem, part_of
 from inferfleet.documents.wording import path_of, shown
 from inferfleet.fleet import names
@@ -250,10 +251,7 @@ def _requests(pod: Mapping[str, Any]) -> dict[str, int]:
     """Return everything that a pod requests, thousandths of a core of `cpu`."""
     asking = [
         pod.get("resources", {}),
-        *(
-            container.get("resources", {})
-            for container in (*pod.get("initContainers", ()), *pod["containers"])
-        ),
+        *(container.get("resources", {}) for _, container in containers_of(pod)),
     ]
     resources = {
         resource

@@ -23,6 +23,7 @@ from inferfleet.clusters.preflight.prerequisites import install
 from inferfleet.desired.values import DesiredCluster, KubeObject, titled
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.problems import FieldPath, Problem, Severity, cluster_problem, part_of
 from inferfleet.documents.wording import listing
 from inferfleet.documents.wording import path_of as path_in_document
@@ -31,7 +32,6 @@ from inferfleet.fleet.roles import path_of_role, template_path, workers_of
 from inferfleet.serving.comparison import differences
 from inferfleet.serving.picker import deployment_of
 from inferfleet.serving.pod.plain_secrets import in_container
-from inferfleet.serving.pod.template import containers
 from inferfleet.serving.workload import PATCH_FORCE, templates_of
 
 _NAMED = 3
@@ -311,7 +311,7 @@ def _secrets(manifest: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(spec, Mapping) or not {"template", "leaderWorkerTemplate"} & spec.keys():
         return
     for template in templates_of(manifest):
-        for _, container in containers(template.get("spec") or {}):
+        for _, container in containers_of(template.get("spec") or {}):
             yield from (text for _, _, text, _ in in_container(container))
 
 

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from inferfleet.documents.pods.diff import field_path
+from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.problems import FieldPath
 from inferfleet.documents.quantity import parse_quantity
 
@@ -51,7 +52,7 @@ def sidecar(template: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """
     annotations = with_annotations(template).get("metadata", {}).get("annotations", {})
     spec = template["spec"]
-    written = {one.get("name") for part in ("initContainers", "containers") for one in spec.get(part, ())}
+    written = {container.get("name") for _, container in containers_of(spec)}
     if annotations.get(ASKS) != "true" or SIDECAR in written:
         return {}
     # A limit alone is the request too.

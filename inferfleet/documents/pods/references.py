@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.problems import FieldPath
 
 # Of what a pod names, these belong to the cluster, and all else to its namespace.
@@ -45,9 +46,8 @@ def references(template: Mapping[str, Any]) -> Iterator[Reference]:
         yield Reference("Secret", pull.get("name", ""), ".dockerconfigjson", path=path)
     for index, volume in enumerate(spec.get("volumes", ())):
         yield from _of_volume(volume, ("spec", "volumes", index))
-    for part in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(part, ())):
-            yield from _of_container(container, ("spec", part, index))
+    for at, container in containers_of(spec):
+        yield from _of_container(container, at)
 
 
 def _of_container(container: Mapping[str, Any], at: FieldPath) -> Iterator[Reference]:

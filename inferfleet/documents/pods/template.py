@@ -8,7 +8,7 @@ else the API server refuses, the API server itself is asked.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from inferfleet.documents.pods.plain import unpacked
 from inferfleet.documents.pods.types import Walk
@@ -30,6 +30,32 @@ def engine_container(spec: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """
     containers = enumerate(spec["containers"])
     return next((index, container) for index, container in containers if container["name"] == ENGINE)
+
+
+def containers_of(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
+    """Yield every container of a pod's spec with its place in the template, init containers last."""
+    for kind in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(kind, ())):
+            yield ("spec", kind, index), container
+
+
+class ResourceAmount(NamedTuple):
+    """How much of a resource a container asks for, and where the template says so."""
+
+    container: str
+    resource: str
+    amount: str
+    path: FieldPath
+
+
+def resource_amounts(spec: Mapping[str, Any]) -> Iterator[ResourceAmount]:
+    """Yield all that the containers of a pod's spec ask for, the limits of each before its requests."""
+    for at, container in containers_of(spec):
+        resources = container.get("resources", {})
+        for kind in ("limits", "requests"):
+            for resource, amount in resources.get(kind, {}).items():
+                path = (*at, "resources", kind, resource)
+                yield ResourceAmount(container["name"], resource, str(amount), path)
 
 
 # Nobody would remove a finalizer of these pods, and names are given to each of them.
@@ -104,11 +130,10 @@ def _container_mistakes(spec: Any) -> Iterator[Mistake]:
             what = f"a container and an init container are both named {shown(name)!r}"
             yield Mistake(what, "Rename one", ("initContainers", index, "name"))
     volumes = [volume.get("name") for volume in spec.get("volumes", [])]
-    for part in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(part, [])):
-            yield from _port_mistakes(container, (part, index))
-            if all(volumes):  # one without a name may be the one that is meant
-                yield from _mount_mistakes(container, (part, index), volumes)
+    for (_, *at), container in containers_of(spec):
+        yield from _port_mistakes(container, (*at,))
+        if all(volumes):  # one without a name may be the one that is meant
+            yield from _mount_mistakes(container, (*at,), volumes)
 
 
 def _port_mistakes(container: dict[str, Any], path: FieldPath) -> Iterator[Mistake]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.documents.kinds.model_deployment import Engine
-from inferfleet.documents.pods.template import engine_container
+from inferfleet.documents.pods.template import containers_of, engine_container
 
 # Seconds between the end of a pod and SIGTERM, in which gateways take it out.
 PAUSE_SECONDS = 30
@@ -69,6 +69,5 @@ def _pause(spec: Mapping[str, Any], grace: int | None) -> int:
 
 def _longest_sleep(spec: Mapping[str, Any]) -> int:
     """Return the longest preStop sleep of any container: the API server takes no shorter grace period."""
-    containers = (*spec.get("initContainers", ()), *spec.get("containers", ()))
-    hooks = (container.get("lifecycle", {}).get("preStop") or {} for container in containers)
+    hooks = (container.get("lifecycle", {}).get("preStop") or {} for _, container in containers_of(spec))
     return max((int(hook.get("sleep", {}).get("seconds", 0)) for hook in hooks), default=0)

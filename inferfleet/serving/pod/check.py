@@ -17,6 +17,7 @@ from inferfleet.documents.pods.template import (
     ROUTING_PROXY,
     engine_container,
     packed_mistakes,
+    resource_amounts,
     template_mistakes,
 )
 from inferfleet.documents.problems import Mistake, Problem, cluster_problem
@@ -48,9 +49,7 @@ from inferfleet.serving.pod.template import (
     PlacedPod,
     Spec,
     cluster_proxy_image,
-    containers,
     declared_proxy,
-    is_engine,
     is_port,
     names_of_ports,
     own_proxy_flags,
@@ -144,29 +143,26 @@ def _device_mistakes(spec: Spec, pod: PlacedPod) -> Iterator[Mistake]:
     given = f"{hardware.gpus} {hardware.resource} in the engine" if hardware.resource else "no accelerators"
     if hardware.allocation == "DRA":
         given = f"{hardware.gpus} accelerators by DRA claims"
-    for at, container in containers(spec):
-        resources = container.get("resources", {})
-        for kind in ("limits", "requests"):
-            for resource, amount in resources.get(kind, {}).items():
-                generated = resource == hardware.resource and hardware.allocation == "DevicePlugin"
-                if (
-                    (vendor_of(resource) is None and resource != hardware.resource)
-                    or resource in hardware.others
-                    or (generated and is_engine(at, container))
-                ):
-                    continue
-                step = "Remove it: the deployment says which accelerators its pods have"
-                if not is_accelerator(resource) and resource != hardware.resource:
-                    step += (
-                        "; if nodes have it besides, describe it in the class as a device with claim: "
-                        f"Synthetic and driver: {resource}"
-                    )
-                yield Mistake(
-                    f"container {container['name']!r} asks for {amount} {resource}, but pods on pool "
-                    f"{pod.spot.pool(pod.role)} of cluster {cluster} have {given} alone",
-                    step,
-                    (*at, "resources", kind, resource),
-                )
+    for container, resource, amount, path in resource_amounts(spec):
+        generated = resource == hardware.resource and hardware.allocation == "DevicePlugin"
+        if (
+            (vendor_of(resource) is None and resource != hardware.resource)
+            or resource in hardware.others
+            or (generated and container == ENGINE)
+        ):
+            continue
+        step = "Remove it: the deployment says which accelerators its pods have"
+        if not is_accelerator(resource) and resource != hardware.resource:
+            step += (
+                "; if nodes have it besides, describe it in the class as a device with claim: Synthetic and "
+                f"driver: {resource}"
+            )
+        yield Mistake(
+            f"container {container!r} asks for {amount} {resource}, but pods on pool "
+            f"{pod.spot.pool(pod.role)} of cluster {cluster} have {given} alone",
+            step,
+            path,
+        )
 
 
 def _claim_mistakes(spec: Spec, hardware: Hardware) -> Iterator[Mistake]:

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from inferfleet.documents.pods.diff import field_path
+from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.problems import FieldPath
 from inferfleet.documents.wording import path_of, shown
-from inferfleet.serving.pod.template import containers
 
 # (what it is, how its text looks)
 _FORMS = (
@@ -132,7 +132,7 @@ class Risk:
 
 def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
     """Yield every secret, in the order of the template's parts, without its value."""
-    for at, container in containers(template["spec"]):
+    for at, container in containers_of(template["spec"]):
         within = f"of container {shown(str(container.get('name')))!r}"
         for part, i, _, why in in_container(container):
             steps: FieldPath = (*at, part, i)

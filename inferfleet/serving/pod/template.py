@@ -12,8 +12,7 @@ from typing import Any
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, RoutingProxy
 from inferfleet.documents.kinds.workers import PodTemplate, Position
-from inferfleet.documents.pods.template import ENGINE, ROUTING_PROXY, engine_container
-from inferfleet.documents.problems import FieldPath
+from inferfleet.documents.pods.template import ROUTING_PROXY, containers_of, engine_container
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import (
@@ -595,9 +594,9 @@ def restrained(template: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str,
     if "serviceAccountName" not in spec:
         spec.setdefault("automountServiceAccountToken", False)
     profiled = "seccompProfile" in spec.get("securityContext", {})
-    generated_names = {container["name"] for _, container in containers(own["spec"])}
+    generated_names = {container["name"] for _, container in containers_of(own["spec"])}
     # What is not changed is shared: to copy all of each template takes longer than to make it.
-    for part in dict.fromkeys(str(at[1]) for at, _ in containers(spec)):
+    for part in dict.fromkeys(str(at[1]) for at, _ in containers_of(spec)):
         spec[part] = [
             _restrained_container(container, profiled=profiled)
             if container["name"] in generated_names
@@ -617,15 +616,3 @@ def _restrained_container(container: Mapping[str, Any], *, profiled: bool) -> di
         least["allowPrivilegeEscalation"] = False
     dropped = {"capabilities": {"drop": ["ALL"], **capabilities}}
     return {**container, "securityContext": least | context | dropped}
-
-
-def containers(spec: Spec) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
-    """Yield every container of a pod's spec with its place."""
-    for kind in ("containers", "initContainers"):
-        for i, container in enumerate(spec.get(kind, [])):
-            yield ("spec", kind, i), container
-
-
-def is_engine(at: FieldPath, container: Mapping[str, Any]) -> bool:
-    """Return whether the container at this place is the one that serves the model."""
-    return bool(container["name"] == ENGINE) and at[1] == "containers"
