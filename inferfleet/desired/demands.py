@@ -23,7 +23,7 @@ from inferfleet.fleet.accelerators import DeviceRequest, missing_resource
 from inferfleet.fleet.demands import Demand, Demands, RoleKey, Share, declared_demands, with_sidecars
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.node_conditions import known_labels
-from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
+from inferfleet.fleet.roles import image_of, lacking_images, role_templates, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 from inferfleet.fleet.shapes import RESOURCES, Node, Pod, PoolKey, node, pod_of
@@ -163,11 +163,9 @@ def _alike_spots(
     """
     deployment, role = key
     document = documents.deployments[deployment]
-    workers = workers_of(document, role)
-    topology = workers.topology
+    topology = workers_of(document, role).topology
     groups: dict[tuple[str, str, str | None], list[Spot]] = {}
-    templates = filter(None, (workers.of("Entry"), workers.of("Follower")))
-    has_image = all("image" in template.engine for template in templates)
+    has_image = all("image" in written.template.engine for written in role_templates(document, role))
     # Where a group of `tensor` is larger than a node, a worker has several pods too.
     several = topology.gpus_per_worker > 1
     for cluster, pool, own in acting.pools(deployment, role, several=several):

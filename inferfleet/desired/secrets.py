@@ -6,12 +6,11 @@ from functools import partial
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.pods.references import Reference, references
 from inferfleet.documents.pods.texts import SUBDOMAIN
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, path_of, shown
-from inferfleet.fleet.roles import roles_of, template_path, workers_of
+from inferfleet.fleet.roles import role_templates, roles_of, template_path
 from inferfleet.fleet.spot import Spot
 
 # https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
@@ -69,10 +68,9 @@ def missing_key_problems(
 def _reader(deployment: ModelDeployment, ref: Reference) -> str:
     """Return where the template is that reads it: that of entries where only a plugin has added it."""
     for role in roles_of(deployment):
-        for position in POSITIONS:
-            template = workers_of(deployment, role).of(position)
-            if template and ref in references({"spec": template.spec}):
-                return template_path(deployment, role, position)
+        for _, path, template in role_templates(deployment, role):
+            if ref in references({"spec": template.spec}):
+                return path
     return template_path(deployment)
 
 

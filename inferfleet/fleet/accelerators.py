@@ -11,25 +11,25 @@ wherever its replicas are.
 from collections.abc import Iterator, Mapping, Set
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.model_deployment import Accelerator, ModelDeployment, Role
-from inferfleet.documents.kinds.workers import POSITIONS, Position
-from inferfleet.documents.pods.template import ENGINE
+from inferfleet.documents.kinds.workers import Position
+from inferfleet.documents.pods.template import ENGINE, resource_amounts
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.documents.wording import listing, path_of
-from inferfleet.fleet.node_conditions import conditions_of
 from inferfleet.fleet.roles import (
     DECODE,
     path_of_role,
     path_of_selector,
     role_block,
+    role_conditions,
+    role_templates,
     roles_of,
     selector_of,
-    template_path,
     workers_of,
 )
 from inferfleet.fleet.selectors.expressions import Source
@@ -44,8 +44,6 @@ from inferfleet.tables.devices import (
     is_accelerator,
     vendor_of,
 )
-
-_LISTS = ("initContainers", "containers")
 
 
 class DeviceRequest(NamedTuple):
@@ -70,14 +68,13 @@ class _Named(NamedTuple):
     resource: str
     amount: Decimal
     container: str
-    is_engine: bool
     position: Position
-    field_path: tuple[str | int, ...]
-    """Where the amount is written in the template."""
+    path: str
+    """Where the amount is written in the document."""
 
-    def path(self, deployment: ModelDeployment, role: str) -> str:
-        """Return where the amount is written in the document."""
-        return f"{template_path(deployment, role, self.position)}.{path_of(self.field_path)}"
+    @property
+    def is_engine(self) -> bool:
+        return self.container == ENGINE
 
 
 def has_accelerators(deployment: ModelDeployment, role: str) -> bool:
@@ -151,12 +148,10 @@ def _selected_vendors(deployment: ModelDeployment, role: str) -> tuple[VendorNam
 
 def _labelled_vendors(deployment: ModelDeployment, role: str) -> tuple[VendorName, ...]:
     """Return the vendor that labels of nodes name which templates of a role ask for; none where two are."""
-    templates = (workers_of(deployment, role).of(position) for position in POSITIONS)
-    conditions = (conditions_of(template.spec) for template in templates if template)
     vendors = {
         vendor.name
-        for condition in conditions
-        for label in (condition.wanted if condition else ())
+        for _, conditions in role_conditions(deployment, role)
+        for label in conditions.wanted
         if (vendor := VENDOR_BY_LABEL.get(label) or vendor_of(label))
     }
     return tuple(vendors) if len(vendors) == 1 else ()
@@ -205,32 +200,19 @@ def _is_device(resource: str, device_resources: Set[str]) -> bool:
 
 
 def _named(deployment: ModelDeployment, role: str, device_resources: Set[str]) -> Iterator[_Named]:
-    """Yield the accelerators that templates of a role name, and what else of their vendors, each once for a
-    container.
-    """
-    workers = workers_of(deployment, role)
-    for position in POSITIONS if workers.entry else POSITIONS[:1]:
-        template = workers.of(position)
-        for part in _LISTS:
-            for index, container in enumerate(template.spec.get(part, ()) if template else ()):
-                is_engine = part == "containers" and container["name"] == ENGINE
-                for resource, kind, amount in _amounts(container, device_resources):
-                    field_path = ("spec", part, index, "resources", kind, resource)
-                    yield _Named(resource, amount, container["name"], is_engine, position, field_path)
+    """Yield the accelerators that templates of a role name, and what else of their vendors.
 
-
-def _amounts(container: Mapping[str, Any], device_resources: Set[str]) -> Iterator[tuple[str, str, Decimal]]:
-    """Yield what a container asks for of accelerators and of their vendors: resource, field and amount. Of
-    limits and requests that are the same, as the API server wants them, it is the limit.
+    Of limits and requests of a container that are the same, as the API server wants them, it is the limit.
     """
-    resources, seen = container.get("resources", {}), set()
-    for field in ("limits", "requests"):
-        for resource, written in resources.get(field, {}).items():
-            if vendor_of(resource) or resource in device_resources:
-                one = resource, parse_quantity(str(written))
-                if one not in seen:
-                    seen.add(one)
-                    yield resource, field, one[1]
+    for position, template_path, template in role_templates(deployment, role):
+        seen = set()
+        for container, resource, written, path in resource_amounts(template.spec):
+            if not vendor_of(resource) and resource not in device_resources:
+                continue
+            amount = parse_quantity(written)
+            if (container, resource, amount) not in seen:
+                seen.add((container, resource, amount))
+                yield _Named(resource, amount, container, position, f"{template_path}.{path_of(path)}")
 
 
 # What a document contradicts itself in.
@@ -246,7 +228,7 @@ def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]
             if _is_device(one.resource, device_resources)
         ]
         for what, next_step, named in _contradictions(written, deployment, role):
-            yield Problem(what, next_step, named.path(deployment, role), kind="ModelDeployment", key=key)
+            yield Problem(what, next_step, named.path, kind="ModelDeployment", key=key)
         engines = [one for one in written if one.is_engine]
         yield from _part_problems(deployment, role, engines)
         vendors = _selected_vendors(deployment, role)
@@ -276,7 +258,7 @@ def _part_problems(deployment: ModelDeployment, role: str, engines: list[_Named]
                 f"the engine asks for {one.amount} {one.resource}, and one process uses one part of an "
                 "accelerator",
                 "Write tensor: 1 and more replicas, or ask for whole accelerators",
-                one.path(deployment, role),
+                one.path,
                 kind="ModelDeployment",
                 key=deployment.metadata.key,
                 severity="warning",
@@ -289,7 +271,7 @@ def _part_problems(deployment: ModelDeployment, role: str, engines: list[_Named]
             f"the {position.lower()} names {engines[0].amount} {engines[0].resource}, and the other pods "
             "of its worker name none: all of them get so many",
             "Name it in both, or give pods without accelerators a role of their own (accelerator: None)",
-            engines[0].path(deployment, role),
+            engines[0].path,
             kind="ModelDeployment",
             key=deployment.metadata.key,
             severity="warning",
@@ -373,7 +355,7 @@ def path_of_resource(deployment: ModelDeployment, role: str, resource: str) -> s
     """Return where the document says that pods of a role ask for a resource, or could say another one."""
     named = (one for one in _named(deployment, role, {resource}) if one.resource == resource)
     first = next(named, None)
-    return first.path(deployment, role) if first else _declared(deployment, role)[1]
+    return first.path if first else _declared(deployment, role)[1]
 
 
 def nowhere_problems(

@@ -11,16 +11,17 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.workers import POSITIONS, PodTemplate, Position
+from inferfleet.documents.kinds.workers import PodTemplate, Position
 from inferfleet.documents.pods.gcsfuse import sidecar
 from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
 from inferfleet.fleet.accelerators import DeviceRequest, device_request
-from inferfleet.fleet.node_conditions import Labels, NodeConditions, conditions_of, known_labels
+from inferfleet.fleet.node_conditions import Labels, NodeConditions, known_labels
 from inferfleet.fleet.roles import (
     every_pod_serves,
     is_disaggregated,
     proxied_port,
+    role_conditions,
     roles_of,
     workers_of,
 )
@@ -186,10 +187,9 @@ def _conditions(documents: Documents) -> dict[RoleKey, tuple[NodeConditions, ...
     conditions: dict[RoleKey, tuple[NodeConditions, ...]] = {}
     for key, document in documents.deployments.items():
         for role in roles_of(document):
-            templates = filter(None, map(workers_of(document, role).of, POSITIONS))
-            of_templates = filter(None, (conditions_of(template.spec) for template in templates))
-            if distinct := tuple(dict.fromkeys(of_templates)):
-                conditions[key, role] = distinct
+            of_templates = dict.fromkeys(each for _, each in role_conditions(document, role))
+            if of_templates:
+                conditions[key, role] = tuple(of_templates)
     return conditions
 
 

@@ -10,11 +10,21 @@ in `shapes`, and what a role needs of them in `demands`.
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from inferfleet.documents.kinds.inference_cluster import Images, Serving
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, Prefill, Role
-from inferfleet.documents.kinds.workers import MOST_PORTS, POSITIONS, Balance, NodeSelector, Position, Workers
+from inferfleet.documents.kinds.workers import (
+    MOST_PORTS,
+    POSITIONS,
+    Balance,
+    NodeSelector,
+    PodTemplate,
+    Position,
+    Workers,
+)
+from inferfleet.fleet.node_conditions import NodeConditions, conditions_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.tables.engines import CONNECTORS, Connector, engine
 from inferfleet.tables.pickers import ENGINE_PORT, Profile, picker
@@ -193,6 +203,29 @@ def path_of_selector(deployment: ModelDeployment, role: str) -> str:
 def template_path(deployment: ModelDeployment, role: str = DECODE, position: Position = "Entry") -> str:
     """Return where the template of a role's pods in a position is written in the document."""
     return f"{path_of_role(role)}.workers.{workers_of(deployment, role).path_of(position)}"
+
+
+class RoleTemplate(NamedTuple):
+    """A template of a role's pods, where it is written, and the first position that it is for."""
+
+    position: Position
+    path: str
+    template: PodTemplate
+
+
+def role_templates(deployment: ModelDeployment, role: str) -> Iterator[RoleTemplate]:
+    """Yield the templates of a role's pods, one that is for all of them once."""
+    workers = workers_of(deployment, role)
+    for position in POSITIONS if workers.entry else POSITIONS[:1]:
+        if template := workers.of(position):
+            yield RoleTemplate(position, template_path(deployment, role, position), template)
+
+
+def role_conditions(deployment: ModelDeployment, role: str) -> Iterator[tuple[str, NodeConditions]]:
+    """Yield what the templates of a role ask of nodes, with the path of each template that does."""
+    for _, path, template in role_templates(deployment, role):
+        if conditions := conditions_of(template.spec):
+            yield path, conditions
 
 
 # Copies of a model. A worker with data parallelism has several of them, in one pod or in several. Either the

@@ -9,8 +9,8 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.workers import POSITIONS
+from inferfleet.documents.pods.template import resource_amounts
 from inferfleet.documents.problems import FieldPath, Problem
 from inferfleet.documents.wording import listing, path_of, shown
 from inferfleet.fleet.decisions import Placement, Reason
@@ -25,7 +25,7 @@ from inferfleet.fleet.placement.reasons import Reasoning, kept_free, listed
 from inferfleet.fleet.placement.soundness import Soundness
 from inferfleet.fleet.placement.suitability import Consequence, Obstacle
 from inferfleet.fleet.placement.terms import prefers
-from inferfleet.fleet.roles import roles_of, template_path, workers_of
+from inferfleet.fleet.roles import role_templates, roles_of
 from inferfleet.fleet.shapes import HUGE_PAGES, Node, Pod, PoolKey, amounts, counted, gib, gpus, requests
 from inferfleet.fleet.spot import Spot
 
@@ -293,18 +293,8 @@ def uncounted_request_problems(documents: Documents) -> Iterator[Problem]:
     """Yield a notice for each template whose pods ask for something that plans do not count."""
     for key, document in sorted(documents.deployments.items()):
         for role in roles_of(document):
-            for path, spec in _pod_specs(document, role).items():
-                yield from _template_problems(key, spec, path)
-
-
-def _pod_specs(document: ModelDeployment, role: str) -> dict[str, dict[str, Any]]:
-    """Return the specs of the templates of a role, each once, by the path of its template."""
-    workers = workers_of(document, role)
-    return {
-        template_path(document, role, position): template.spec
-        for position in POSITIONS
-        if (template := workers.of(position))
-    }
+            for _, path, template in role_templates(document, role):
+                yield from _template_problems(key, template.spec, path)
 
 
 def _template_problems(key: str, spec: dict[str, Any], path: str) -> Iterator[Problem]:
@@ -348,8 +338,8 @@ def undescribed_resource_problems(
     for key, document in sorted(documents.deployments.items()):
         for role in roles_of(document):
             accelerator = demands.devices[key, role].resource
-            for path, spec in _pod_specs(document, role).items():
-                for resource, field_path in _extended_resources(spec):
+            for _, path, template in role_templates(document, role):
+                for resource, field_path in _extended_resources(template.spec):
                     if lacking := [
                         name for name in classes.get((key, role), ()) if resource not in described[name]
                     ]:
@@ -381,14 +371,11 @@ def _classes_by_role(documents: Documents, placements: Iterable[Placement]) -> d
 def _extended_resources(spec: dict[str, Any]) -> Iterator[tuple[str, FieldPath]]:
     """Yield the extended resources that containers of a pod ask for, each with the first place."""
     seen: set[str] = set()
-    for part in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(part, ())):
-            for kind in ("limits", "requests"):
-                for resource in container.get("resources", {}).get(kind, {}):
-                    domain, slash, _ = resource.partition("/")
-                    if slash and not domain.endswith("kubernetes.io") and resource not in seen:
-                        seen.add(resource)
-                        yield resource, ("spec", part, index, "resources", kind, resource)
+    for asked in resource_amounts(spec):
+        domain, slash, _ = asked.resource.partition("/")
+        if slash and not domain.endswith("kubernetes.io") and asked.resource not in seen:
+            seen.add(asked.resource)
+            yield asked.resource, asked.path
 
 
 def _undescribed(resource: str, classes: list[str], accelerator: str | None) -> Problem:

@@ -13,7 +13,6 @@ from typing import Any
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.work import spend
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.lock.capacity import FILE, Observation
@@ -24,12 +23,11 @@ from inferfleet.fleet.node_conditions import (
     MatchingNodes,
     NodeConditions,
     Products,
-    conditions_of,
     label_match,
     products_of,
     worst,
 )
-from inferfleet.fleet.roles import template_path, workers_of
+from inferfleet.fleet.roles import role_conditions
 from inferfleet.fleet.shapes import PoolKey
 
 
@@ -156,10 +154,6 @@ class PoolLabels:
 
 def path_of_conditions(document: ModelDeployment, role: str) -> str:
     """Return where the first template of a role that asks for labels of nodes does so."""
-    workers = workers_of(document, role)
-    for position in POSITIONS:
-        template = workers.of(position)
-        if template and (conditions := conditions_of(template.spec)):
-            field = "affinity.nodeAffinity" if conditions.terms is not None else "nodeSelector"
-            return f"{template_path(document, role, position)}.spec.{field}"
+    for path, conditions in role_conditions(document, role):
+        return f"{path}.spec.{'nodeSelector' if conditions.terms is None else 'affinity.nodeAffinity'}"
     raise ValueError(f"no template of role {role} of {document.metadata.key} asks for labels of nodes")

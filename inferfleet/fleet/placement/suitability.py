@@ -16,7 +16,7 @@ from inferfleet.fleet.accelerators import DeviceRequest, accelerator_in_words, m
 from inferfleet.fleet.demands import Demand, Demands, Share
 from inferfleet.fleet.node_conditions import ALL_MATCH, LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.pool_labels import PoolLabels
-from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, workers_of
+from inferfleet.fleet.roles import lacking_images, role_templates, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.devices import FalseCondition, Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 from inferfleet.fleet.shapes import (
@@ -441,18 +441,13 @@ def _tolerations(document: ModelDeployment) -> tuple[tuple[_Toleration, ...], ..
     by_document = tuple(
         _Toleration(each.key, each.operator, each.value, each.effect) for each in document.spec.tolerations
     )
-    templates = (
-        template
-        for role in roles_of(document)
-        for template in map(workers_of(document, role).of, POSITIONS)
-        if template
-    )
     by_template = (
         tuple(
             _Toleration(each.get("key"), each.get("operator", "Equal"), each.get("value"), each.get("effect"))
-            for each in template.spec.get("tolerations", ())
+            for each in written.template.spec.get("tolerations", ())
         )
-        for template in templates
+        for role in roles_of(document)
+        for written in role_templates(document, role)
     )
     return tuple(dict.fromkeys((*by_document, *written) for written in by_template))
 
