@@ -194,6 +194,23 @@ class Source:
             return desired(self.documents, self.lock, registry=registry)
 
 
+def source_of_options(
+    folder: Path | None,
+    stack: str | None,
+    name: str | None,
+    lock: Path | None,
+    *,
+    paths: Sequence[Path] | None = None,
+    kubeconfig: Sequence[str] | None = None,
+) -> Source:
+    """Return what the options of a verb name, with clusters reached by the files of `kubeconfig`.
+
+    Raises as `read_source` does, and click's UsageError for options that contradict each other.
+    """
+    place = fleet_place(folder, stack, name, lock)
+    return read_source(paths, stack, fleet=place, edits=edits_by_file(kubeconfig))
+
+
 def read_source(
     paths: Sequence[Path] | None,
     stack: str | None,

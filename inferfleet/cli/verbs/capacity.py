@@ -16,11 +16,9 @@ from inferfleet.cli.source import (
     FleetLock,
     FleetName,
     StackName,
-    edits_by_file,
-    fleet_place,
     google,
-    read_source,
     shown_path,
+    source_of_options,
 )
 from inferfleet.documents.loading.files import write_text
 from inferfleet.documents.loading.project import read_capacity
@@ -60,8 +58,7 @@ def capacity(
     what documents declare and what was seen. Lines of clusters that do not answer stay.
     """
     with reporting(as_json=as_json) as report:
-        place = fleet_place(folder, stack, fleet, lock_file)
-        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
+        source = source_of_options(folder, stack, fleet, lock_file, kubeconfig=kubeconfig)
         files, documents = source.files, source.documents
         report.documents = documents
         report.problems += source.notices

@@ -17,9 +17,7 @@ from inferfleet.cli.source import (
     StackName,
     api_key,
     container_api,
-    edits_by_file,
-    fleet_place,
-    read_source,
+    source_of_options,
 )
 from inferfleet.clusters.chat import TEXT, NotAnsweredError, Question, Reply, Target, Via, ask, target
 from inferfleet.clusters.connections.api import Api
@@ -81,8 +79,7 @@ def chat(
     `proxy`. A key in the environment variable INFERFLEET_API_KEY is sent with `--via gateway` alone.
     """
     with reporting(as_json=as_json) as report:
-        place = fleet_place(folder, stack, fleet, lock_file)
-        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
+        source = source_of_options(folder, stack, fleet, lock_file, kubeconfig=kubeconfig)
         report.documents = source.documents
         desired = source.desired()
         asked = target(source.documents, desired.plan, name, cluster)

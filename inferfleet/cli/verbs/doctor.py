@@ -15,10 +15,8 @@ from inferfleet.cli.source import (
     FleetLock,
     FleetName,
     StackName,
-    edits_by_file,
-    fleet_place,
     google,
-    read_source,
+    source_of_options,
 )
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.kubeconfig import read_files
@@ -62,8 +60,7 @@ def doctor(
     stack that are there, and ends with 0 only where it could look at all of them.
     """
     with reporting(as_json=as_json) as report:
-        place = fleet_place(folder, stack, fleet, lock_file)
-        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
+        source = source_of_options(folder, stack, fleet, lock_file, kubeconfig=kubeconfig)
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()

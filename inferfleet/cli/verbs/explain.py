@@ -25,8 +25,7 @@ from inferfleet.cli.source import (
     FleetName,
     Paths,
     StackName,
-    fleet_place,
-    read_source,
+    source_of_options,
 )
 from inferfleet.cloud.provider import provider_of
 from inferfleet.cloud.values import CloudCluster, Setting
@@ -79,7 +78,7 @@ def explain(
     Or a node pool: its settings in Google Cloud, the field behind each, and what another value would do.
     """
     with reporting(as_json=as_json) as report:
-        source = read_source(paths, stack, fleet=fleet_place(folder, stack, fleet, lock_file))
+        source = source_of_options(folder, stack, fleet, lock_file, paths=paths)
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()

@@ -17,8 +17,7 @@ from inferfleet.cli.source import (
     FleetName,
     Paths,
     StackName,
-    fleet_place,
-    read_source,
+    source_of_options,
 )
 from inferfleet.cloud.values import CloudResource
 from inferfleet.desired.gate import announced_problems, blocking_problems
@@ -48,7 +47,7 @@ def render(
     Replicas without a place are told as `plan` tells them, and all others are rendered.
     """
     with reporting() as report:
-        source = read_source(paths, stack, fleet=fleet_place(folder, stack, fleet, lock_file))
+        source = source_of_options(folder, stack, fleet, lock_file, paths=paths)
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()

@@ -23,10 +23,8 @@ from inferfleet.cli.source import (
     FleetLock,
     FleetName,
     StackName,
-    edits_by_file,
-    fleet_place,
     google,
-    read_source,
+    source_of_options,
 )
 from inferfleet.clusters.connections.git import Repository
 from inferfleet.clusters.connections.kubeconfig import read_files
@@ -82,8 +80,7 @@ def status(
         if watch and as_json:
             why = "--watch is for people; for machines call --json repeatedly"
             raise typer.BadParameter(why, param_hint="--watch")
-        place = fleet_place(folder, stack, fleet, lock_file)
-        source = read_source(None, stack, fleet=place, edits=edits_by_file(kubeconfig))
+        source = source_of_options(folder, stack, fleet, lock_file, kubeconfig=kubeconfig)
         report.documents = source.documents
         desired = source.desired()
         trusted = source.documents.settings.trust_repository_kubeconfigs

@@ -16,8 +16,7 @@ from inferfleet.cli.source import (
     Paths,
     Source,
     StackName,
-    fleet_place,
-    read_source,
+    source_of_options,
     stack_source,
 )
 from inferfleet.desired.gate import announced_problems, blocking_problems
@@ -46,7 +45,7 @@ def validate(
                 raise typer.BadParameter("name nothing else with it", param_hint="--all")
             _check_all(report, as_json=as_json)
             return
-        source = read_source(paths, stack, fleet=fleet_place(folder, stack, fleet, lock_file))
+        source = source_of_options(folder, stack, fleet, lock_file, paths=paths)
         report.documents = source.documents
         report.problems += source.notices
         counts = _counts(source.documents)
