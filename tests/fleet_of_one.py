@@ -23,6 +23,16 @@ spec:
   nodePools: [{name: l4, className: l4, nodeCount: 1}]
   serving: {gateway: {className: istio}}
 """
+# Clusters of a Fleet whose program hands over how one is reached, and where the other is.
+CLUSTER_FROM_PROGRAM = CLUSTER.replace("existing: {kubeconfig: {path: east.kubeconfig}}", "existing: {}")
+GKE_FROM_PROGRAM = """\
+apiVersion: inferfleet.dev/v1alpha1
+kind: InferenceCluster
+metadata: {name: cloudy}
+spec:
+  cluster: {source: GKE, gke: {region: us-east5, network: {existing: {}}}}
+  nodePools: [{name: l4, className: gke-l4-1x-g2, nodeCount: 1, zones: [us-east5-a]}]
+"""
 DEPLOYMENT = """\
 apiVersion: inferfleet.dev/v1alpha1
 kind: ModelDeployment

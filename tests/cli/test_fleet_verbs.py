@@ -9,7 +9,15 @@ import pytest
 import yaml
 from fake_cluster import FakeCluster, kubeconfig, thing
 from fake_pulumi import FakePulumi
-from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, SERVICE, together
+from fleet_of_one import (
+    CLASS,
+    CLUSTER,
+    CLUSTER_FROM_PROGRAM,
+    DEPLOYMENT,
+    GKE_FROM_PROGRAM,
+    SERVICE,
+    together,
+)
 from in_git import commit
 from small_project import Project
 
@@ -19,7 +27,6 @@ from inferfleet.clusters.connections.pulumi_command import Pulumi
 from inferfleet.clusters.preflight.check import Check
 from inferfleet.clusters.preflight.doctor import Subject
 
-EAST = CLUSTER.replace("existing: {kubeconfig: {path: east.kubeconfig}}", "existing: {}")
 LOCK = """\
 version: 1
 stack: prod.chat
@@ -29,14 +36,6 @@ pools:
   east/l4: {nodes: 1}
 placements:
   ml/qwen east decode=l4: 1
-"""
-CLOUDY = """\
-apiVersion: inferfleet.dev/v1alpha1
-kind: InferenceCluster
-metadata: {name: cloudy}
-spec:
-  cluster: {source: GKE, gke: {region: us-east5, network: {existing: {}}}}
-  nodePools: [{name: l4, className: gke-l4-1x-g2, nodeCount: 1, zones: [us-east5-a]}]
 """
 NETWORK = {"name": "shared", "subnetwork": "nodes", "podsRange": "pods", "servicesRange": "services"}
 IN_PROJECT = ("--set", "InferenceCluster/cloudy.spec.cluster.gke.project=acme-ml")
@@ -63,7 +62,7 @@ def program(project: Project) -> Project:
     project.write("Pulumi.yaml", "name: acme\nruntime: python\n")
     project.write("Pulumi.prod.yaml", "config: {'inferfleet:objective': cost}\n")
     project.write("classes/l4.yaml", CLASS)
-    project.write("fleet/all.yaml", together(EAST, DEPLOYMENT))
+    project.write("fleet/all.yaml", together(CLUSTER_FROM_PROGRAM, DEPLOYMENT))
     return project
 
 
@@ -135,7 +134,7 @@ def test_a_digest_compares_the_fleet_with_a_commit(program: Project) -> None:
 def cloudy(program: Project) -> Project:
     """Its program hands over the project and the network of the cluster as Outputs."""
     program.write("classes/gke-l4.yaml", (CLASSES / "gke-l4.yaml").read_text())
-    program.write("fleet/all.yaml", CLOUDY)
+    program.write("fleet/all.yaml", GKE_FROM_PROGRAM)
     return program
 
 
@@ -143,7 +142,8 @@ def test_what_the_program_hands_over_and_no_lock_knows_is_asked_for_with_all_els
     cloudy: Project,
 ) -> None:
     cloudy.write(
-        "fleet/other.yaml", CLOUDY.replace("cloudy", "other").replace("{region", "{project: a-b-c-d, region")
+        "fleet/other.yaml",
+        GKE_FROM_PROGRAM.replace("cloudy", "other").replace("{region", "{project: a-b-c-d, region"),
     )
     cloudy.write("fleet/third.yaml", CLUSTER.replace("nodeCount: 1", "nodeCount: 1, minNodeCount: 1"))
     ran = cloudy.run("validate", *OF_FLEET, "--fleet", "chat", "--json")
@@ -380,7 +380,9 @@ def test_a_kubeconfig_is_for_an_existing_cluster_of_the_fleet(
 ) -> None:
     if option.startswith("cloudy"):
         program.write("classes/gke-l4.yaml", (CLASSES / "gke-l4.yaml").read_text())
-        program.write("fleet/cloudy.yaml", CLOUDY.replace("network: {existing: {}}", "project: acme-ml"))
+        program.write(
+            "fleet/cloudy.yaml", GKE_FROM_PROGRAM.replace("network: {existing: {}}", "project: acme-ml")
+        )
     ran = program.run("status", *OF_FLEET, "--kubeconfig", option)
     assert said in " ".join(ran.err.replace("│", " ").split())
 

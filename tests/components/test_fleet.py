@@ -12,7 +12,15 @@ from typing import Any
 import pulumi
 import pytest
 import yaml
-from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, SERVICE, UID, together
+from fleet_of_one import (
+    CLASS,
+    CLUSTER_FROM_PROGRAM,
+    DEPLOYMENT,
+    GKE_FROM_PROGRAM,
+    SERVICE,
+    UID,
+    together,
+)
 from recorded_project import KUBECONFIG, OTHER_UID, Clusters
 from recording import Monitor, Recorder, confirmed, own, ran
 
@@ -24,15 +32,6 @@ from inferfleet.components.provider import NOWHERE
 from inferfleet.desired.values import Standing
 
 ROOT = Path(__file__).parents[2]
-EAST = CLUSTER.replace("existing: {kubeconfig: {path: east.kubeconfig}}", "existing: {}")
-GKE = """\
-apiVersion: inferfleet.dev/v1alpha1
-kind: InferenceCluster
-metadata: {name: cloudy}
-spec:
-  cluster: {source: GKE, gke: {region: us-east5, network: {existing: {}}}}
-  nodePools: [{name: l4, className: gke-l4-1x-g2, nodeCount: 1, zones: [us-east5-a]}]
-"""
 ANSWERS = {
     "acme:index:Cluster": {"kubeconfig": KUBECONFIG, "project": "acme-ml", "network": "shared"},
     "kubernetes:gateway.networking.k8s.io/v1:Gateway": {
@@ -85,7 +84,7 @@ def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clusters:
     (tmp_path / "classes/l4.yaml").write_text(CLASS)
     for folder in ("chat", "other"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "fleet.yaml").write_text(together(EAST, DEPLOYMENT, SERVICE))
+        (tmp_path / folder / "fleet.yaml").write_text(together(CLUSTER_FROM_PROGRAM, DEPLOYMENT, SERVICE))
     return clusters
 
 
@@ -180,7 +179,7 @@ def test_an_update_needs_no_kubeconfig_of_a_cluster_that_is_given_up(
     monkeypatch.setattr(fleet, "standing", nothing)
     lock, _, _ = LOCK.partition("placements:")
     Path("chat/placement.lock").write_text(lock.format(name="chat", uid=UID))
-    given_up = EAST.replace("existing: {}}", f"existing: {{}}}}\n  state: {state}")
+    given_up = CLUSTER_FROM_PROGRAM.replace("existing: {}}", f"existing: {{}}}}\n  state: {state}")
     Path("chat/fleet.yaml").write_text(given_up)
     recorder, _ = registered(lambda: {"clusters": chat(unknown()).clusters})
     assert recorder.outputs == {"clusters": {"east": {"source": "Existing", "state": state}}}
@@ -215,7 +214,7 @@ def test_an_output_of_something_else_than_text_is_named_with_its_type(
 
 def test_an_empty_project_is_an_error_and_no_word_for_one_that_is_to_come(clusters: Clusters) -> None:
     shutil.copy(ROOT / "classes/gke-l4.yaml", "classes")
-    Path("chat/fleet.yaml").write_text(GKE)
+    Path("chat/fleet.yaml").write_text(GKE_FROM_PROGRAM)
     args = inferfleet.FleetArgs("chat/", projects={"cloudy": ""})
     with pytest.raises(pulumi.RunError, match="project '' must be a project ID"):
         registered(lambda: {"clusters": inferfleet.Fleet("chat", args).clusters})
@@ -226,7 +225,7 @@ def test_a_cluster_that_the_fleet_creates_is_in_the_programs_project_and_network
 ) -> None:
     monkeypatch.setattr(run, "cloud_problems", lambda *_, **__: ())
     shutil.copy(ROOT / "classes/gke-l4.yaml", "classes")
-    Path("chat/fleet.yaml").write_text(GKE)
+    Path("chat/fleet.yaml").write_text(GKE_FROM_PROGRAM)
 
     def cloudy(project: pulumi.Input[str], network: pulumi.Input[str]) -> Mapping[str, Any]:
         ranges = {"name": network, "subnetwork": "nodes", "podsRange": "pods", "servicesRange": "services"}
@@ -308,7 +307,9 @@ def test_no_fleet_is_named_like_a_cluster_of_the_stacks_own(clusters: Clusters) 
             make()
         return {}
 
-    Path("other/fleet.yaml").write_text(together(EAST.replace("east", "west"), DEPLOYMENT, SERVICE))
+    Path("other/fleet.yaml").write_text(
+        together(CLUSTER_FROM_PROGRAM.replace("east", "west"), DEPLOYMENT, SERVICE)
+    )
     for order, refuses, has in (
         ((own_fleet, named_east), "east", "prod"),
         ((named_east, own_fleet), "prod", "east"),
@@ -325,7 +326,9 @@ def test_no_fleet_is_named_like_a_cluster_of_the_stacks_own(clusters: Clusters) 
 def test_two_fleets_live_in_one_program_unless_their_clusters_are_the_same(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch, uid: str
 ) -> None:
-    Path("other/fleet.yaml").write_text(together(EAST.replace("east", "west"), DEPLOYMENT, SERVICE))
+    Path("other/fleet.yaml").write_text(
+        together(CLUSTER_FROM_PROGRAM.replace("east", "west"), DEPLOYMENT, SERVICE)
+    )
     uids = {"east": UID, "west": uid}
     monkeypatch.setattr(run, "observe", lambda *_, **__: Observation(uids=uids))
 
@@ -362,7 +365,7 @@ def test_the_fleet_that_has_the_name_of_the_stack_adds_nothing_to_names(clusters
 
 
 def test_documents_may_be_a_list_with_a_lock_and_settings(clusters: Clusters) -> None:
-    documents = list(yaml.safe_load_all(together(EAST, DEPLOYMENT, SERVICE)))
+    documents = list(yaml.safe_load_all(together(CLUSTER_FROM_PROGRAM, DEPLOYMENT, SERVICE)))
 
     def program() -> Mapping[str, Any]:
         args = inferfleet.FleetArgs(
@@ -410,7 +413,10 @@ def test_documents_may_be_a_list_with_a_lock_and_settings(clusters: Clusters) ->
             "spec.cluster.gke. Remove cluster east from projects: only a cluster of source GKE has",
         ),
         (
-            {"documents": [yaml.safe_load(GKE.replace(", network: {existing: {}}", ""))], "lock": "x.lock"}
+            {
+                "documents": [yaml.safe_load(GKE_FROM_PROGRAM.replace(", network: {existing: {}}", ""))],
+                "lock": "x.lock",
+            }
             | {"projects": {"cloudy": "acme-ml"}, "networks": {"cloudy": {"name": "shared"}}},
             "'network.name of cluster cloudy in the program' leads to no field: the document has no "
             "spec.cluster.gke.network.existing. Write network: {existing: {}} below gke",
