@@ -38,12 +38,19 @@ from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import Tools, make_tools
 
 
-def up(root: Path, stack: str, documents: Documents, *, progress: Progress | None = None) -> Tools:
+def up(
+    root: Path,
+    stack: str,
+    documents: Documents,
+    *,
+    progress: Progress | None = None,
+    begin: Callable[[], None] = lambda: None,
+) -> Tools:
     """Make every simulated cluster of the stack run as its documents say, and prepare Pulumi for it.
 
-    Creates what is missing, starts what is stopped and repairs what an interrupted run left. Raises
-    SandboxProblem for a cluster whose data is gone while the Pulumi state holds objects on it, because a new
-    one lacks them.
+    Creates what is missing, starts what is stopped and repairs what an interrupted run left. `begin` is
+    called before the toolchain is made, where that takes minutes. Raises SandboxProblem for a cluster whose
+    data is gone while the Pulumi state holds objects on it, because a new one lacks them.
     """
     progress = progress or Progress()
     places = StackPlaces(root, stack)
@@ -61,10 +68,14 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         lifecycle.refuse_busy(places)
         why = obstacle()
         before = _made_without_network(places, plans)
-        with_istio = [plan for plan in plans if plan.wants_istio and plan.name not in before]
-        extra = [*parts_for(documents), *([ISTIO] if why is None and with_istio else [])]
+        for_istio = [] if why else _for_istio(places, (plan for plan in plans if plan.name not in before))
+        has_istio = any(control_plane.installed(cluster) for cluster in for_istio)
+        extra = [*parts_for(documents), *([ISTIO] if has_istio else [])]
         extra += [LWS] if installation.wanted(places) else []
-        tools = make_tools(progress, extra)
+        # An answer is worth more than the right controller, which takes minutes to build.
+        spare = [ISTIO] if for_istio and not has_istio else []
+        tools = make_tools(progress, extra, spare=spare, begin=begin)
+        with_istio = {cluster.name for cluster in for_istio if tools.has(ISTIO)}
         places.kwok.mkdir(exist_ok=True)
         _remove_leftovers(places, plans, progress)
         if has_workers_of_many_pods(documents):
@@ -76,8 +87,10 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
                 lifecycle.start_cloud(places, tools)
         if before and why is None:
             progress.say(_made_anew(stack, before))
+        if for_istio and not with_istio:
+            progress.say(_without_istio(stack, [cluster.name for cluster in for_istio]))
         if plans:
-            _up(places, plans, tools, progress, why)
+            _up(places, plans, tools, progress, why, with_istio)
     return tools
 
 
@@ -87,6 +100,7 @@ def _up(
     tools: Tools,
     progress: Progress,
     why: Obstacle | None,
+    with_istio: set[str],
 ) -> None:
     names = ", ".join(plan.name for plan in plans)
     if why is not None:
@@ -94,7 +108,7 @@ def _up(
     with progress.step("clusters", f"starting clusters {names}"):
         _each(plans, lambda plan: _run(places, plan, tools, namespaced=why is None))
     with progress.step("nodes", "nodes, CRDs and GatewayClasses"):
-        _each(plans, lambda plan: _populate(places, plan, tools))
+        _each(plans, lambda plan: _populate(places, plan, tools, with_istio=plan.name in with_istio))
     with progress.step("companions", "kubelets and gateways"):
         _each(plans, lambda plan: companions.ensure_running(KwokCluster(places, plan.name), tools))
 
@@ -238,6 +252,20 @@ def _made_anew(stack: str, names: Iterable[str]) -> str:
     )
 
 
+def _for_istio(places: StackPlaces, plans: Iterable[ClusterPlan]) -> list[KwokCluster]:
+    """Return the clusters that Istio is to run beside, but those that began with the built-in gateway."""
+    wanting = [KwokCluster(places, plan.name) for plan in plans if plan.wants_istio]
+    return [cluster for cluster in wanting if not control_plane.left_out(cluster)]
+
+
+def _without_istio(stack: str, names: Iterable[str]) -> str:
+    return (
+        f"Istio cannot be fetched, and to build it takes {ISTIO.minutes} min on two cores. So the built-in "
+        f"gateway serves {', '.join(names)}, with a real Envoy too, for as long as they stand. For Istio run "
+        f"`inferfleet sandbox toolchain`, then `make down STACK={stack}` and `make up STACK={stack}`"
+    )
+
+
 def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, namespaced: bool) -> None:
     kwok = KwokCluster(places, plan.name)
     condition = kwok.condition()
@@ -250,15 +278,16 @@ def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, namespaced: bo
         write_kubeconfig(kwok, plan.kubeconfig, context=plan.context)
 
 
-def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
+def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, with_istio: bool) -> None:
     kwok = KwokCluster(places, plan.name)
     kubectl = kwok.kubectl(tools)
     define(kwok, kubectl, _crds(places, tools, plan))
     installation.install(kwok, kubectl, tools)
     # Istio needs pods with addresses that EndpointSlices may have; elsewhere the built-in gateway does.
-    with_istio = plan.wants_istio and has_namespace(kwok.folder)
     if with_istio:
         control_plane.install(kwok, kubectl, tools)
+    elif plan.wants_istio and has_namespace(kwok.folder):
+        control_plane.leave_out(kwok)
     populate(
         kubectl,
         podnet.network(kwok.folder),

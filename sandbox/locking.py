@@ -9,10 +9,13 @@ from pathlib import Path
 
 
 @contextmanager
-def locked(path: Path, *, waiting: Callable[[str], None]) -> Iterator[None]:
+def locked(
+    path: Path, *, waiting: Callable[[str], None], check: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """Hold the lock at `path`.
 
-    When another process holds it, call `waiting` once with its process id and wait.
+    When another process holds it, call `waiting` once with its process id and wait. `check` is called again
+    and again meanwhile, and may raise what ends the wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+") as file:
@@ -26,6 +29,7 @@ def locked(path: Path, *, waiting: Callable[[str], None]) -> Iterator[None]:
                     file.seek(0)
                     waiting(file.read().strip() or "?")
                     reported = True
+                check()
                 time.sleep(0.3)
         file.seek(0)
         file.truncate()

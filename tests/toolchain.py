@@ -9,23 +9,21 @@ from contextlib import suppress
 import pytest
 
 from sandbox import with_parent
-from sandbox.toolchain.parts import EPP, ISTIO, LLM_D, LWS
+from sandbox.toolchain.parts import OF_STACKS
 from sandbox.toolchain.resolve import resolve
 
-# The parts that not every sandbox has.
-EXTRA = (EPP, LLM_D, LWS, ISTIO)
 # Seconds: several times what two slow cores take.
 PATIENCE = 4 * 3600
 _BUILD = (
-    "from sandbox.toolchain.progress import Progress; from sandbox.toolchain.tools import make_tools; "
-    "from toolchain import EXTRA; make_tools(Progress(), EXTRA)"
+    "from sandbox.toolchain.parts import OF_STACKS; from sandbox.toolchain.progress import Progress; "
+    "from sandbox.toolchain.tools import make_tools; make_tools(Progress(), OF_STACKS)"
 )
 _begun: list["subprocess.Popen[str]"] = []
 
 
 def is_there() -> bool:
     """Return whether nothing has to be built any more."""
-    return all(part.source != "missing" for part in resolve(EXTRA))
+    return all(part.source != "missing" for part in resolve(OF_STACKS))
 
 
 def begin() -> None:

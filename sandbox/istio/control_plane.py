@@ -32,6 +32,8 @@ CLUSTER_ID = "Kubernetes"
 # The folder and the file in a cluster's folder; with the file a cluster has Istio.
 _FOLDER, _MESH = "istio", "mesh"
 _HTTP_PORT = 8080
+# With this file a cluster keeps the built-in gateway, with which it began.
+_WITHOUT = "without-istio"
 # Seconds it may take to start: it first lists what it watches.
 _START_SECONDS = 300.0
 # Of these it needs none, but Python does on some systems, by which it enters the network.
@@ -57,6 +59,19 @@ _ENVIRONMENT = {
 def installed(cluster: KwokCluster) -> bool:
     """Return whether the cluster has Istio, running or not."""
     return (cluster.folder / _FOLDER / _MESH).exists()
+
+
+def leave_out(cluster: KwokCluster) -> None:
+    """Have the built-in gateway serve the Gateways of a cluster that is for Istio, for as long as it stands.
+
+    Another controller would give its Gateways other addresses, which nobody who knows the old ones is told.
+    """
+    (cluster.folder / _WITHOUT).touch()
+
+
+def left_out(cluster: KwokCluster) -> bool:
+    """Return whether the cluster keeps the built-in gateway."""
+    return (cluster.folder / _WITHOUT).exists()
 
 
 def install(cluster: KwokCluster, kubectl: Kubectl, tools: Tools) -> None:

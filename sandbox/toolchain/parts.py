@@ -79,6 +79,11 @@ class Part:
         return frozenset({*(program.name for program in self.programs), *beside})
 
     @property
+    def paths(self) -> frozenset[str]:
+        """Its programs and files as they lie in its folder. Those of a pattern have the pattern's name."""
+        return self.names | {f"{files.into}/{files.pattern}" for files in self.files if files.into != "."}
+
+    @property
     def key(self) -> str:
         """`<part>-<hash>`, with a hash of everything that decides the result."""
         digest = hashlib.sha256()
@@ -267,10 +272,11 @@ INFERENCE_CONFORMANCE = Part(
     minutes=3,
 )
 
-# Quick parts come first, so that errors of the network or of Go show before the long builds.
 PARTS = (
     *(CRDS, GKE_AUTOSCALING, GKE_NETWORKS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK),
     *(PULUMI_CLI, KUBE, PROVIDER),
 )
-# Parts that only some stacks need (see sandbox/plans.py), or only bench/conformance.py.
-EXTRA = (LWS, EPP, LLM_D, ISTIO, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)
+# Parts that only some stacks need (see sandbox/plans.py).
+OF_STACKS = (LWS, EPP, LLM_D, ISTIO)
+# With those that only bench/conformance.py needs.
+EXTRA = (*OF_STACKS, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)

@@ -1,6 +1,6 @@
 """Official releases of parts: where they are, with which checksums, and which of them a machine uses.
 
-A checksum is in the table only where `source` has it: a file of the project itself, or of a distribution that
+A checksum is in the table only where `source` has it: a file of the project itself, or of somebody who
 fetches the same file from the same address. A part without a complete release here, of the machine's
 architecture, is built.
 """
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.parts import (
+    ISTIO,
     KUBE,
     KUBERNETES_PROVIDER,
     KWOK,
@@ -32,12 +33,16 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 WHOLE = ""
 
 
+# The host of a registry, where images do not call it so.
+_REGISTRIES = {"docker.io": "registry-1.docker.io"}
+
+
 @dataclass(frozen=True)
 class Archive:
     """A tar archive or, with WHOLE as the only path, one program as it is.
 
-    `checksums` are `<algorithm>:<hex>` by architecture, `files` paths in it by program. `{arch}` in the URL
-    is the architecture as `called` has it.
+    `checksums` are `<algorithm>:<hex>` by architecture, `files` paths in it by what they are called in the
+    part. `{arch}` in the URL is the architecture as `called` has it.
     """
 
     url: str
@@ -52,12 +57,42 @@ class Archive:
 
 
 @dataclass(frozen=True)
+class Image:
+    """Files of an official image, from the layers that its registry has by digest.
+
+    `digest` is that of the index of its architectures, from which the digests of manifest and layers follow;
+    `files` are paths in it by what they are called in the part.
+    """
+
+    name: str
+    digest: str
+    files: Mapping[str, str]
+    architectures: tuple[str, ...]
+    source: str
+
+    @property
+    def repository(self) -> str:
+        """The URL below which the registry has manifests and blobs."""
+        host, _, path = self.name.rpartition(":")[0].partition("/")
+        return f"https://{_REGISTRIES.get(host, host)}/v2/{path}"
+
+    @property
+    def checksums(self) -> Mapping[str, str]:
+        """The digest by architecture, as archives have theirs."""
+        return dict.fromkeys(self.architectures, self.digest)
+
+    def address(self, architecture: str) -> str:
+        """Return the URL of the index, which is one for all architectures."""
+        return f"{self.repository}/manifests/{self.digest}"
+
+
+@dataclass(frozen=True)
 class Release:
-    """The archives that have all programs of some parts, in versions that are accepted on the PATH too."""
+    """The archives and images that have all files of some parts, in versions that the PATH may have too."""
 
     parts: tuple[Part, ...]
     version: str
-    archives: tuple[Archive, ...]
+    archives: tuple[Archive | Image, ...]
 
     @property
     def name(self) -> str:
@@ -66,8 +101,8 @@ class Release:
 
     @property
     def names(self) -> frozenset[str]:
-        """What the files of its parts are called."""
-        return frozenset().union(*(part.names for part in self.parts))
+        """What the files of its parts are called, with the folders of those that are in one."""
+        return frozenset().union(*(part.paths for part in self.parts))
 
     @property
     def minutes(self) -> int:
@@ -200,6 +235,36 @@ RELEASES = (
             )
         ),
     ),
+    Release(
+        (ISTIO,),
+        "1.31.1",
+        (
+            Image(
+                "docker.io/istio/pilot:1.31.1",
+                "sha256:212ca088ada22f48be1576e6b688972b8aa7495710abb7c5f1febca856a15577",
+                {"istiod": "usr/local/bin/pilot-discovery"},
+                ("amd64", "arm64"),
+                # Of a project that installs it. Istio publishes no digests as a file. Read 2026-11-28.
+                "https://github.com/tetral-ai/tetral/blob/01e06cbd1fda22c05a3410fbbd3f207b18f06085/"
+                "deploy/dependencies.lock.json",
+            ),
+            # The chart has what the module of the source has in manifests/charts.
+            Archive(
+                "https://blob.istio.io/istio-release/charts/istiod-1.31.1.tgz",
+                {
+                    "istio/values.yaml": "istiod/values.yaml",
+                    "istio/kube-gateway.yaml": "istiod/files/kube-gateway.yaml",
+                },
+                dict.fromkeys(
+                    ("amd64", "arm64"),
+                    "sha256:d49e3ac3100e9c24efbd3a7c26e8e6dd707431f8c06f203182ba54a2e8651a74",
+                ),
+                # Read 2026-11-28, in the same file as the digest.
+                "https://github.com/tetral-ai/tetral/blob/01e06cbd1fda22c05a3410fbbd3f207b18f06085/"
+                "deploy/dependencies.lock.json",
+            ),
+        ),
+    ),
 )
 
 
@@ -225,9 +290,9 @@ def architecture(machine: str | None = None) -> str:
     return _ARCHITECTURES.get(machine or platform.machine(), "")
 
 
-def release_of(part: Part, arch: str, releases: tuple[Release, ...] = RELEASES) -> Release | None:
+def release_of(part: Part, arch: str) -> Release | None:
     """Return the release of the part for an architecture, if the table has checksums of all that it needs."""
-    for release in releases:
+    for release in RELEASES:
         offered = {name for archive in release.archives for name in archive.files}
         pinned = all(arch in archive.checksums for archive in release.archives)
         if part in release.parts and pinned and offered == release.names:

@@ -1,4 +1,4 @@
-"""Finds where each part comes from: the PATH, the per-user cache, or nowhere yet; and builds missing ones."""
+"""Finds where each part comes from: the PATH, the per-user cache, or nowhere yet."""
 
 import hashlib
 import os
@@ -8,16 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from sandbox.places import cache_folder
-from sandbox.toolchain.build import build
-from sandbox.toolchain.download import NotFetched, fetch, reachable
 from sandbox.toolchain.parts import (
     EPP,
     EXTRA,
     ISTIO,
-    KUBE,
     LANGUAGE_PYTHON,
     LANGUAGE_PYTHON_EXEC,
     LLM_D,
@@ -27,8 +23,7 @@ from sandbox.toolchain.parts import (
     PULUMI_CLI,
     Part,
 )
-from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.releases import RELEASES, Release, architecture, choice, release_of
+from sandbox.toolchain.releases import architecture, release_of
 from sandbox.toolchain.versions import sufficient
 from sandbox.with_salt import is_launcher
 
@@ -58,72 +53,10 @@ def resolve(extra: Iterable[Part] = ()) -> tuple[Resolved, ...]:
 
     Of EXTRA parts, these are those that are there, and `extra`.
     """
-    path = without(store(), os.environ.get("PATH", ""))
+    path, wanted = without(store(), os.environ.get("PATH", "")), (*PARTS, *extra)
     pulumi = _on_path(PULUMI_CLI, path)
-    parts = (*PARTS, *(part for part in EXTRA if part in extra or (store() / part.key).exists()))
-    return tuple(_resolve(part, path, pulumi) for part in parts)
-
-
-def resolve_or_build(progress: Progress, extra: Iterable[Part] = ()) -> tuple[Resolved, ...]:
-    """Return where every part comes from, after fetching or building those that were missing."""
-    parts = resolve(extra)
-    missing = [resolved.part for resolved in parts if resolved.source == "missing"]
-    if not missing:
-        return parts
-    fetched = fetch_releases(missing, progress)
-    missing = [part for part in missing if part not in fetched]
-    if not missing:
-        return resolve(extra)
-    if minutes := sum(part.minutes for part in missing):
-        progress.say(
-            f"{len(missing)} of {len(parts)} parts of the toolchain are not on this machine yet and are "
-            f"built now, once: up to {minutes} min on two cores. You may interrupt it; the next run "
-            "continues."
-        )
-    for number, part in enumerate(missing, 1):
-        build(part, store(), count=f"{number}/{len(missing)}", progress=progress)
-    return resolve(extra)
-
-
-def fetch_releases(
-    missing: Iterable[Part], progress: Progress, releases: tuple[Release, ...] = RELEASES
-) -> frozenset[Part]:
-    """Return the missing parts that are there now as official releases, and say why others are not."""
-    chosen, arch = choice(), architecture()
-    if not chosen.allowed:
-        return frozenset()
-    of_parts = {part: release for part in missing if (release := release_of(part, arch, releases))}
-    wanted = {release.name: release for part, release in of_parts.items() if not _keeps_data(part)}
-    urls = {
-        release.name: [chosen.address(archive.address(arch)) for archive in release.archives]
-        for release in wanted.values()
-    }
-    answering = reachable(url for of_release in urls.values() for url in of_release)
-    fetched: set[Part] = set()
-    for number, (name, release) in enumerate(wanted.items(), 1):
-        silent = [url for url in urls[name] if url not in answering]
-        if silent:
-            progress.say(f"{name} is built: {urlsplit(silent[0]).netloc} does not answer.")
-            continue
-        try:
-            # To build takes so long, so no download may take longer.
-            seconds = release.minutes * 60.0
-            count = f"{number}/{len(wanted)}"
-            fetch(release, arch, store(), chosen, count=count, progress=progress, seconds=seconds)
-            fetched.update(part for part in of_parts if part in release.parts)
-        except NotFetched as reason:
-            progress.say(f"{name} is built: {reason}.")
-    return frozenset(fetched)
-
-
-def _keeps_data(part: Part) -> bool:
-    """Return whether clusters that stand may have data of another version, built on this machine.
-
-    A newer etcd may have written them, and that of the release refuses them
-    (server/etcdserver/version/downgrade.go of etcd).
-    """
-    built = (made for made in store().glob(f"{part.name}-*") if "-released-" not in made.name)
-    return part == KUBE and any(made.is_dir() for made in built)
+    resolved = (_resolve(part, path, pulumi) for part in (*PARTS, *EXTRA))
+    return tuple(one for one in resolved if one.source != "missing" or one.part in wanted)
 
 
 def programs(parts: tuple[Resolved, ...]) -> Path:

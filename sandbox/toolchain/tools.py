@@ -2,14 +2,15 @@
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.parts import CRDS, GKE_AUTOSCALING, GKE_NETWORKS, ISTIO, LWS, PROVIDER, Part
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.resolve import Resolved, programs, resolve, resolve_or_build, store, without
+from sandbox.toolchain.resolve import Resolved, programs, resolve, store, without
+from sandbox.toolchain.supply import bring
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,10 @@ class Tools:
         """The executable of the Kubernetes provider plugin."""
         return self.folder(PROVIDER.name) / PROVIDER.programs[0].name
 
+    def has(self, part: Part) -> bool:
+        """Return whether a part is there that only some stacks need."""
+        return any(resolved.part == part and resolved.folder for resolved in self.parts)
+
     def folder(self, name: str) -> Path:
         folder = next((resolved.folder for resolved in self.parts if resolved.part.name == name), None)
         if folder is None:
@@ -73,12 +78,23 @@ class Tools:
         return folder
 
 
-def make_tools(progress: Progress, extra: Iterable[Part] = ()) -> Tools:
+def make_tools(
+    progress: Progress,
+    extra: Iterable[Part] = (),
+    *,
+    spare: Iterable[Part] = (),
+    begin: Callable[[], None] = lambda: None,
+) -> Tools:
     """Return the toolchain, after fetching or building what is missing: minutes on the first run.
 
-    Parts that only some stacks need are built when they are among `extra`.
+    Of the parts that only some stacks need, `extra` are built where they cannot be fetched, and `spare` are
+    not. `begin` is called before what takes minutes.
     """
-    return _tools(resolve_or_build(progress, extra))
+    needed, dispensable = tuple(extra), tuple(spare)
+    resolved = resolve((*needed, *dispensable))
+    if missing := [part.part for part in resolved if part.source == "missing"]:
+        bring(missing, dispensable, progress, begin)
+    return _tools(resolve(needed))
 
 
 def present_tools() -> Tools | None:

@@ -1,6 +1,7 @@
 """The verb `inferfleet sandbox` and its sub-commands."""
 
 import shlex
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -15,10 +16,12 @@ from sandbox.gcp.verb import app as cloud_app
 from sandbox.orphans.owner import claim
 from sandbox.orphans.sweep import sweep as sweep_all
 from sandbox.places import StackPlaces, project_root
+from sandbox.toolchain.parts import OF_STACKS
 from sandbox.toolchain.progress import duration
 from sandbox.toolchain.tools import make_tools
 from sandbox.verbs.chat import chat as ask
 from sandbox.verbs.chat import curl, model_of
+from sandbox.verbs.first_look import first_look
 from sandbox.verbs.overview import overview
 from sandbox.verbs.pod_logs import find, lines, logged_pods
 from sandbox.verbs.reporting import AsJson, Stack, print_text, reported_problems
@@ -42,15 +45,27 @@ def up(
         typer.Option("--owner", metavar="PID", help="End it with this process, such as a CI job."),
     ] = None,
 ) -> None:
-    """Build the toolchain and start the stack's clusters, as far as they are missing. Safe to run again."""
+    """Fetch or build the toolchain and start the stack's clusters, as far as they are missing.
+
+    Where the toolchain takes minutes, it first shows what the stack will be. Safe to run again.
+    """
     with reported_problems() as progress:
         root = project_root()
         documents = stack_documents(root, stack)
         if owner is not None:
             claim(StackPlaces(root, stack), owner)
-        clusters.up(root, stack, documents, progress=progress)
+        begin = partial(first_look, StackPlaces(root, stack))
+        clusters.up(root, stack, documents, progress=progress, begin=begin)
         times = ", ".join(f"{name} {duration(seconds)}" for name, seconds in progress.seconds.items())
         progress.say(f"sandbox of stack {stack} is up ({times})")
+
+
+@app.command()
+def toolchain() -> None:
+    """Fetch or build everything that stacks may need, Istio too, which `up` does not build."""
+    with reported_problems() as progress:
+        make_tools(progress, OF_STACKS)
+        progress.say("the toolchain is complete")
 
 
 @app.command()
