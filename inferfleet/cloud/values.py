@@ -100,7 +100,7 @@ class CloudPool:
     fabric: str | None = None
     """The kind of network between GPUs that its nodes have."""
     networks: tuple[str, ...] = ()
-    """Names of the networks of the nodes' extra interfaces, in their order on the node."""
+    """Names of the Network objects of the nodes' extra interfaces, in their order on the node."""
     claims_cards: bool = False
     """Whether pods claim the cards of its fabric."""
     reservation: tuple[str, str] | None = None

@@ -124,7 +124,8 @@ class PoolFacts:
 
     `node_labels` are labels that all its nodes are known to have. `zones` are empty where they are not known.
     `fabric` is the network between GPUs of different nodes (`TCPX`, `TCPXO`, `RDMA`), None without one, and
-    `networks` are names of the nodes' extra networks, in order; with `claims_cards` pods claim cards instead.
+    `networks` are names of the `Network` objects of the nodes' extra interfaces, in their order; with
+    `claims_cards` pods claim cards instead.
     """
 
     name: str

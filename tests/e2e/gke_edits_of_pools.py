@@ -9,6 +9,7 @@ POOLS = "spec.nodePools"
 TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}
 _EAST = documents()["east"]["spec"]["nodePools"]
 _NEW = {"name": "more", "className": "cheap", "minNodeCount": 0, "maxNodeCount": 2, "zones": ["us-east5-c"]}
+_NAMED = [{"network": f"gpu-{place}", "subnetwork": f"gpu-{place}-us-east5"} for place in range(8)]
 _HELD = "the lock has 1 replica of ml/chat on pool fixed of cluster east, but the cluster has no such pool"
 _GONE = "no replica is placed on the pool"
 _RESERVED = "nodeConfig.reservationAffinity"
@@ -21,6 +22,11 @@ def _comes(pool: str) -> dict[str, str]:
 
 def _goes(pool: str) -> dict[str, str]:
     return {f"GpuNodePool east/{pool}": "delete", f"NodePool east/{pool}": "delete"}
+
+
+def _networks_go() -> dict[str, str]:
+    kinds = ("Network", "Subnetwork", "Firewall")
+    return {f"{kind} east/tcpxo-{place}": "delete" for kind in kinds for place in range(8)}
 
 
 def _pool(
@@ -90,6 +96,15 @@ EDITS = (
         "[capacity.model]",
     ),
     _pool("another reservation", 2, "capacity.reservation.name", "mega-2", f"replace {_RESERVED}.values"),
+    Edit(
+        "networks between GPUs that exist",
+        (("east", f"{POOLS}[2].additionalNodeNetworkConfigs", _NAMED),),
+        {
+            "NodePool east/wired": "replace networkConfig.additionalNodeNetworkConfigs.network, "
+            "networkConfig.additionalNodeNetworkConfigs.subnetwork",
+            **_networks_go(),
+        },
+    ),
     Edit("a pool more", (("east", f"{POOLS}[-1]", _NEW),), _comes("more")),
     Edit("a pool less", (("east", f"{POOLS}[1]", GONE),), _goes("spot"), effect=Effect.DELETES, why=_GONE),
     Edit(
@@ -97,11 +112,7 @@ EDITS = (
         (("east", f"{POOLS}[2]", GONE),),
         {
             **_goes("wired"),
-            **{
-                f"{kind} east/tcpxo-{place}": "delete"
-                for kind in ("Network", "Subnetwork", "Firewall")
-                for place in range(8)
-            },
+            **_networks_go(),
         },
         effect=Effect.DELETES,
         why=_GONE,

@@ -32,4 +32,4 @@ def on_gke(
 
 
 TCPXO = on_gke("nvidia-h100-mega-80gb", "TCPXO", *(f"tcpxo-{number}" for number in range(8)))
-RDMA = on_gke("nvidia-h200-141gb", "RDMA", "gvnic", "rdma-a")
+RDMA = on_gke("nvidia-h200-141gb", "RDMA", "gvnic", *(f"rdma-a-{rail}" for rail in range(8)))

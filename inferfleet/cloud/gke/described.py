@@ -46,6 +46,18 @@ class ExtraNetwork:
 
 
 @dataclass(frozen=True)
+class Interface:
+    """An extra interface of nodes: the names of its network and subnetwork in Google Cloud, and of its
+    Network object inside the cluster.
+    """
+
+    network: str
+    subnetwork: str
+    name: str
+    rdma: bool
+
+
+@dataclass(frozen=True)
 class DescribedClass:
     """An InferenceClass that GKE provisions: its recipe, and the machine type that the recipe names."""
 
@@ -73,9 +85,9 @@ class DescribedClass:
 class DescribedPool:
     """Pool number `place` of a GKE cluster, with the class that says how its nodes are provisioned.
 
-    `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
-    interfaces, in their order on the node, without such as GKE makes itself. `driver` is that of the
-    recipe, or else that of the table.
+    `zones` are sorted, and empty where Google chooses them. `interfaces` are the extra ones of its nodes, in
+    their order on the node, and `networks` what the stack makes for them: none for networks that GKE makes,
+    or that somebody else keeps. `driver` is that of the recipe, or else that of the table.
     """
 
     cluster: str
@@ -85,6 +97,7 @@ class DescribedPool:
     gke_class: DescribedClass
     zones: tuple[str, ...]
     networks: tuple[ExtraNetwork, ...]
+    interfaces: tuple[Interface, ...]
     driver: Driver
 
     @property
@@ -192,32 +205,69 @@ def described_clusters(documents: Documents) -> dict[str, DescribedCluster]:
         and (machine := machine_of(document))
     }
     return {
-        name: DescribedCluster(
-            name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes)
-        )
+        name: _cluster(name, documents.settings.stack, cluster, gke, classes)
         for name, cluster in sorted(documents.clusters.items())
         if (gke := cluster.spec.cluster.gke)
     }
 
 
-def _pools(
-    name: str,
-    cluster: InferenceCluster,
-    gke: Gke,
-    classes: Mapping[str, DescribedClass],
-) -> tuple[DescribedPool, ...]:
-    return tuple(
-        _pool(name, gke, index, document, classes[document.class_name])
-        for index, document in enumerate(cluster.spec.node_pools)
-        if document.class_name in classes
+def _cluster(
+    name: str, stack: str, document: InferenceCluster, gke: Gke, classes: Mapping[str, DescribedClass]
+) -> DescribedCluster:
+    cluster = DescribedCluster(name, stack, document, gke, ())
+    pools = (
+        _pool(cluster, index, pool, classes[pool.class_name])
+        for index, pool in enumerate(document.spec.node_pools)
+        if pool.class_name in classes
+    )
+    return replace(cluster, pools=tuple(pools))
+
+
+def _pool(
+    cluster: DescribedCluster, index: int, document: NodePool, gke_class: DescribedClass
+) -> DescribedPool:
+    zones = tuple(sorted(document.zones or cluster.gke.zones))
+    existing = gke_class.auto_network or document.additional_node_network_configs
+    networks = extra_networks(gke_class.fabric, zones) if gke_class.fabric and not existing else ()
+    return DescribedPool(
+        cluster.name,
+        cluster.gke,
+        index,
+        document,
+        gke_class,
+        zones,
+        networks,
+        _interfaces(cluster, document, gke_class, networks),
+        _driver(gke_class),
     )
 
 
-def _pool(cluster: str, gke: Gke, index: int, document: NodePool, gke_class: DescribedClass) -> DescribedPool:
-    zones = tuple(sorted(document.zones or gke.zones))
-    made_here = gke_class.fabric if not gke_class.auto_network else None
-    networks = extra_networks(made_here, zones) if made_here else ()
-    return DescribedPool(cluster, gke, index, document, gke_class, zones, networks, _driver(gke_class))
+def _interfaces(
+    cluster: DescribedCluster,
+    pool: NodePool,
+    gke_class: DescribedClass,
+    networks: tuple[ExtraNetwork, ...],
+) -> tuple[Interface, ...]:
+    """Return the extra interfaces of nodes: in networks that the document names, or else in these."""
+    named = pool.additional_node_network_configs
+    if named and not gke_class.auto_network:
+        of_rdma = gke_class.fabric is not None and gke_class.fabric.kind == "RDMA"
+        # With RDMA the first interface is that of the gVNIC.
+        return tuple(
+            Interface(config.network, config.subnetwork, config.subnetwork, rdma=of_rdma and place > 0)
+            for place, config in enumerate(named)
+        )
+    return tuple(
+        Interface(
+            cloud_names.gke_part(cluster.cloud_name, network.part),
+            cloud_names.gke_part(cluster.cloud_name, subnet),
+            subnet,
+            # Networks that have a zone are those of RDMA adapters.
+            rdma=network.zone is not None,
+        )
+        for network in networks
+        for subnet, _ in network.subnets
+    )
 
 
 def _driver(gke_class: DescribedClass) -> Driver:

@@ -11,8 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from inferfleet.cloud.gke import names as cloud_names
-from inferfleet.cloud.gke.described import DescribedCluster, DescribedPool, ExtraNetwork, shared
+from inferfleet.cloud.gke.described import DescribedCluster, DescribedPool, Interface
 from inferfleet.cloud.gke.facts.installers import Daemon, Installer, Step, installers_for
 from inferfleet.cloud.values import CloudPool
 from inferfleet.documents.problems import Problem
@@ -35,44 +34,38 @@ def objects(cluster: DescribedCluster) -> tuple[dict[str, Any], ...]:
     itself have no objects, and need the installers all the same (cluster-toolkit, examples/gke-a4x at commit
     10470803, 2026-06-25).
     """
-    pools = [pool for pool in cluster.pools if pool.networks or pool.claims_cards]
+    pools = [pool for pool in cluster.pools if pool.interfaces or pool.claims_cards]
     if not pools or cluster.gke.network.gpu_direct != "Stack":
         return ()
     gpus = {pool.gke_class.recipe.accelerator.type for pool in pools if pool.gke_class.recipe.accelerator}
-    extras = shared(extra for pool in pools for extra in pool.networks)
+    interfaces = {interface.name: interface for pool in pools for interface in pool.interfaces}
     return (
-        *networks(extras, cloud_name=cluster.cloud_name, stack=cluster.stack),
+        *networks((interfaces[name] for name in sorted(interfaces)), stack=cluster.stack),
         *(installer(row, stack=cluster.stack) for row in installers_for(gpus)),
     )
 
 
-def networks(extras: Iterable[ExtraNetwork], *, cloud_name: str, stack: str) -> tuple[dict[str, Any], ...]:
-    """Return the objects of the networks of a cluster with this name in the cloud, in their order.
+def networks(interfaces: Iterable[Interface], *, stack: str) -> tuple[dict[str, Any], ...]:
+    """Return the objects of the networks of these interfaces, in their order.
 
     Each Network follows the parameters that it refers to. GKE gives pods the whole interface (type Device).
     """
-    return tuple(
-        manifest
-        for extra in extras
-        for subnet, _ in extra.subnets
-        for manifest in _both(extra, subnet, cloud_name=cloud_name, stack=stack)
-    )
+    return tuple(manifest for interface in interfaces for manifest in _both(interface, stack=stack))
 
 
-def _both(extra: ExtraNetwork, subnet: str, *, cloud_name: str, stack: str) -> Iterator[dict[str, Any]]:
+def _both(interface: Interface, *, stack: str) -> Iterator[dict[str, Any]]:
     parameters = {
-        "vpc": cloud_names.gke_part(cloud_name, extra.part),
-        "vpcSubnet": cloud_names.gke_part(cloud_name, subnet),
-        # Networks that have a zone are those of RDMA adapters.
-        "deviceMode": "RDMA" if extra.zone else "NetDevice",
+        "vpc": interface.network,
+        "vpcSubnet": interface.subnetwork,
+        "deviceMode": "RDMA" if interface.rdma else "NetDevice",
     }
-    reference = {"group": _GROUP, "kind": PARAMETERS, "name": subnet}
+    reference = {"group": _GROUP, "kind": PARAMETERS, "name": interface.name}
     specs = {PARAMETERS: parameters, NETWORK: {"type": "Device", "parametersRef": reference}}
     for kind, spec in specs.items():
         yield {
             "apiVersion": f"{_GROUP}/v1",
             "kind": kind,
-            "metadata": metadata(subnet, stack=stack),
+            "metadata": metadata(interface.name, stack=stack),
             "spec": spec,
         }
 
@@ -167,7 +160,7 @@ def traffic_problems(cluster: DescribedCluster, users: Mapping[str, Collection[s
     using: dict[str, Collection[str]] = {}
     claiming: dict[str, Collection[str]] = {}
     for pool in sorted(cluster.pools, key=lambda pool: pool.name):
-        if not (pool.networks or pool.claims_cards):
+        if not (pool.interfaces or pool.claims_cards):
             continue
         made_by = cluster.gke.network.gpu_direct
         if users.get(pool.name):
@@ -203,7 +196,7 @@ def traffic_problems(cluster: DescribedCluster, users: Mapping[str, Collection[s
 def _unused(pool: DescribedPool) -> Problem:
     """Return the warning that a pool has networks between GPUs which no pod there uses."""
     kind = pool.gke_class.recipe.networking.gpu_direct
-    count = len(pool.networks)
+    count = len({interface.network for interface in pool.interfaces})
     has = f"{count} more network{'' if count == 1 else 's'}, and no pod that is placed there uses any"
     if pool.claims_cards:
         has = "networks that GKE makes, and no pod that is placed there claims a network card"

@@ -211,7 +211,12 @@ def _cloud_cluster(
     networks = network(cluster, ranges=ranges, extras=extras)
     identity = accounts(cluster)
     first = (*(networks.resources if networks else ()), *identity)
-    control = control_plane(cluster, exists=exists, multi_networking=bool(extras), after=_final_keys(first))
+    control = control_plane(
+        cluster,
+        exists=exists,
+        multi_networking=any(pool.interfaces for pool in cluster.pools),
+        after=_final_keys(first),
+    )
     system = system_pool(cluster, needs=needs, after=(control.key,))
     gpu_pools = _gpu_pools(cluster, system, pods)
     return CloudCluster(

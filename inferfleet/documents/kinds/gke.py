@@ -280,6 +280,15 @@ class ExistingNetwork(StrictModel):
     """Host project of a Shared VPC. Default: the cluster's project."""
 
 
+class AdditionalNodeNetworkConfig(StrictModel):
+    """The network of one extra interface of nodes, which somebody else keeps."""
+
+    network: Annotated[str, _RESOURCE]
+    """Name of the VPC network."""
+    subnetwork: Annotated[str, _RESOURCE]
+    """Name of the subnetwork, in the cluster's region. Pods name the interface by it."""
+
+
 class GkeNetwork(StrictModel):
     """The network of a GKE cluster: one of its own, or one that exists."""
 

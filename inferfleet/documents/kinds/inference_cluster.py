@@ -28,6 +28,7 @@ from inferfleet.documents.kinds.base import (
 from inferfleet.documents.kinds.gke import (
     PROJECT,
     ZONE,
+    AdditionalNodeNetworkConfig,
     CloudLabels,
     Gke,
     IpRange,
@@ -147,6 +148,11 @@ class NodePool(StrictModel):
     `FlexStart` and `Queued`, for which GKE has a strategy of its own. Default: one node at a time, which is
     missing meanwhile.
     """
+    additional_node_network_configs: tuple[AdditionalNodeNetworkConfig, ...] = ()
+    """Networks between GPUs that somebody else keeps, one for each extra interface of a node, in the order of
+    the interfaces; for classes with `networking.gpuDirect`, in the project of the cluster's network, refused
+    on existing clusters. Default: networks that the stack makes.
+    """
     resource_labels: CloudLabels = {}
     """Google Cloud labels of the pool's machines and disks beside those of the cluster, for billing and
     search; refused on existing clusters. GKE replaces the nodes when they change.
@@ -193,6 +199,7 @@ class NodePool(StrictModel):
             "labels": "labels",
             "zones": "zones",
             "upgrade_settings": "upgradeSettings",
+            "additional_node_network_configs": "additionalNodeNetworkConfigs",
             "resource_labels": "resourceLabels",
             "provider": "provider",
         }

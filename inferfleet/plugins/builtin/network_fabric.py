@@ -240,9 +240,9 @@ def _use_rdma(template: PodTemplate, request: Request, config: Config) -> None:
     Google publishes the settings of NCCL as a script alone, so it runs before the engine, in its container.
     """
     count = accelerator(request).count
-    # The network of the second gVNIC comes first, and then that of the adapters, with one subnetwork per GPU.
-    rails = tuple(f"{part}-{rail}" for part in request.pool.networks[1:] for rail in range(count))
     if not request.pool.claims_cards:
+        # The interface of the second gVNIC comes first, and then one of the adapters per GPU.
+        rails = request.pool.networks[1:]
         names = _network_names(rails, config.networks, count=count, fabric="GPUDirect RDMA")
         _annotate_interfaces(template, names, first=_RDMA_FIRST)
     elif config.networks:

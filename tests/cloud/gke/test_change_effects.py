@@ -41,6 +41,7 @@ TAINTS = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
 # Another class could differ in anything.
 BY_CLASS = f"{POOLS}.className"
 FIXED = {f"{POOLS}.minNodeCount": None, f"{POOLS}.maxNodeCount": None, f"{POOLS}.nodeCount": 2}
+NAMED = [{"network": f"gpu-{place}", "subnetwork": f"gpu-{place}"} for place in range(8)]
 Edit = tuple[Any, dict[str, Any]]
 # The other value of every field that can be changed by itself, and what must be so before and after.
 EDITS: dict[str, Edit] = {
@@ -109,6 +110,7 @@ EDITS: dict[str, Edit] = {
     f"{POOLS}.maxNodeCount": (9, {}),
     f"{POOLS}.taints": (TAINTS, {}),
     f"{POOLS}.labels": ({"a": "b"}, {}),
+    f"{POOLS}.additionalNodeNetworkConfigs": (NAMED, {BY_CLASS: "mega"}),
     f"{POOLS}.resourceLabels": ({"team": "ml"}, {}),
     f"{POOLS}.zones": (["us-east5-a"], {}),
     f"{POOLS}.capacity.model": ("FlexStart", {}),

@@ -205,6 +205,7 @@ def test_allowing_what_never_replaces_a_pool_is_a_mistake() -> None:
         "spec.cluster.gke.replace.allow[1]: 'nodeCount' does not name a field whose change replaces a pool. "
         "Fields that do: "
         "accelerator.count, accelerator.partitionSize, accelerator.sharing, accelerator.type, "
+        "additionalNodeNetworkConfigs, "
         "bootDiskKmsKey, capacity.hostMaintenance, capacity.maxRunDuration, capacity.model, "
         "capacity.reservation, "
         "compactPlacement, driver, localSsd, "

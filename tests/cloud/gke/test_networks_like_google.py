@@ -9,40 +9,55 @@ Networks: GoogleCloudPlatform/cluster-toolkit at commit 10470803 (2026-06-25), i
 from typing import Any
 
 import pytest
+from small_clouds import clouds, cluster, made, pool
 
-from inferfleet.cloud.gke.described import extra_networks
 from inferfleet.cloud.gke.facts.installers import INSTALLERS, PAUSE, installers_for
-from inferfleet.cloud.gke.facts.machines import Fabric
-from inferfleet.cloud.gke.gpu_direct import installer, networks
+from inferfleet.cloud.gke.gpu_direct import installer
 
 OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
-TCPXO = Fabric("TCPXO", 8, 8, 8244)
-RDMA = Fabric("RDMA", 2, 9, None)
 
 
-def pair(name: str, vpc: str, mode: str) -> list[dict[str, Any]]:
+def pair(name: str, vpc: str, subnetwork: str, mode: str) -> list[dict[str, Any]]:
     """What the toolkit's two templates give for one network."""
     head = {"apiVersion": "networking.gke.io/v1", "metadata": {"name": name, "labels": OURS}}
     refers = {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": name}
-    parameters = {"vpc": f"east-1234-{vpc}", "vpcSubnet": f"east-1234-{name}", "deviceMode": mode}
+    parameters = {"vpc": vpc, "vpcSubnet": subnetwork, "deviceMode": mode}
     return [
         {**head, "kind": "GKENetworkParamSet", "spec": parameters},
         {**head, "kind": "Network", "spec": {"type": "Device", "parametersRef": refers}},
     ]
 
 
-def rendered(fabric: Fabric) -> list[dict[str, Any]]:
-    return list(networks(extra_networks(fabric, ("us-east5-a",)), cloud_name="east-1234", stack="prod"))
+def rendered(class_name: str, **spec: Any) -> tuple[str, list[dict[str, Any]]]:
+    """The name of the cluster in Google Cloud, and the objects of its networks."""
+    wired = pool("wired", class_name, zones=["us-east5-a"], **spec)
+    cloud = made(clouds(cluster("east", wired, network={"gpuDirect": "Stack"})))
+    return cloud.cloud_name, [each for each in cloud.objects if each["kind"] != "DaemonSet"]
 
 
 def test_each_network_of_tcpxo_is_a_net_device() -> None:
-    names = [f"tcpxo-{number}" for number in range(8)]
-    assert rendered(TCPXO) == [made for name in names for made in pair(name, name, "NetDevice")]
+    east, objects = rendered("mega")
+    ours = [(f"tcpxo-{number}", f"{east}-tcpxo-{number}") for number in range(8)]
+    assert objects == [each for name, of in ours for each in pair(name, of, of, "NetDevice")]
 
 
 def test_of_rdma_the_gvnic_is_a_net_device_and_the_rails_share_a_network() -> None:
-    rails = [made for number in range(8) for made in pair(f"rdma-a-{number}", "rdma-a", "RDMA")]
-    assert rendered(RDMA) == [*pair("gvnic", "gvnic", "NetDevice"), *rails]
+    east, objects = rendered("h200")
+    rails = [f"rdma-a-{number}" for number in range(8)]
+    assert objects == [
+        *pair("gvnic", f"{east}-gvnic", f"{east}-gvnic", "NetDevice"),
+        *(each for rail in rails for each in pair(rail, f"{east}-rdma-a", f"{east}-{rail}", "RDMA")),
+    ]
+
+
+def test_networks_of_somebody_else_are_named_by_their_subnetworks() -> None:
+    second = {"network": "fabric-nic", "subnetwork": "fabric-nic-us-east5"}
+    rails = [{"network": "fabric", "subnetwork": f"fabric-{number}"} for number in range(8)]
+    _, objects = rendered("h200", additionalNodeNetworkConfigs=[second, *rails])
+    assert objects == [
+        *(each for rail in rails for each in pair(rail["subnetwork"], *rail.values(), "RDMA")),
+        *pair("fabric-nic-us-east5", *second.values(), "NetDevice"),
+    ]
 
 
 _TCPX = "gpudirect-tcpx/nccl-tcpx-installer.yaml"

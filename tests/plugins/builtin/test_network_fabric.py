@@ -159,7 +159,7 @@ def test_resource_and_devices_of_infiniband_are_the_configs(
 
 
 def test_a_node_of_four_gpus_has_four_interfaces(generated: dict[str, Any]) -> None:
-    request = on_gke("nvidia-gb200", "RDMA", "gvnic", "rdma-b", count=4)
+    request = on_gke("nvidia-gb200", "RDMA", "gvnic", *(f"rdma-b-{rail}" for rail in range(4)), count=4)
     edited = edit(generated, request, Config(entry_point=("vllm", "serve"), fabric="RDMA"))
     assert [network["network"] for network in _networks(edited)] == [
         "default",

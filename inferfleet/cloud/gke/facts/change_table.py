@@ -368,6 +368,12 @@ _POOLS = (
     _pool("capacity.maxRunDuration", Effect.REPLACES, _IN_PROVIDER, f"{_NODE}.maxRunDuration"),
     _pool("upgradeSettings", Effect.IN_PLACE, "the next upgrade goes by it", "NodePool.upgradeSettings"),
     _pool(
+        "additionalNodeNetworkConfigs",
+        Effect.REPLACES,
+        "immutable: the networks of a node are set when its pool is created",
+        _INTERFACES,
+    ),
+    _pool(
         "resourceLabels", Effect.NODES, f"labels of machines and disks: {_UPGRADE}", f"{_NODE}.resourceLabels"
     ),
     _pool("provider", Effect.PROVIDER, _PASSED),

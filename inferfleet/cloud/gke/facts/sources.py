@@ -89,6 +89,19 @@ PRIVATE_ACCESS = Source(
     "https://cloud.google.com/kubernetes-engine/docs/how-to/private-clusters",
     "2026-11-28",
 )
+# All interfaces of a node in a Shared VPC are in networks of its host project, and names of Network objects
+# of type Device have at most 41 characters.
+MULTI_NETWORK = Source(
+    "GKE, multi-network support for Pods",
+    "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/setup-multinetwork-support-for-pods",
+    "2026-11-28",
+)
+# Each in a network of its own, but for those of RDMA.
+MULTIPLE_INTERFACES = Source(
+    "Google, multiple network interfaces",
+    "https://docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts",
+    "2026-11-28",
+)
 PRELOADING = Source(
     "GKE, secondary boot disks",
     "https://cloud.google.com/kubernetes-engine/docs/how-to/data-container-image-preloading",

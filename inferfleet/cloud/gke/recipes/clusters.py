@@ -63,7 +63,7 @@ def cluster_problems(cluster: DescribedCluster) -> Iterator[Problem]:
 def network_way_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield that pools of a cluster use both ways: DRANET and the Network objects manage the same cards."""
     claiming_pools = [pool for pool in cluster.pools if pool.claims_cards]
-    pools_with_networks = [pool.name for pool in cluster.pools if pool.networks]
+    pools_with_networks = [pool.name for pool in cluster.pools if pool.interfaces]
     if not pools_with_networks:
         return
     pools = "pool" if len(pools_with_networks) == 1 else "pools"
@@ -71,7 +71,7 @@ def network_way_problems(cluster: DescribedCluster) -> Iterator[Problem]:
         yield Problem(
             f"pool {pool.name} of cluster {cluster.name} has acceleratorNetworkProfile Auto (class "
             f"{pool.gke_class.name}), and {pools} {listing(pools_with_networks)} networks "
-            f"that the stack makes; one cluster takes one of the two ways ({DRANET})",
+            f"that GKE does not make; one cluster takes one of the two ways ({DRANET})",
             "Use classes of one way for all pools of the cluster, or another cluster",
             pool.path("className"),
             kind="InferenceCluster",

@@ -18,6 +18,8 @@ from inferfleet.cloud.gke.facts.sources import (
     FLEX_START,
     GPU_ZONES,
     GPUS,
+    MULTI_NETWORK,
+    MULTIPLE_INTERFACES,
     NODE_POOL_API,
     PROVISIONING_REQUEST,
     RDMA_ZONE,
@@ -27,12 +29,16 @@ from inferfleet.cloud.gke.facts.sources import (
 )
 from inferfleet.cloud.gke.recipes.problems import Certainty, PoolRule, RecipeProblem, begin_with, either
 from inferfleet.cloud.values import Verdict
+from inferfleet.documents.wording import listing
 
 # Models of the Dynamic Workload Scheduler, whose nodes are waited for.
 _DYNAMIC = ("FlexStart", "Queued")
 
 # Families whose flex-start nodes can stand close together.
 _COMPACT_FLEX = ("A3 Ultra", "A4")
+
+# Characters of the name of a Network object, of which GKE makes a path on the node (MULTI_NETWORK).
+_LONGEST_NETWORK = 41
 
 # Families whose reservations have blocks and sub-blocks.
 _BLOCKS = ("A3 Ultra", "A4", "A4X", "A4X Max")
@@ -187,6 +193,67 @@ def _reasons(pool: DescribedPool) -> Iterator[tuple[str, str]]:
         yield f"reservation {reservation.name} is in one zone", RESERVATIONS
 
 
+def _interface_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
+    """Yield what Google would refuse of networks between GPUs once the cluster is there and billed."""
+    named, path = pool.document.additional_node_network_configs, pool.path("additionalNodeNetworkConfigs")
+    existing, gke_class = pool.gke.network.existing, pool.gke_class
+    if not named:
+        if existing and existing.project not in (None, pool.gke.project) and pool.networks:
+            what = (
+                f"needs networks between GPUs, which the stack makes in project {pool.gke.project}, but all "
+                "interfaces of nodes in a Shared VPC are in networks of its host project, "
+                f"{existing.project}"
+            )
+            next_step = "Write additionalNodeNetworkConfigs with networks that are there"
+            yield RecipeProblem("rule", path, what, str(MULTI_NETWORK), next_step)
+        return
+    if gke_class.auto_network or gke_class.recipe.networking.gpu_direct == "None":
+        why = "whose networks GKE makes (Auto)" if gke_class.auto_network else "which has no gpuDirect"
+        what = f"names networks between GPUs and is of class {gke_class.name}, {why}"
+        yield RecipeProblem("rule", path, what, "", "Remove them, or use another class")
+        return
+    fabric = gke_class.fabric
+    if fabric and len(named) != fabric.interfaces:
+        what = (
+            f"names {len(named)} networks between GPUs, and {gke_class.machine.type} has {fabric.interfaces} "
+            f"interfaces for {fabric.kind}"
+        )
+        next_step = "Name a network and a subnetwork for each, in their order"
+        yield RecipeProblem("rule", path, what, TOOLKIT, next_step)
+        return
+    yield from _shared_network_problems(pool, path)
+    for place, interface in enumerate(pool.interfaces):
+        if pool.gke.network.gpu_direct == "Stack" and len(interface.name) > _LONGEST_NETWORK:
+            what = (
+                f"names subnetwork {interface.name}, and so a Network object, whose name has at most "
+                f"{_LONGEST_NETWORK} characters"
+            )
+            next_step = "Write network.gpuDirect: Existing, and names of yours in networks of network-fabric"
+            at = f"{path}[{place}].subnetwork"
+            yield RecipeProblem("rule", at, what, str(MULTI_NETWORK), next_step)
+
+
+def _shared_network_problems(pool: DescribedPool, path: str) -> Iterator[RecipeProblem]:
+    """Yield interfaces that are not in a network of their own; those of RDMA are together in one."""
+    existing = pool.gke.network.existing
+    taken = {existing.name} if existing else set()
+    rails = {interface.network for interface in pool.interfaces if interface.rdma}
+    subnetworks: set[str] = set()
+    for place, interface in enumerate(pool.interfaces):
+        if interface.network in (taken if interface.rdma else taken | rails):
+            what = f"names network {interface.network}, which another interface of its nodes is in"
+            at = f"{path}[{place}].network"
+            yield RecipeProblem("rule", at, what, str(MULTIPLE_INTERFACES), "Name another")
+        elif interface.subnetwork in subnetworks:
+            what = f"names subnetwork {interface.subnetwork} for two interfaces"
+            yield RecipeProblem("rule", f"{path}[{place}].subnetwork", what, RDMA_ZONE, "Name another")
+        taken |= set() if interface.rdma else {interface.network}
+        subnetworks.add(interface.subnetwork)
+    if len(rails) > 1:
+        what = f"names networks {listing(sorted(rails))} for interfaces of RDMA, which are all in one"
+        yield RecipeProblem("rule", path, what, RDMA_ZONE, "Name subnetworks of one network")
+
+
 def _even_zones_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
     count, zones = pool.document.node_count, len(pool.zones)
     if count is None:
@@ -319,6 +386,7 @@ RULES: tuple[PoolRule, ...] = (
     _node_count_problems,
     _start_from_zero_problems,
     _single_zone_problems,
+    _interface_problems,
     _even_zones_problems,
     _unnamed_zone_problems,
     _upgrade_problems,

@@ -165,7 +165,7 @@ def _zone_problems(clusters: Clusters) -> Iterator[Problem]:
     """Yield a problem for each RDMA pool in a single zone for which the layout has no networks."""
     for name in _needing(clusters):
         for pool in clusters[name].pools:
-            if pool.gke_class.fabric and len(pool.zones) == 1 and not (pool.networks or pool.claims_cards):
+            if pool.gke_class.fabric and len(pool.zones) == 1 and not (pool.interfaces or pool.claims_cards):
                 (zone,) = pool.zones
                 what = f"pool {pool.name!r} is in {zone}; RDMA networks are laid out for zones a to n"
                 yield _problem(name, what, "Use another zone", path=pool.path("zones"))

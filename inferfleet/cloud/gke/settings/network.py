@@ -68,18 +68,6 @@ def made_with(settings: Mapping[str, Any], path: str) -> str | None:
     return settings_by_path.get(path) or None
 
 
-def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[str, Any]]:
-    """Return the settings of a NodePool about its nodes' extra interfaces, in order."""
-    return [
-        {
-            "network": cloud_names.gke_part(cloud_name, extra.part),
-            "subnetwork": cloud_names.gke_part(cloud_name, subnet),
-        }
-        for extra in extras
-        for subnet, _ in extra.subnets
-    ]
-
-
 @dataclass(frozen=True)
 class _Maker:
     """Makes resources of one cluster: `part` names them in Pulumi and, after the cluster, in Google Cloud."""

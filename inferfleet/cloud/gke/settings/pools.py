@@ -8,7 +8,6 @@ from inferfleet.cloud.gke.facts.create_only import LABELS, create_only, digest, 
 from inferfleet.cloud.gke.facts.machines import Machine, only_boot_disk
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from inferfleet.cloud.gke.rolls import PodSeconds, timeout
-from inferfleet.cloud.gke.settings.network import interfaces
 from inferfleet.cloud.gke.settings.passed import merged
 from inferfleet.cloud.values import CloudComponent, CloudPool, CloudResource
 from inferfleet.documents.kinds.base import Taint
@@ -59,7 +58,7 @@ def gpu_pool(
         **pool_of(cluster),
         **_nodes(pool),
         **_placement(pool, policy),
-        **_network(cluster, pool),
+        **_network(pool),
         **_upkeep(pool),
         "maxPodsPerNode": pool.gke_class.document.spec.node.pods,
         "nodeConfig": node_config(cluster, pool),
@@ -100,7 +99,7 @@ def gpu_pool(
         zones=pool.zones,
         fixed_size=pool.fixed_size,
         fabric=pool.gke_class.fabric.kind if pool.gke_class.fabric else None,
-        networks=tuple(network.part for network in pool.networks),
+        networks=tuple(interface.name for interface in pool.interfaces),
         claims_cards=pool.claims_cards,
         reservation=(reservation.project or cluster.gke.project, reservation.name) if reservation else None,
     )
@@ -148,13 +147,16 @@ def _placement(pool: DescribedPool, policy: CloudResource | None) -> dict[str, A
     return queued | ({"placementPolicy": {"type": "COMPACT"}} if compact else {})
 
 
-def _network(cluster: DescribedCluster, pool: DescribedPool) -> dict[str, Any]:
+def _network(pool: DescribedPool) -> dict[str, Any]:
     if pool.gke_class.auto_network:
         return {"networkConfig": {"acceleratorNetworkProfile": AUTO_PROFILE}}
-    if not pool.networks:
+    if not pool.interfaces:
         return {}
-    extra = interfaces(cluster.cloud_name, pool.networks)
-    return {"networkConfig": {"additionalNodeNetworkConfigs": extra}}
+    # By name, also in a Shared VPC: all interfaces of a node are in networks of its host project.
+    interfaces = [
+        {"network": interface.network, "subnetwork": interface.subnetwork} for interface in pool.interfaces
+    ]
+    return {"networkConfig": {"additionalNodeNetworkConfigs": interfaces}}
 
 
 def _upkeep(pool: DescribedPool) -> dict[str, Any]:

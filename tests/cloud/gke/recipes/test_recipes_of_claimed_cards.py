@@ -97,6 +97,6 @@ def test_one_cluster_takes_one_of_the_two_ways() -> None:
     pools = {"claims": pool(claiming("a4-highgpu-8g", CARD), "Spot"), "names": pool(named, "Spot")}
     assert told(stack(pools, minVersion="1.35"))[0] == [
         "spec.nodePools[0].className: pool claims of cluster east has acceleratorNetworkProfile Auto (class "
-        "claims), and pool names networks that the stack makes; one cluster takes one of the two ways "
+        "claims), and pool names networks that GKE does not make; one cluster takes one of the two ways "
         f"{PAGE}"
     ]

@@ -1,4 +1,4 @@
-"""Pools whose networks between GPUs GKE makes itself."""
+"""Pools whose networks between GPUs GKE makes itself, or somebody else keeps."""
 
 from small_clouds import clouds, cluster, made, node_pool, pool, recipe, resources
 
@@ -31,3 +31,17 @@ def test_explain_names_the_field_behind_both() -> None:
     assert found[profile] == Setting(profile, "auto", (name,), Effect.REPLACES)
     label = "nodeConfig.labels.cloud.google.com/gke-networking-dra-driver"
     assert name in found[label].names
+
+
+def test_networks_that_a_pool_names_are_those_of_its_nodes_and_nothing_is_made_of_them() -> None:
+    rails = [{"network": "rdma", "subnetwork": f"rdma-{number}"} for number in range(8)]
+    named = [{"network": "nic", "subnetwork": "nic-us-east5"}, *rails]
+    existing = {"name": "shared", "subnetwork": "nodes", "podsRange": "pods", "servicesRange": "services"}
+    network = {"existing": existing | {"project": "acme-net"}}
+    wired = pool("p", "h200", zones=["us-east5-a"], additionalNodeNetworkConfigs=named)
+    cloud = made(clouds(cluster("east", wired, network=network)))
+    assert cloud.pools["p"].resource.inputs["networkConfig"] == {"additionalNodeNetworkConfigs": named}
+    assert cloud.pools["p"].networks == ("nic-us-east5", *(rail["subnetwork"] for rail in rails))
+    assert cloud.resource(cloud.key).inputs["enableMultiNetworking"] is True
+    assert [component.kind for component in cloud.components] == ["GkeCluster", "GpuNodePool"]
+    assert "block" not in cloud.settings
