@@ -132,6 +132,7 @@ def expected_nodes(
                 {asked: tuple(sorted(whose)) for asked, whose in conditions.get(pool.name, {}).items()},
                 known[site.cluster, pool.name] if created else {},
                 products_of(inference_class),
+                pool.autoscaled,
             )
         )
     return tuple(pools)

@@ -268,6 +268,7 @@ class ExpectedNodes:
     """Labels that the update gives to its nodes, whatever they have now, where the stack creates them."""
     products: Mapping[str, str] = field(default_factory=dict)
     """Which product the class says its devices are, by the labels of nodes that may name one."""
+    autoscaled: bool = False
 
     def path(self, field: str) -> str:
         """Return the path of a field of the pool in its document."""
@@ -294,7 +295,7 @@ class DesiredCluster:
     served: Mapping[str, Served] = field(default_factory=dict)
     """What serves each deployment."""
     pools: tuple[ExpectedNodes, ...] = ()
-    """The pools of an existing cluster."""
+    """The pools whose nodes are looked at: all of an existing cluster."""
 
     @property
     def objects(self) -> Iterator[KubeObject]:

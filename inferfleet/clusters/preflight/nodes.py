@@ -1,7 +1,8 @@
 """Nodes of clusters and their devices: whether they are what documents declare, and what capacity.lock keeps.
 
 What is said of them is a warning or a notice: nodes may be added, and drivers installed, while an update
-waits. `inferfleet capacity` asks for the second, and nothing else does: plans read what it wrote.
+waits. One thing is an error: that pods which run would end for others that no node of a pool of fixed size
+takes. `inferfleet capacity` asks for what capacity.lock keeps, and nothing else does: plans read it.
 """
 
 import time
@@ -16,7 +17,7 @@ from inferfleet.clusters.connections.api import Api, RefusedError, served_kinds
 from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.google import Addresses
 from inferfleet.clusters.preflight.quotas import allowed
-from inferfleet.clusters.preflight.workloads import running
+from inferfleet.clusters.preflight.workloads import Workload, ended_first, owner_of, running
 from inferfleet.desired.values import Connection, Desired, DesiredCluster, ExpectedNodes
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import Device
@@ -26,9 +27,17 @@ from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.demands import Demands
 from inferfleet.fleet.lock.capacity import MOST_VALUES, NOTHING, Amounts, Observation
-from inferfleet.fleet.node_conditions import OF_ONE_NODE, MatchingNodes, label_match, of_node
+from inferfleet.fleet.node_conditions import (
+    OF_ONE_NODE,
+    MatchingNodes,
+    NodeConditions,
+    conditions_of,
+    label_match,
+    of_node,
+)
 from inferfleet.fleet.shapes import PoolKey, accelerator, requests
 from inferfleet.serving.picker import deployment_of
+from inferfleet.serving.workload import templates_of
 from inferfleet.tables.devices import RESOURCE_API, is_product
 
 _Item = Mapping[str, Any]
@@ -37,9 +46,9 @@ _DriversPool = tuple[str, str]  # driver and the name of its pool
 _Counters = dict[tuple[str, str], Decimal]  # by counter set and counter
 
 
-def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+def node_problems(api: Api, cluster: DesiredCluster, workloads: Sequence[Workload]) -> Iterator[Problem]:
     """Yield what pools with replicas lack of their declared nodes, and GPU nodes that pickers may take; on a
-    cluster that the stack creates, labels alone that pods ask for.
+    cluster that the stack creates, labels alone that pods ask for. `workloads` are those that run there.
 
     Who may not list nodes is told nothing here, because an update does not need that right.
     """
@@ -53,10 +62,11 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         if refused.status not in (403, 404):
             raise
         return
+    ended = ended_first(cluster, workloads)
     with_pickers = any(deployment_of(obj.manifest) for obj in cluster.objects)
     for pool in used:
         pool_nodes = [node for node in nodes if _selects(pool, node)]
-        yield from _node_label_problems(cluster, pool, pool_nodes)
+        yield from _node_label_problems(cluster, pool, pool_nodes, ended)
         if cluster.connection.cloud:
             continue
         yield from _node_count_problems(cluster.connection.cluster, pool, len(pool_nodes))
@@ -148,9 +158,11 @@ def _node_size_problems(
 
 
 def _node_label_problems(
-    cluster: DesiredCluster, pool: ExpectedNodes, nodes: Sequence[_Item]
+    cluster: DesiredCluster, pool: ExpectedNodes, nodes: Sequence[_Item], ended: Sequence[Workload]
 ) -> Iterator[Problem]:
-    """Yield what pods of the pool ask of labels that not all of its nodes have."""
+    """Yield what pods of the pool ask of labels that not all of its nodes have. Of `ended` workloads pods end
+    before their successors are ready.
+    """
     name = cluster.connection.cluster
     field, label_them = (
         ("labels", "Write the label into the pool")
@@ -164,15 +176,38 @@ def _node_label_problems(
         if not unmet:
             continue
         needs = "; or ".join(dict.fromkeys("; or ".join(each.needs) for each in unmet))
-        meeting = len(nodes) - len(unmet) or "none"
-        yield cluster_problem(
+        meeting = len(nodes) - len(unmet)
+        problem = cluster_problem(
             name,
             f"pods of {listing(deployments, _MANY)} need {needs}, and of {_nodes(len(nodes))} of pool "
-            f"{name}/{pool.name}, where they are placed, {meeting} would do",
+            f"{name}/{pool.name}, where they are placed, {meeting or 'none'} would do",
             f"{label_them}, or correct the template: pods that find none stay Pending",
             pool.path(field),
             severity="warning",
         )
+        ending = [] if meeting or pool.autoscaled else _owners(ended, pool, conditions)
+        if ending:
+            problem = replace(
+                problem,
+                what=f"{problem.what}; pods of {listing(ending, _MANY)} that run there would end first",
+                next_step=f"{label_them}, correct the template, or write rollout: Surge, which ends pods "
+                "once others are ready",
+                severity="error",
+            )
+        yield problem
+
+
+def _owners(workloads: Iterable[Workload], pool: ExpectedNodes, conditions: NodeConditions) -> list[str]:
+    """Return the deployments of workloads whose pods ask that of nodes of the pool."""
+    # Templates for other pools have another selector, which is a condition more here.
+    return sorted(
+        {
+            owner_of(workload)
+            for workload in workloads
+            for template in templates_of(workload)
+            if conditions_of(template["spec"], without=pool.selector) == conditions
+        }
+    )
 
 
 def _product_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item]) -> Iterator[Problem]:

@@ -173,7 +173,6 @@ def _check(
         prerequisites.gateway_ref_problems(api, cluster, resources),
         prerequisites.device_class_problems(api, cluster, resources),
         prerequisites.unlabelled_node_problems(api, cluster),
-        node_problems(api, cluster),
         missing_object_problems(api, cluster),
         prerequisites.ignored_objective_problems(api, cluster),
         prerequisites.worker_set_problems(api, cluster, resources),
@@ -191,7 +190,11 @@ def _check(
         for workload in _permitted(connection, running(api, stack), problems)
         if owner_of(workload) not in desired.plan.paused
     ]
-    problems += _permitted(connection, prerequisites.runtime_problems(api, cluster, workloads), problems)
+    for check in (
+        node_problems(api, cluster, workloads),
+        prerequisites.runtime_problems(api, cluster, workloads),
+    ):
+        problems += _permitted(connection, check, problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = prerequisites.unknown_kinds(cluster, resources)
     foreign = (

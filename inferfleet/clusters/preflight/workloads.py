@@ -43,6 +43,7 @@ from inferfleet.fleet.names import (
 )
 from inferfleet.fleet.roles import path_of_role
 from inferfleet.fleet.shapes import pod_of
+from inferfleet.fleet.spot import Spot
 from inferfleet.serving.comparison import differences, is_applied
 from inferfleet.serving.picker import CONTAINER, deployment_of, is_secure
 from inferfleet.serving.picker import POOL as INFERENCE_POOL
@@ -366,28 +367,45 @@ def lone_pod_problems(cluster: DesiredCluster, workloads: Iterable[Workload]) ->
     `remade_workload_problems` says nothing of these. `workloads` are those on the cluster; several of one
     deployment there roll one after the other.
     """
-    running = {
-        (str(workload["kind"]), _named(workload)): workload for workload in workloads if pods_of(workload)
-    }
-    spots = {key: spot for spot, keys in cluster.workloads.items() for key in keys}
     endpoints = Counter((spot.deployment, spot.revision) for spot in cluster.workloads)
-    alone = []
-    for obj in cluster.objects:
-        spot, after = spots.get(obj.key), obj.manifest
-        before = running.get((obj.kind, _named(after))) if spot else None
-        if not spot or not before or not stops_serving(before, after):
-            continue
-        otherwise_told = _facts(before) != _facts(after) or is_applied(
-            templates_of(after), templates_of(before)
-        )
-        if endpoints[spot.deployment, spot.revision] == 1 and not otherwise_told:
-            alone.append((before, after))
+    alone = [
+        (before, after)
+        for spot, before, after in _kept_workloads(cluster, workloads)
+        if endpoints[spot.deployment, spot.revision] == 1
+        and stops_serving(before, after)
+        and _facts(before) == _facts(after)
+        and not is_applied(templates_of(after), templates_of(before))
+    ]
     if alone:
         how, next_step = meanwhile(*alone[0])
         listed_names = listing((_named(after) for _, after in alone), 5)
         in_words = f"{listed_names} on cluster {cluster.connection.cluster!r} where they are"
         how = how.replace("it has", "each has") if alone[1:] else how
         yield _of_deployment(alone[0][1], f"an update replaces the pods of {in_words}: {how}", next_step)
+
+
+def ended_first(cluster: DesiredCluster, workloads: Iterable[Workload]) -> tuple[Workload, ...]:
+    """Return the engine workloads of which an update ends pods before their successors are ready, as they
+    will be. `workloads` are those on the cluster.
+    """
+    return tuple(
+        after
+        for _, before, after in _kept_workloads(cluster, workloads)
+        if not _surges(after) and not is_applied(templates_of(after), templates_of(before))
+    )
+
+
+def _kept_workloads(
+    cluster: DesiredCluster, workloads: Iterable[Workload]
+) -> Iterator[tuple[Spot, Workload, Workload]]:
+    """Yield the engine workloads that have pods and stay: where they are, as they run and as they will be."""
+    running = {
+        (str(workload["kind"]), _named(workload)): workload for workload in workloads if pods_of(workload)
+    }
+    spots = {key: spot for spot, keys in cluster.workloads.items() for key in keys}
+    for obj in cluster.objects:
+        if (spot := spots.get(obj.key)) and (before := running.get((obj.kind, _named(obj.manifest)))):
+            yield spot, before, obj.manifest
 
 
 def _of_deployment(workload: Workload, what: str, next_step: str) -> Problem:

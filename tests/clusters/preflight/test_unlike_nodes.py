@@ -7,10 +7,12 @@ import pytest
 from fake_cluster import thing
 from own_cluster import east_problem
 from test_observe import OURS, Start, east, look
+from test_remade import LABELS, single
 
-from inferfleet.desired.values import ExpectedNodes
+from inferfleet.desired.values import Component, Connection, DesiredCluster, ExpectedNodes, KubeObject
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet.node_conditions import conditions_of
+from inferfleet.fleet.spot import Spot
 
 NVIDIA = ("gpu.nvidia.com", "nvidia.com/gpu")
 POOL = ExpectedNodes("h100", 1, "h100-8x", {"pool": "h100"}, 2, 3, *NVIDIA, 8, False, 100_000, 2**40)
@@ -128,6 +130,79 @@ def test_labels_that_pods_need_and_not_all_nodes_have_are_a_warning(
     )
     labelled = [thing("Node", one, labels={"pool": "h100", "disk": "fast"}, **_rest(one)) for one in "ab"]
     assert look(cluster(objects=labelled), east(pools=(pool,))).problems == ()
+
+
+PLAIN, FAST = {"pool": "h100"}, {"pool": "h100", "disk": "fast"}
+
+
+def _updated(there: Start, before: Any, after: Any, **pool: Any) -> tuple[Problem, ...]:
+    """What is said of a workload that runs and will be another, on two nodes of no fast disk."""
+    asked = conditions_of(after["spec"]["template"]["spec"], without=PLAIN)
+    assert asked is not None
+    wanted = KubeObject("n", after)
+    desired = DesiredCluster(
+        Connection("east", "existing/east", "active", config_key="east"),
+        (Component("ModelReplicas", "east", (wanted,)),),
+        workloads={Spot("ml/a", "east", (("decode", "h100"),)): (wanted.key,)},
+        pools=(replace(POOL, conditions={asked: ("ml/a", "ml/b")}, **pool),),
+    )
+    runs = thing("Deployment", "a-decode-h", "ml", labels=before["metadata"]["labels"], spec=before["spec"])
+    return tuple(
+        problem
+        for problem in look(there(objects=[node("a"), node("b"), runs]), desired).problems
+        if "disk=fast" in problem.what
+    )
+
+
+def _pods(selector: dict[str, str], **more: Any) -> Any:
+    return single(labels={**OURS, **LABELS}, nodeSelector=selector, **more)
+
+
+NONE_WOULD_DO = (
+    "pods of ml/a, ml/b need disk=fast, and of 2 nodes of pool east/h100, where they are placed, none would "
+    "do"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(_pods(PLAIN), _pods(FAST)), (_pods(FAST), _pods(FAST, hostNetwork=True))],
+    ids=["by another selector", "by another field"],
+)
+def test_pods_that_run_do_not_end_for_others_that_no_node_of_a_fixed_pool_takes(
+    cluster: Start, before: Any, after: Any
+) -> None:
+    assert _updated(cluster, before, after) == (
+        east_problem(
+            f"{NONE_WOULD_DO}; pods of ml/a that run there would end first",
+            "Label the nodes (`kubectl label node <node> ...`), correct the template, or write rollout: "
+            "Surge, which ends pods once others are ready",
+            "spec.nodePools[1].nodeSelector",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pool"),
+    [
+        pytest.param(_pods(FAST), _pods(FAST), {}, id="pods that do not change"),
+        pytest.param(_pods(PLAIN), _pods(FAST, surge=1), {}, id="others are ready first"),
+        pytest.param(_pods(PLAIN), _pods(FAST), {"autoscaled": True}, id="nodes may be added"),
+        pytest.param(_pods(PLAIN, replicas=0), _pods(FAST), {}, id="none run"),
+    ],
+)
+def test_pods_that_find_no_node_are_a_warning_where_none_end_for_them(
+    cluster: Start, before: Any, after: Any, pool: dict[str, Any]
+) -> None:
+    assert _updated(cluster, before, after, **pool) == (
+        east_problem(
+            NONE_WOULD_DO,
+            "Label the nodes (`kubectl label node <node> ...`), or correct the template: pods that find none "
+            "stay Pending",
+            "spec.nodePools[1].nodeSelector",
+            severity="warning",
+        ),
+    )
 
 
 def _rest(name: str) -> dict[str, Any]:
