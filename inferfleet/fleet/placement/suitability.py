@@ -45,9 +45,9 @@ class Consequence(IntEnum):
     IMPOSSIBLE = 3  # they cannot run there: they move away, and if they cannot, that is an error
 
 
-# How near a pool is to taking a replica that something keeps from it: it does not suit, a quota or spread
-# refuses it, or free space alone is missing; 0 for a whole cluster.
-UNSUITABLE, REFUSED, FULL = 1, 2, 3
+# How near a pool is to taking a replica that something keeps from it: it has other accelerators or none, it
+# does not suit otherwise, a quota or spread refuses it, or only free space is missing; 0 for a whole cluster.
+UNLIKE, UNSUITABLE, REFUSED, FULL = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ class Suitability:
             short = "have an accelerator"
         else:
             why, short = f"class {class_name} has no accelerator", "have no accelerator"
-        return Obstacle(why, short, Consequence.IMPOSSIBLE, final=True)
+        return Obstacle(why, short, Consequence.IMPOSSIBLE, near=UNLIKE, final=True)
 
     def _not_spread(
         self, deployment: str, role: str, inference_class: InferenceClass, empty: Node

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from small_fleet import cluster, deployment, fleet, lock
+from small_fleet import class_, cluster, deployment, fleet, lock
 
 from inferfleet.fleet.advice.summaries import by_cluster, fix_step, groups, in_short
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason
@@ -27,6 +27,15 @@ def test_clusters_are_counted_by_the_pool_that_is_nearest() -> None:
     wanted = deployment("a", 4, gpus=8, selector={"tier": "prod"})
     assert _short(*clusters, wanted) == (
         "0 of 12 clusters have room: 7 have 4 GPUs per node (8 wanted), 3 full, 2 lack tier=prod"
+    )
+
+
+def test_a_pool_with_the_right_accelerators_is_nearer_than_one_without() -> None:
+    cores = class_("cores", 0, devices=[])
+    pools = {"a": ("cores", 9), "b": ("l4", 9), "c": ("cores", 9), "d": ("cores", 9), "e": ("cores", 9)}
+    wanted = deployment("a", 1, topology={"tensor": 2, "data": 4, "dataLocal": 4})
+    assert _short(cores, cluster("east", pools), wanted) == (
+        "0 of 1 cluster has room: 1 has 4 GPUs per node (8 wanted)"
     )
 
 
