@@ -149,6 +149,8 @@ class CloudCluster:
     """Address of a proxy through which machines that run updates reach the API server."""
     proxies: str | None = field(kw_only=True, default=None)
     """Addresses from which the proxies of its gateways come, where the stack chooses them."""
+    internal: Mapping[str, str] = field(kw_only=True, default_factory=dict)
+    """Annotations of a Service of type LoadBalancer whose address is inside of the cluster's network."""
     objects: tuple[Manifest, ...] = field(kw_only=True, default=())
     """Kubernetes objects that its nodes need; one may refer by its own name to such as come before it."""
 

@@ -76,7 +76,8 @@ def serving_stack(
 
     `pod_security` says what the labels of namespaces ask of Pod Security admission.
     """
-    gateway_objects = own_gateway(gateway=serving.gateway, stack=stack)
+    internal = site.cloud.internal if site.cloud else {}
+    gateway_objects = own_gateway(gateway=serving.gateway, stack=stack, internal=internal)
     # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
     unknown = {names.SYSTEM_NAMESPACE} if serving.gateway.provider == "none" else set()
     spaces = {

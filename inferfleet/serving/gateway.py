@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.documents.kinds.inference_cluster import Gateway
+from inferfleet.documents.kinds.inference_cluster import INTERNAL_ON_GKE, Gateway
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import port_of
@@ -40,8 +40,13 @@ class OwnGateway:
     parameters: tuple[dict[str, Any], ...] = ()
 
 
-def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
-    """Return the Gateway of a cluster; None where the cluster refers to an existing one."""
+def own_gateway(
+    *, gateway: Gateway, stack: str, internal: Mapping[str, str] | None = None
+) -> OwnGateway | None:
+    """Return the Gateway of a cluster; None where the cluster refers to an existing one.
+
+    `internal` are annotations by which the cluster's cloud gives a Service an address inside of its network.
+    """
     if gateway.ref:
         return None
     # By their label: names would change the Gateway with every namespace, and the first step of an update
@@ -62,12 +67,19 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
     # deploymentcontroller.go): one more here replaces those of every stack.
     # Programmed is when it has an address and takes requests there; until then URLs lead nowhere.
     annotations = {WAIT_FOR: "condition=Programmed"}
+    of_service = _service(gateway, internal or {})
+    parameters: tuple[dict[str, Any], ...] = ()
     if gateway.provider == "istio":
         # Istio makes a LoadBalancer unless it is told otherwise, which most clouds make public.
-        annotations["networking.istio.io/service-type"] = gateway.service_type
+        annotations["networking.istio.io/service-type"] = of_service["type"]
+        if "annotations" in of_service:
+            spec["infrastructure"] = {"annotations": of_service["annotations"]}
     if gateway.provider == "envoy":
         reference = {"group": _ENVOY_GROUP, "kind": "EnvoyProxy", "name": names.GATEWAY}
         spec["infrastructure"] = {"parametersRef": reference}
+        parameters = (_envoy_proxy(of_service, stack),)
+    if gateway.class_name == INTERNAL_ON_GKE.class_name and gateway.provider == "gke":
+        parameters = (_global_access(stack),)
     manifest = {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "Gateway",
@@ -76,10 +88,38 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
         ),
         "spec": spec,
     }
-    return OwnGateway(manifest, (_envoy_proxy(gateway, stack),) if gateway.provider == "envoy" else ())
+    return OwnGateway(manifest, parameters)
 
 
-def _envoy_proxy(gateway: Gateway, stack: str) -> dict[str, Any]:
+def _service(gateway: Gateway, internal: Mapping[str, str]) -> dict[str, Any]:
+    """Return type and annotations of the proxies' Service."""
+    annotations = dict(gateway.service_annotations)
+    if gateway.service_type == "Internal":
+        annotations = {**internal, **annotations}
+    return {
+        "type": "LoadBalancer" if gateway.service_type == "Internal" else gateway.service_type,
+        **({"annotations": annotations} if annotations else {}),
+    }
+
+
+def _global_access(stack: str) -> dict[str, Any]:
+    """Return the policy that lets other regions of the network reach an internal load balancer of Google's.
+
+    Without it clients of its own region alone do, and one that comes later makes another load balancer:
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/configure-gateway-resources#configure_global_access
+    """
+    return {
+        "apiVersion": "networking.gke.io/v1",
+        "kind": "GCPGatewayPolicy",
+        "metadata": metadata(names.GATEWAY, stack=stack, namespace=names.SYSTEM_NAMESPACE),
+        "spec": {
+            "targetRef": {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names.GATEWAY},
+            "default": {"allowGlobalAccess": True},
+        },
+    }
+
+
+def _envoy_proxy(of_service: dict[str, Any], stack: str) -> dict[str, Any]:
     """Return the object that tells Envoy Gateway the type of the proxies' Service."""
     return {
         "apiVersion": f"{_ENVOY_GROUP}/v1alpha1",
@@ -88,7 +128,7 @@ def _envoy_proxy(gateway: Gateway, stack: str) -> dict[str, Any]:
         "spec": {
             "provider": {
                 "type": "Kubernetes",
-                "kubernetes": {"envoyService": {"type": gateway.service_type}},
+                "kubernetes": {"envoyService": of_service},
             }
         },
     }

@@ -50,3 +50,9 @@ WARDEN_POLICIES = "cloud.google.com/apply-warden-policies"
 NODE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 SPOT_LABEL = "cloud.google.com/gke-spot"
 FLEX_START_LABEL = "cloud.google.com/gke-flex-start"
+# A Service of type LoadBalancer inside of the network, for all of its regions: added later, the second makes
+# another load balancer. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/internal-load-balancing
+INTERNAL_SERVICE = {
+    "networking.gke.io/load-balancer-type": "Internal",
+    "networking.gke.io/internal-load-balancer-allow-global-access": "true",
+}

@@ -7,7 +7,7 @@ import pytest
 from one_picker import picker as one_picker
 from pydantic import ValidationError
 
-from inferfleet.documents.kinds.inference_cluster import Gateway, Serving
+from inferfleet.documents.kinds.inference_cluster import INTERNAL_ON_GKE, Gateway, Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.traffic import Requests
@@ -160,11 +160,23 @@ def _gateway(annotations: dict[str, str] | None = None, *, port: int = 80, **spe
     }
 
 
+def _global_access() -> dict[str, Any]:
+    return {
+        "apiVersion": "networking.gke.io/v1",
+        "kind": "GCPGatewayPolicy",
+        "metadata": {"name": "inferfleet", "namespace": "inferfleet-system", "labels": STACK},
+        "spec": {
+            "targetRef": {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "inferfleet"},
+            "default": {"allowGlobalAccess": True},
+        },
+    }
+
+
 @pytest.mark.parametrize(
     ("provider", "objects"),
     [
         ("none", [_gateway()]),
-        ("gke", [_gateway()]),
+        ("gke", [_global_access(), _gateway(gatewayClassName="gke-l7-rilb")]),
         ("istio", [_gateway({"networking.istio.io/service-type": "ClusterIP"})]),
         (
             "envoy",
@@ -196,7 +208,10 @@ def _gateway(annotations: dict[str, str] | None = None, *, port: int = 80, **spe
 def test_a_gateway_of_our_own_gets_no_public_address_unasked(
     serving: Serve, provider: str, objects: list[dict[str, Any]]
 ) -> None:
-    own = gateway.own_gateway(gateway=serving(provider).gateway, stack="prod")
+    chosen = serving(provider).gateway
+    if provider == "gke":
+        chosen = INTERNAL_ON_GKE
+    own = gateway.own_gateway(gateway=chosen, stack="prod")
     assert own is not None
     assert [*own.parameters, own.gateway] == objects
 
@@ -209,6 +224,36 @@ def test_a_gateway_gets_a_load_balancer_when_its_document_says_so(provider: str)
     told = own.gateway["metadata"]["annotations"].get("networking.istio.io/service-type")
     services = [one["spec"]["provider"]["kubernetes"]["envoyService"]["type"] for one in own.parameters]
     assert [told or "", *services] == (["LoadBalancer"] if provider == "istio" else ["", "LoadBalancer"])
+
+
+@pytest.mark.parametrize(
+    ("written", "internal", "annotations"),
+    [
+        ({}, {"of-the-cloud": "yes"}, {"of-the-cloud": "yes"}),
+        ({"internal": "true"}, {}, {"internal": "true"}),
+        ({"of-the-cloud": "no"}, {"of-the-cloud": "yes"}, {"of-the-cloud": "no"}),
+    ],
+)
+@pytest.mark.parametrize("provider", ["istio", "envoy"])
+def test_an_internal_gateway_has_the_annotations_of_its_cloud(
+    provider: str, written: dict[str, str], internal: dict[str, str], annotations: dict[str, str]
+) -> None:
+    chosen = Gateway.model_validate(
+        {
+            "className": "any",
+            "provider": provider,
+            "serviceType": "Internal",
+            "serviceAnnotations": written,
+        }
+    )
+    own = gateway.own_gateway(gateway=chosen, stack="prod", internal=internal)
+    assert own is not None
+    if provider == "istio":
+        assert own.gateway["metadata"]["annotations"]["networking.istio.io/service-type"] == "LoadBalancer"
+        assert own.gateway["spec"]["infrastructure"] == {"annotations": annotations}
+    else:
+        service = own.parameters[0]["spec"]["provider"]["kubernetes"]["envoyService"]
+        assert service == {"type": "LoadBalancer", "annotations": annotations}
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ from inferfleet.documents.problems import Problem, of_severity
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
+from inferfleet.tables.gke import INTERNAL_SERVICE
 
 __all__ = [
     "capacity_models",
@@ -239,6 +240,7 @@ def _cloud_cluster(
         settings=create_only(CLUSTER, control.inputs) | ({BLOCK: block} if block else {}),
         protected=gke.deletion_protection,
         proxies=ranges.proxies if ranges and not gke.network.existing else None,
+        internal=INTERNAL_SERVICE,
         objects=objects(cluster),
     )
 

@@ -42,6 +42,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import InvalidDocuments, Problem, cluster_problem
 from inferfleet.documents.wording import listing
+from inferfleet.fleet.advice.exposure import open_gateway_problems
 from inferfleet.fleet.lock.lock import Lock
 
 _GOOGLE = "Google Cloud"
@@ -99,7 +100,7 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
     if needs:
         questions[2, _GOOGLE, _QUOTAS] = lambda: _quotas(subject, google, login, seconds)
     answers = Questions(questions).answers(until=until + 2)
-    checks = list(program_checks(desired, installed))
+    checks = [*program_checks(desired, installed), *gateway_checks(subject.documents)]
     for key in sorted(questions):
         _, of, what = key
         late = unseen(of, what, f"no answer came within {seconds:.0f} s", "Try again")
@@ -212,6 +213,12 @@ def program_checks(desired: Desired, installed: Callable[[str], bool]) -> Iterat
         else:
             problem = Problem(f"there is no `{program}` on the PATH, and an update starts it", step)
             yield Check(MACHINE, what, "wrong", problem)
+
+
+def gateway_checks(documents: Documents) -> Iterator[Check]:
+    """Yield a check for each gateway that anybody can reach. It may be meant so."""
+    for problem in documents.located(open_gateway_problems(documents)):
+        yield Check(f"cluster {problem.key}", "who reaches its gateway", "fine", problem)
 
 
 def state_checks(pulumi: Pulumi, installed: Callable[[str], bool]) -> Iterator[Check]:

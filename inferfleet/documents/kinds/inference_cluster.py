@@ -38,9 +38,9 @@ from inferfleet.documents.kinds.gke import (
 )
 from inferfleet.documents.kinds.scheduler import Scheduler, check_cluster_scheduler
 from inferfleet.documents.pods.template import POOL_LABEL
-from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
+from inferfleet.documents.pods.texts import ANNOTATION_KEY, SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
-from inferfleet.documents.wording import named, nearest
+from inferfleet.documents.wording import named, nearest, shown
 from inferfleet.tables.engines import EngineType
 from inferfleet.tables.pickers import DEFAULT
 
@@ -249,6 +249,24 @@ class GatewayRef(StrictModel):
     """Namespace of the Gateway."""
 
 
+def _check_annotations(annotations: dict[str, str]) -> dict[str, str]:
+    mistakes = [
+        Mistake(
+            f"{shown(key)!r} is not a Kubernetes annotation key", "Write it like example.com/internal", (key,)
+        )
+        for key in annotations
+        if not ANNOTATION_KEY.allows(key)
+    ]
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return annotations
+
+
+ServiceType = Literal["ClusterIP", "Internal", "LoadBalancer"]
+# In the words of a cloud.
+ServiceAnnotations = Annotated[dict[str, str], AfterValidator(_check_annotations)]
+
+
 class Gateway(StrictModel):
     """The Gateway of a cluster: one that inferfleet creates (`className`), or one that exists (`ref`)."""
 
@@ -262,10 +280,16 @@ class Gateway(StrictModel):
     """
     ref: GatewayRef | None = None
     """A Gateway that exists. Either this or `className` is required."""
-    service_type: Literal["ClusterIP", "LoadBalancer"] = "ClusterIP"
-    """Type of the Service of a Gateway that inferfleet creates with provider `istio` or `envoy`; refused with
-    others. `ClusterIP` is reached from inside of the cluster alone, `LoadBalancer` gets an address outside,
+    service_type: ServiceType = "ClusterIP"
+    """How a Gateway that inferfleet creates with provider `istio` or `envoy` is reached; refused with others.
+    `ClusterIP`: from inside of the cluster alone; `Internal`: at an address of a load balancer inside of the
+    cluster's network, which `serviceAnnotations` ask the cloud for; `LoadBalancer`: at an address outside,
     which most clouds make public.
+    """
+    service_annotations: ServiceAnnotations = {}
+    """Annotations of the Service of such a Gateway, in the words of its cloud, such as
+    `service.beta.kubernetes.io/azure-load-balancer-internal: "true"`. Required for `Internal`, but on
+    clusters that inferfleet creates on GKE, where it writes its own. Default: none.
     """
 
     @model_validator(mode="after")
@@ -280,12 +304,14 @@ class Gateway(StrictModel):
                 "port is for a gateway that inferfleet creates; one that exists has its own listeners",
                 "Remove port",
             )
-        if "service_type" in self.model_fields_set and (self.ref or self.provider not in ("istio", "envoy")):
-            raise mistaken(
-                "serviceType is for a gateway that inferfleet creates with provider istio or envoy; that of "
-                "others is up to their controller or owner",
-                "Remove serviceType",
-            )
+        made_here = self.ref is None and self.provider in ("istio", "envoy")
+        for name, field in (("service_type", "serviceType"), ("service_annotations", "serviceAnnotations")):
+            if name in self.model_fields_set and not made_here:
+                raise mistaken(
+                    f"{field} is for a gateway that inferfleet creates with provider istio or envoy; that of "
+                    "others is up to their controller or owner",
+                    f"Remove {field}",
+                )
         return self
 
 
@@ -636,6 +662,14 @@ class InferenceClusterSpec(StrictModel):
             if "serving" not in self.model_fields_set or "gateway" not in self.serving.model_fields_set:
                 what = "an existing cluster needs serving.gateway"
                 mistakes.append(Mistake(what, "Add serving: {gateway: ...}"))
+            gateway = self.serving.gateway
+            if gateway.service_type == "Internal" and not gateway.service_annotations:
+                what = (
+                    "serviceType Internal asks the cluster's cloud for an address inside of its network, and "
+                    "each cloud has its own words for that"
+                )
+                step = "Add serviceAnnotations with the annotation of your cloud for internal load balancers"
+                mistakes.append(Mistake(what, step, ("serving", "gateway", "serviceType")))
             for index, pool in enumerate(self.node_pools):
                 mistakes += pool.existing_cluster_mistakes(index)
         else:

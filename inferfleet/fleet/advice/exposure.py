@@ -1,5 +1,5 @@
 """What of a fleet stops answering: while one node is drained, replaced or lost, and once an update has taken
-the last replica from a cluster.
+the last replica from a cluster; and which gateways anybody can reach.
 
 A Gateway leads nowhere but to its own cluster, so replicas on other clusters do not help clients that ask
 this one.
@@ -159,3 +159,32 @@ def _of_plan(documents: Documents, plan: Plan) -> _Clusters:
 def _has_route(documents: Documents, deployment: str) -> bool:
     document = documents.deployments.get(deployment)
     return document is not None and document.spec.route.enabled
+
+
+# Gateways that get an address outside of their cluster's network.
+
+
+def open_gateway_problems(documents: Documents) -> Iterator[Problem]:
+    """Yield a notice for each gateway of the stack that anybody can reach, as far as documents say so.
+
+    Of gateways of others, and of classes whose provider is none, they do not.
+    """
+    for name, cluster in sorted(documents.clusters.items()):
+        gateway = cluster.spec.serving.gateway
+        if cluster.spec.state == "abandoned" or gateway.class_name is None:
+            continue
+        # Names of Google's classes say which load balancers are outside of the network.
+        outside = gateway.provider == "gke" and "-external-" in gateway.class_name
+        if not outside and gateway.service_type != "LoadBalancer":
+            continue
+        field, value = ("className", gateway.class_name) if outside else ("serviceType", gateway.service_type)
+        yield cluster_problem(
+            name,
+            f"the gateway of cluster {name} has {field}: {value}, for which "
+            f"{'Google makes' if outside else 'most clouds make'} a public address, and it asks nobody for a "
+            "key: whoever reaches it uses the models behind it",
+            f"Write {'className: gke-l7-rilb' if outside else 'serviceType: Internal, or ClusterIP'}, unless "
+            "something in front of it lets only some in",
+            f"spec.serving.gateway.{field}",
+            severity="notice",
+        )

@@ -26,6 +26,7 @@ from inferfleet.desired.transition import with_leaving
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, of_severity
+from inferfleet.fleet.advice.exposure import open_gateway_problems
 from inferfleet.fleet.decisions import Plan, changes
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -135,6 +136,7 @@ def update_of(base: Side, head: Side) -> Update:
     problems = [
         *head.notices,
         *announced_problems(desired, documents, lock, locked=False, preview=False),
+        *open_gateway_problems(documents),
         *head.lock_refused,
         *blocking_problems(head.desired, documents, head.lock, locked=False, preview=False),
         *cloud_problems,
@@ -251,6 +253,7 @@ def _base_problems(base: Side, lock: Lock) -> tuple[Problem, ...]:
     problems = [
         *base.notices,
         *announced_problems(desired, documents, lock, locked=False, preview=False),
+        *open_gateway_problems(documents),
         *base.lock_refused,
         *blocking_problems(base.desired, documents, base.lock, locked=False, preview=False),
         *policy_problems(documents, lock, desired, today=base.day, state_before=base.state),

@@ -177,6 +177,17 @@ def test_a_program_that_is_missing_is_named(
     assert mended_by(looked("gke-demo", google), f"there is no `{program}` on the PATH") == step
 
 
+def test_a_gateway_that_anybody_can_reach_is_named(google: FakeGoogle, programs: Path) -> None:
+    reached = [check for check in looked("local", google) if check.what == "who reaches its gateway"]
+    assert [(check.of, check.verdict) for check in reached] == [
+        ("cluster east", "fine"),
+        ("cluster west", "fine"),
+    ]
+    assert mended_by(tuple(reached[:1]), "most clouds make a public address") == (
+        "Write serviceType: Internal, or ClusterIP, unless something in front of it lets only some in"
+    )
+
+
 def test_a_state_that_does_not_answer_is_told_in_the_words_of_pulumi(
     google: FakeGoogle, programs: Path
 ) -> None:
