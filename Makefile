@@ -21,8 +21,10 @@ SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 	@$(BIN)/python -m compileall -q inferfleet sandbox tests
 	@touch $@
 
+# ENGINE=vllm: pods of vLLM run it, with a tiny model on processors, and no stand-in.
+ENGINE ?=
 up: .venv/ready
-	@$(BIN)/inferfleet sandbox up --stack $(STACK)
+	@$(BIN)/inferfleet sandbox up --stack $(STACK) $(if $(ENGINE),--engine $(ENGINE))
 	@$(SANDBOX_ENV) && pulumi stack select --create $(STACK) && pulumi up --stack $(STACK) --yes --skip-preview --continue-on-error
 	@$(BIN)/inferfleet sandbox status --stack $(STACK)
 	@echo && $(BIN)/inferfleet sandbox chat --stack $(STACK)
@@ -112,7 +114,7 @@ lock:
 	$(LOCKED) --extra dev --extra gke --extra sandbox pyproject.toml -o requirements.txt
 	$(LOCKED) --group tools -o requirements-tools.txt
 	$(LOCKED) --group go -o sandbox/toolchain/go.txt
-	$(LOCKED_ENGINES) --group engines --override bench/tables/overrides.txt -o bench/tables/requirements.txt
+	$(LOCKED_ENGINES) --group engines --override sandbox/vllm/overrides.txt -o sandbox/vllm/requirements.txt
 	$(LOCKED_ENGINES) --group sglang --no-deps -o bench/tables/sglang.txt
 
 # An inventory of all pinned packages (CycloneDX) for a release, and for a scanner that has advisories.

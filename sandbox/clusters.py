@@ -36,6 +36,7 @@ from sandbox.pulumi_state import prepare_pulumi, resources_of
 from sandbox.toolchain.parts import ISTIO, LWS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import Tools, make_tools
+from sandbox.vllm import forks
 
 
 def up(
@@ -45,11 +46,13 @@ def up(
     *,
     progress: Progress | None = None,
     begin: Callable[[], None] = lambda: None,
+    with_vllm: bool = False,
 ) -> Tools:
     """Make every simulated cluster of the stack run as its documents say, and prepare Pulumi for it.
 
     Creates what is missing, starts what is stopped and repairs what an interrupted run left. `begin` is
-    called before the toolchain is made, where that takes minutes. Raises SandboxProblem for a cluster whose
+    called before the toolchain is made, where that takes minutes. Pods whose engine is vLLM get it
+    `with_vllm` from then on, until `down`, and a stand-in else. Raises SandboxProblem for a cluster whose
     data is gone while the Pulumi state holds objects on it, because a new one lacks them.
     """
     progress = progress or Progress()
@@ -74,6 +77,10 @@ def up(
         extra += [LWS] if installation.wanted(places) else []
         # An answer is worth more than the right controller, which takes minutes to build.
         spare = [ISTIO] if for_istio and not has_istio else []
+        # It is read into memory while the rest begins.
+        with_vllm = with_vllm or forks.wanted(places)
+        if with_vllm:
+            forks.begin(places, progress)
         tools = make_tools(progress, extra, spare=spare, begin=begin)
         with_istio = {cluster.name for cluster in for_istio if tools.has(ISTIO)}
         places.kwok.mkdir(exist_ok=True)
@@ -91,6 +98,9 @@ def up(
             progress.say(_without_istio(stack, [cluster.name for cluster in for_istio]))
         if plans:
             _up(places, plans, tools, progress, why, with_istio)
+        if with_vllm:
+            with progress.step("vllm", "reading vLLM into memory"):
+                forks.await_ready(places)
     return tools
 
 

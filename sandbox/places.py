@@ -73,6 +73,11 @@ class StackPlaces:
         return self.folder / "cloud"
 
     @property
+    def vllm(self) -> Path:
+        """The folder that a stack has whose pods get vLLM itself (see vllm/)."""
+        return self.folder / "vllm"
+
+    @property
     def leader_worker_sets(self) -> Path:
         """The file with which the stack's clusters have the LeaderWorkerSet controller (see lws/)."""
         return self.folder / "leader-worker-sets"

@@ -162,7 +162,11 @@ OUTSIDE = {
     "inferfleet.review.commit": {"os", "tempfile"},
     "inferfleet.cli": {"html", "importlib", "io", "os", "rich", "sys", "time", "typer"},
     # And all of the standard library.
-    "sandbox": {"aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"},
+    "sandbox": {
+        *("aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"),
+        # What runs in vLLM's own Python, by its file.
+        *("command_line", "safetensors", "tiny_model", "tokenizers", "torch", "transformers", "vllm"),
+    },
     # The Pulumi program.
     "inferfleet.program": {"pulumi"},
 }

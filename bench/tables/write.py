@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.tables import environment
+from bench.tables.environment import engines_python
 from bench.tables.former import former_flags
 from bench.tables.pickers import NotOffered, picker_table
 
@@ -51,7 +51,7 @@ def main(router: Path | None) -> None:
             print(f"{name} stays as it is: {error}", file=sys.stderr)
         else:
             (tests / "serving" / "picker" / f"{name}.json").write_text(written(table), encoding="utf-8")
-    python = environment.python()
+    python = engines_python()
     for engine, name in (("vLLM", "vLLM-0.32"), ("SGLang", "SGLang-0.5.23")):
         (tables / f"{name}.json").write_text(written(flag_table(python, engine)), encoding="utf-8")
     metrics = {"generated": "make tables", **asked(python, "metrics.py")}

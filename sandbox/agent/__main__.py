@@ -19,7 +19,7 @@ async def main(stack_folder: str, name: str) -> None:
         Api(cluster.server, cluster.folder / "pki") as api,
         aiohttp.ClientSession(connector=probes) as probe_session,
     ):
-        kubelet = Kubelet(ProgramHost(api, cluster.folder), probe_session)
+        kubelet = Kubelet(ProgramHost(api, cluster.places, cluster.folder), probe_session)
         await asyncio.gather(kubelet.run(), serve_compute_domains(api))
 
 

@@ -14,6 +14,7 @@ from sandbox.child import end, spawn
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
+from sandbox.engine.protocol import Start
 
 # Returns the address of a name that a pod of the namespace asks for, or None.
 Resolve = Callable[[str, str], str | None]
@@ -104,14 +105,14 @@ class Engine:
 
     async def start(self) -> None:
         try:
-            command = await self._start_command()
+            command = await self.command()
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         loop = asyncio.get_running_loop()
         self._started, self._ended = loop.create_future(), loop.create_future()
         self._log.begin()
         self._engines.listen(self._id, self._handle)
-        await self._engines.send(command)
+        await self._engines.send({"op": "start", **vars(command)})
         either: list[asyncio.Future[Any]] = [self._started, self._ended]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
@@ -139,25 +140,24 @@ class Engine:
             code = event.get("code", 1 if kind == "failed" else 0)
             self._ended.set_result(Exit(code, event.get("message", "")))
 
-    async def _start_command(self) -> Object:
+    async def command(self) -> Start:
+        """Return what the engine is started with."""
         pod, container = self._pod, self._container
         variables = await environment(self._api, pod, container)
         command_line = [*container.get("command", []), *container.get("args", [])]
         metadata = pod["metadata"]
-        return {
-            "op": "start",
-            "id": self._id,
-            "name": f"{metadata['namespace']}/{metadata['name']}",
-            "address": pod["status"]["podIP"],
-            "port": port_of(container),
-            "engine": metadata.get("labels", {}).get(ENGINE_TYPE, ""),
-            "args": expanded(command_line, variables),
-            "env": variables,
-            "gpus": gpus_of(container) + await claimed_gpus(self._api, pod, container),
-            "model": None,
-            "annotations": metadata.get("annotations", {}),
-            "image": container["image"],
-        }
+        return Start(
+            id=self._id,
+            name=f"{metadata['namespace']}/{metadata['name']}",
+            address=pod["status"]["podIP"],
+            port=port_of(container),
+            engine=metadata.get("labels", {}).get(ENGINE_TYPE, ""),
+            args=tuple(expanded(command_line, variables)),
+            env=variables,
+            gpus=gpus_of(container) + await claimed_gpus(self._api, pod, container),
+            annotations=metadata.get("annotations", {}),
+            image=container["image"],
+        )
 
 
 def port_of(container: Object) -> int:

@@ -9,9 +9,10 @@ from pathlib import Path
 import aiohttp
 
 from inferfleet.documents.pods.template import ENGINE
+from sandbox.agent import vllm
 from sandbox.agent.checks import Checks
 from sandbox.agent.container import Container
-from sandbox.agent.engines import Engine, Engines
+from sandbox.agent.engines import ENGINE_TYPE, Engine, Engines
 from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
 from sandbox.agent.names import address_of
 from sandbox.agent.pod import Pod, PodContainers
@@ -24,6 +25,7 @@ from sandbox.cluster import podnet
 from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, ISTIO_PROXY, PICKER, SUITE_SERVERS
 from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import Copies, follow
+from sandbox.vllm import forks
 
 # Seconds between looks at the size of logs.
 TRIM_SECONDS = 20
@@ -103,7 +105,11 @@ class Kubelet:
 
     def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> ContainerProgram:
         if spec["name"] == ENGINE:
-            return Engine(self._engines, self._host.api, pod, spec, log)
+            stand_in = Engine(self._engines, self._host.api, pod, spec, log)
+            label = pod["metadata"].get("labels", {}).get(ENGINE_TYPE)
+            if label == vllm.LABEL and forks.wanted(self._host.places):
+                return vllm.Vllm(stand_in, self._host, pod, spec, folder, log)
+            return stand_in
         if spec["name"] == ISTIO_PROXY:
             return IstioProxy(self._host, pod, spec, folder, log)
         if program_of(spec["image"], SUITES):

@@ -20,6 +20,7 @@ from sandbox.plans import cluster_plans
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.resolve import Resolved, resolve
 from sandbox.toolchain.tools import Tools, present_tools
+from sandbox.vllm import forks
 
 _KINDS = "nodes,pods,resourceslices,resourceclaims"
 
@@ -76,13 +77,26 @@ class CloudRow:
 
 
 @dataclass(frozen=True)
+class VllmRow:
+    """vLLM itself: how many pods have it, the memory of all, and whether the process runs that forks it."""
+
+    engines: int
+    runs: bool
+    mebibytes: int
+
+
+@dataclass(frozen=True)
 class Overview:
-    """All of a stack's sandbox. `cloud` is None for a stack without clusters of source GKE."""
+    """All of a stack's sandbox.
+
+    `cloud` is None for a stack without clusters of source GKE, and `vllm` for one whose pods have stand-ins.
+    """
 
     stack: str
     toolchain: tuple[Resolved, ...]
     clusters: tuple[ClusterRow, ...]
     cloud: CloudRow | None = None
+    vllm: VllmRow | None = None
 
 
 def overview(root: Path, stack: str, documents: Documents | None) -> Overview:
@@ -92,7 +106,7 @@ def overview(root: Path, stack: str, documents: Documents | None) -> Overview:
     plans = {plan.name: plan.kubeconfig for plan in (cluster_plans(places, documents) if documents else ())}
     names = sorted({*plans, *created_names(places)})
     rows = (_cluster(KwokCluster(places, name), plans.get(name), tools) for name in names)
-    return Overview(stack, tools.parts if tools else resolve(), tuple(rows), _cloud(places))
+    return Overview(stack, tools.parts if tools else resolve(), tuple(rows), _cloud(places), _vllm(places))
 
 
 def _cloud(places: StackPlaces) -> CloudRow | None:
@@ -101,6 +115,14 @@ def _cloud(places: StackPlaces) -> CloudRow | None:
     running = lifecycle.processes(places)
     used = sum(process.mebibytes for process in running)
     return CloudRow(len(Store(places.cloud).read()), bool(running), used)
+
+
+def _vllm(places: StackPlaces) -> VllmRow | None:
+    if not forks.wanted(places):
+        return None
+    running = forks.processes(places)
+    used = sum(process.mebibytes for process in running)
+    return VllmRow(forks.engines(running), forks.runs(places), used)
 
 
 def _cluster(cluster: KwokCluster, kubeconfig: Path | None, tools: Tools | None) -> ClusterRow:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from inferfleet.documents.wording import one_line
 from sandbox.toolchain.resolve import store
-from sandbox.verbs.overview import CloudRow, ClusterRow, Overview
+from sandbox.verbs.overview import CloudRow, ClusterRow, Overview, VllmRow
 
 # No line of a table is longer.
 MOST_CHARACTERS = 10_000
@@ -32,6 +32,7 @@ def as_values(overview: Overview) -> dict[str, Any]:
         ],
         "clusters": [asdict(cluster) for cluster in overview.clusters],
         "cloud": asdict(overview.cloud) if overview.cloud else None,
+        "vllm": asdict(overview.vllm) if overview.vllm else None,
     }
 
 
@@ -44,6 +45,8 @@ def print_overview(overview: Overview, console: Console) -> None:
     print_table(parts, console)
     if overview.cloud is not None:
         say(console, _cloud(overview.cloud, overview.stack))
+    if overview.vllm is not None:
+        say(console, _vllm(overview.vllm, overview.stack))
     print_clusters(overview, console)
 
 
@@ -93,6 +96,16 @@ def _cloud(row: CloudRow, stack: str) -> str:
         f"simulated Google Cloud: {row.resources} resources, {row.mebibytes} MiB; "
         f"`inferfleet sandbox cloud show --stack {stack}`"
     )
+
+
+def _vllm(row: VllmRow, stack: str) -> str:
+    if not row.runs:
+        return (
+            "the process that holds vLLM ended, and its engines with it. "
+            f"Run `inferfleet sandbox up --stack {stack}` to start it."
+        )
+    engines = "engine" if row.engines == 1 else "engines"
+    return f"vLLM itself: {row.engines} {engines} on processors, {row.mebibytes} MiB with what they share"
 
 
 def _condition(row: ClusterRow) -> str:

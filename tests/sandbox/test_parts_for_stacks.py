@@ -73,7 +73,7 @@ def test_what_is_built_later_is_found_by_companions_that_run(
     monkeypatch.setattr(subprocess, "Popen", lambda *_, env, **__: started.append(env))
     companions.ensure_running(cluster, Tools((), f"{first}{os.pathsep}/usr/bin"))
     monkeypatch.setenv("PATH", started[0]["PATH"])
-    host = ProgramHost(cast(Any, None), cluster.folder)
+    host = ProgramHost(cast(Any, None), cluster.places, cluster.folder)
     assert host.find("epp") is None
     companions.ensure_running(cluster, Tools((), f"{second}{os.pathsep}/usr/bin"))
     assert (host.find("epp"), len(started)) == (second / "epp", 1)
@@ -91,7 +91,10 @@ def test_a_pod_says_what_builds_a_program_that_is_missing(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     pod = {"metadata": {"name": "p", "namespace": "ml"}, "spec": {}}
-    host, container = ProgramHost(cast(Any, None), tmp_path), {"name": "epp", "image": image}
+    host, container = (
+        ProgramHost(cast(Any, None), StackPlaces(tmp_path, "s"), tmp_path),
+        {"name": "epp", "image": image},
+    )
     program = RealProgram(host, images, pod, container, tmp_path, ContainerLog(tmp_path, "epp"))
     with pytest.raises(CannotStart) as told:
         asyncio.run(program.start())

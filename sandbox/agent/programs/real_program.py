@@ -16,6 +16,7 @@ from sandbox.agent.programs.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api
+from sandbox.places import StackPlaces
 from sandbox.toolchain.edits import LISTEN_ADDRESS
 
 # llm-d's programs always send traces. Without an address they send them to the collector on their own host,
@@ -25,9 +26,10 @@ _COLLECTOR, _SAMPLED = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG"
 
 @dataclass(frozen=True)
 class ProgramHost:
-    """What the programs of one cluster share: its API server and its folder."""
+    """What the programs of one cluster share: its API server, and the folders of its stack and of its own."""
 
     api: Api
+    places: StackPlaces
     cluster_folder: Path
 
     def find(self, name: str) -> Path | None:

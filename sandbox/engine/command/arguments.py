@@ -69,12 +69,12 @@ def read(words: tuple[str, ...], flags: EngineFlags, table: FlagTable, *, judged
     With `judged`, words that it does not know and values that are no choice are refused. Raises
     EngineFailure.
     """
-    launcher, behind = _engine_words(words, flags)
+    launcher, behind = engine_words(words, flags)
     values, model = parsed(behind, flags, table, launcher=launcher, judged=judged)
     return Arguments(values, model)
 
 
-def _engine_words(words: tuple[str, ...], flags: EngineFlags) -> tuple[str, tuple[str, ...]]:
+def engine_words(words: tuple[str, ...], flags: EngineFlags) -> tuple[str, tuple[str, ...]]:
     """Return the last launcher, and the words behind it and before the next command of a script."""
     names = [PurePath(word).name for word in words]
     starts = [i for i, name in enumerate(names) if name in flags.launchers]
