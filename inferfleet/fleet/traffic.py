@@ -319,8 +319,8 @@ def _served_name_problems(
     yield Problem(
         f"service {service.metadata.key} is one address, where clients ask for one model, and the "
         f"deployments that it selects have no served name in common: {'; '.join(each)}{more}",
-        "Declare one name for all of them in engine.servedNames, also beside a command of your own, or write "
-        "a service for each",
+        "Declare one name for all of them in engine.servedNames, which restarts their pods, also those with "
+        "a command of your own; or write a service for each",
         "spec.endpoints",
         kind="ModelService",
         key=service.metadata.key,

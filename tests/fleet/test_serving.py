@@ -49,3 +49,7 @@ def test_the_lines_are_named_that_declare_other_names() -> None:
     documents = replace(fleet(EAST, *models, service("chat", (1, {}))), positions=lines)
     [problem] = of_severity(plan(documents, lock({})).problems, "error")
     assert problem.what.endswith("ml/a (models.yaml:7) has chat; ml/b (models.yaml:19) has m")
+    assert problem.next_step == (
+        "Declare one name for all of them in engine.servedNames, which restarts their pods, also those with "
+        "a command of your own; or write a service for each"
+    )
