@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing, shown
 from inferfleet.fleet.advice.exposure import lost_route_problems
 from inferfleet.fleet.advice.summaries import MOST, fix_step, in_short, named_and_counted
@@ -77,12 +77,11 @@ def announced_problems(
         warnings += _rolling_together_problems(desired, documents, lock)
     if locked:
         warnings += [
-            Problem(
+            cluster_problem(
+                name,
                 f"placement.lock does not know the UID of cluster {name}",
                 f"Run `inferfleet plan {documents.options} --write` where the cluster can be "
                 "reached, and commit the lock",
-                kind="InferenceCluster",
-                key=name,
                 severity="warning",
             )
             for name, cluster in sorted(desired.plan.lock.clusters.items())

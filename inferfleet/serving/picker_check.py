@@ -12,7 +12,7 @@ from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
-from inferfleet.documents.problems import FieldPath, Mistake, Problem, Severity
+from inferfleet.documents.problems import FieldPath, Mistake, Problem, Severity, cluster_problem
 from inferfleet.documents.wording import listing, one_of, path_of, shown
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import connector, is_disaggregated
@@ -57,12 +57,11 @@ _OLD_HANDLER = "pd-profile-handler"
 def cluster_problems(cluster: InferenceCluster) -> Iterator[Problem]:
     """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
     for mistake in flag_mistakes(cluster.spec.serving.epp_flags):
-        yield Problem(
+        yield cluster_problem(
+            cluster.metadata.name,
             mistake.what,
             mistake.next_step,
             path_of(("spec", "serving", "eppFlags", *mistake.field_path)),
-            kind="InferenceCluster",
-            key=cluster.metadata.name,
         )
 
 
@@ -164,13 +163,12 @@ def _image_problems(picker: Picker, cluster: InferenceCluster) -> Iterator[Probl
         return
     if images.prefill_epp or not images.epp:
         return
-    yield Problem(
+    yield cluster_problem(
+        cluster.metadata.name,
         f"deployment {deployment.metadata.key!r} has prefill apart, whose endpoint picker is another program "
         f"({profile.epp_image}) than that of serving.images.epp",
         "Write serving.images.prefillEpp too, or endpointPicker.image in the deployment",
         "spec.serving.images.epp",
-        kind="InferenceCluster",
-        key=cluster.metadata.name,
     )
 
 

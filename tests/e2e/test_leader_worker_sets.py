@@ -76,10 +76,6 @@ def ready(pod: dict[str, Any]) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
-def all_ready(*names: str) -> Callable[[Pods], bool]:
-    return lambda seen: seen.keys() == set(names) and all(map(ready, seen.values()))
-
-
 def words(pod: dict[str, Any]) -> str:
     """With what the engine's container ended last."""
     [status] = pod["status"].get("containerStatuses") or [{}]

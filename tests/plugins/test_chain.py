@@ -210,10 +210,6 @@ def _returns(value: Any) -> contract.Edit:
     return lambda template, request, config: value
 
 
-def _beside_none(template: PodTemplate, request: Request, config: Any) -> Edited:
-    return Edited(template, None)  # type: ignore[arg-type]
-
-
 def _sets(part: str, key: str, value: Any) -> contract.Edit:
     def edit(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
         return {**template, part: {**template[part], key: value}}

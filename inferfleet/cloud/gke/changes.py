@@ -39,7 +39,7 @@ from inferfleet.cloud.values import (
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Replace
 from inferfleet.documents.kinds.inference_cluster import State
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import one_of
 from inferfleet.fleet.lock.lock import Lock, LockedPool
 
@@ -130,7 +130,7 @@ def cluster_change(
         what, next_step = refused
         path = "spec.cluster.gke" if source == locked.source else "spec.cluster.source"
         what = f"cluster {name} {what}: {in_words(changed)}"
-        return Problem(what, next_step, path, kind="InferenceCluster", key=name)
+        return cluster_problem(name, what, next_step, path)
     return CloudChange(name, "", "replaced", tuple(changed), "the old one is deleted with everything on it")
 
 

@@ -15,7 +15,7 @@ from inferfleet.cloud.gke.recipes.problems import MAYBE_UPGRADED, begin_with
 from inferfleet.cloud.values import CloudCluster, Verdict
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 
 # Only Google's controller serves classes of such names.
 GOOGLES = "gke-l7-"
@@ -74,12 +74,11 @@ def _class_problems(name: str, of_class: str) -> Iterator[Problem]:
         what += "NotSupportedByGateway"
     else:
         what += "of which no source says that it takes InferencePools"
-    yield Problem(
+    yield cluster_problem(
+        name,
         f"{what}; the guide to them has two others ({LLM_D})",
         f"Write className: {_TAKE}",
         _CLASS,
-        kind="InferenceCluster",
-        key=name,
         severity="error" if verdict == "no" else "warning",
     )
 
@@ -93,14 +92,13 @@ def _provider_problems(name: str, cluster: InferenceCluster, *, is_locked: bool)
     gateway = cluster.spec.serving.gateway
     if gateway.provider == "gke":
         return
-    yield Problem(
+    yield cluster_problem(
+        name,
         f"cluster {name} has a gateway of class {gateway.class_name} with provider {gateway.provider}: its "
         f"routes have timeouts, which Google's controller refuses with UnsupportedValue ({NO_TIMEOUTS}), and "
         "it gets no policies for health checks and timeouts",
         "Write provider: gke",
         _PROVIDER,
-        kind="InferenceCluster",
-        key=name,
         severity="warning" if is_locked else "error",
     )
 
@@ -124,12 +122,11 @@ def pool_kind_problems(cluster: DescribedCluster, existing_clusters: Container[s
         what += f"channel {gke.release_channel} may have an older one ({INFERENCE_POOLS.source})"
     else:
         return
-    yield Problem(
+    yield cluster_problem(
+        cluster.name,
         what,
         f"{begin_with(since)}; or install the CRD as that page says, and deploy then",
         f"spec.cluster.gke.{field}",
-        kind="InferenceCluster",
-        key=cluster.name,
         severity="warning",
     )
 
@@ -182,11 +179,6 @@ def proxy_problems(need: ProxyNeed, answer: Mapping[str, Any]) -> Iterator[Probl
         f"gcloud compute networks subnets create proxies --project={need.project} --region={need.region} "
         f"--network={need.network} --purpose={PURPOSE} --role=ACTIVE --range=<a free /26 or larger>"
     )
-    yield Problem(
-        what,
-        f"Create one: {command}",
-        "spec.cluster.gke.network.existing",
-        kind="InferenceCluster",
-        key=need.cluster,
-        severity="warning",
+    yield cluster_problem(
+        need.cluster, what, f"Create one: {command}", "spec.cluster.gke.network.existing", severity="warning"
     )

@@ -14,7 +14,7 @@ from typing import Any
 from inferfleet.cloud.gke.described import DescribedCluster, DescribedPool, Interface
 from inferfleet.cloud.gke.facts.installers import Daemon, Installer, Step, installers_for
 from inferfleet.cloud.values import CloudPool
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.serving.claims import DEVICES
 from inferfleet.serving.metadata import SKIP_AWAIT, metadata
 from inferfleet.tables.gke import FIRST_NETWORK, INTERFACES
@@ -183,12 +183,11 @@ def traffic_problems(cluster: DescribedCluster, users: Mapping[str, Collection[s
     ):
         if not pools:
             continue
-        yield Problem(
+        yield cluster_problem(
+            cluster.name,
             f"cluster {cluster.name} does not say {what}",
             "Write network: {gpuDirect: Stack}, or gpuDirect: Existing where they are there already",
             "spec.cluster.gke.network",
-            kind="InferenceCluster",
-            key=cluster.name,
             severity="warning",
         )
 
@@ -210,14 +209,7 @@ def _unused(pool: DescribedPool) -> Problem:
         if kind == "TCPX"
         else f"Add the plugin network-fabric to deployments there; or, {plain}"
     )
-    return Problem(
-        what,
-        next_step,
-        pool.path("className"),
-        kind="InferenceCluster",
-        key=pool.cluster,
-        severity="warning",
-    )
+    return cluster_problem(pool.cluster, what, next_step, pool.path("className"), severity="warning")
 
 
 def _deployments(using: Mapping[str, Collection[str]]) -> str:

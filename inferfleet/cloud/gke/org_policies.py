@@ -15,7 +15,7 @@ from inferfleet.cloud.gke.facts.schema import NODE_POOL
 from inferfleet.cloud.gke.facts.sources import CMEK_POLICY, CONSTRAINTS, LOAD_BALANCER_POLICY
 from inferfleet.cloud.values import CloudCluster
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 
 SHIELDED = "compute.requireShieldedVm"
 KEYS = "gcp.restrictNonCmekServices"
@@ -119,8 +119,8 @@ def _without_keys(cloud: CloudCluster) -> Iterator[PolicyUse]:
     if not all(pool.inputs["nodeConfig"].get("bootDiskKmsKey") for pool in pools):
         lacking.append(("compute.googleapis.com", "bootDiskKmsKey", "boot disks of its nodes"))
     for service, field, what in lacking:
-        problem = _of_cluster(
-            cloud,
+        problem = cluster_problem(
+            cloud.cluster,
             f"cluster {cloud.cluster} names no key for {what}, so {_by(KEYS, cloud.project)} refuses it, "
             f"which has {service} in its list ({CMEK_POLICY})",
             f"Write {field}: projects/P/locations/{cloud.region}/keyRings/R/cryptoKeys/K",
@@ -133,8 +133,8 @@ def _load_balancer(cluster: DescribedCluster, cloud: CloudCluster) -> Iterator[P
     class_name = cluster.document.spec.serving.gateway.class_name or ""
     if class_name not in _TYPES:
         return
-    problem = _of_cluster(
-        cloud,
+    problem = cluster_problem(
+        cloud.cluster,
         f"cluster {cloud.cluster} has a gateway of class {class_name}, a load balancer of type "
         f"{_TYPES[class_name][0]}, which {_by(LOAD_BALANCERS, cloud.project)} refuses: nodes would be billed "
         f"and nothing reached ({LOAD_BALANCER_POLICY})",
@@ -147,15 +147,11 @@ def _load_balancer(cluster: DescribedCluster, cloud: CloudCluster) -> Iterator[P
 def _public_addresses(cluster: DescribedCluster, cloud: CloudCluster) -> Iterator[PolicyUse]:
     if cluster.gke.private_nodes:
         return
-    problem = _of_cluster(
-        cloud,
+    problem = cluster_problem(
+        cloud.cluster,
         f"nodes of cluster {cloud.cluster} have public addresses (privateNodes: false), which "
         f"{_by(PUBLIC_ADDRESSES, cloud.project)} refuses ({CONSTRAINTS})",
         f"Write privateNodes: true, or {_except(PUBLIC_ADDRESSES)}",
         "spec.cluster.gke.privateNodes",
     )
     yield PolicyUse(cloud.project, PUBLIC_ADDRESSES, (), problem)
-
-
-def _of_cluster(cloud: CloudCluster, what: str, next_step: str, path: str) -> Problem:
-    return Problem(what, next_step, path, kind="InferenceCluster", key=cloud.cluster)

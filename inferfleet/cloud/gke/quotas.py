@@ -24,7 +24,7 @@ from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster, CloudPool, QuotaU
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Gke
 from inferfleet.documents.kinds.inference_cluster import CapacityModel
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.ledger import nodes_used
@@ -361,11 +361,10 @@ def quota_problem(need: QuotaUse, quota: Quota) -> Problem | None:
         f"{', '.join(need.pools)} {takes} {need.added} more"
     )
     step = f"Ask for more at https://console.cloud.google.com/iam-admin/quotas?project={need.project}"
-    return Problem(
+    return cluster_problem(
+        need.pools[0].partition("/")[0],
         what,
         f"{step}, or {missing} will be missing",
         need.path,
-        kind="InferenceCluster",
-        key=need.pools[0].partition("/")[0],
         severity="warning",
     )

@@ -11,7 +11,7 @@ from typing import Any
 from inferfleet.cloud.gke.described import DescribedPool, described_clusters
 from inferfleet.cloud.values import CloudCluster
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 
 # As a reservation has it, by the word of a pool.
 _MAINTENANCE = {"Periodic": "PERIODIC", "AsNeeded": "AS_NEEDED"}
@@ -164,11 +164,10 @@ def _properties(answer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _problem(need: ReservationUse, what: str) -> Problem:
-    return Problem(
+    return cluster_problem(
+        need.pool.cluster,
         what,
         _STEP.format(project=need.project),
         need.pool.path("capacity.reservation"),
-        kind="InferenceCluster",
-        key=need.pool.cluster,
         severity="warning",
     )

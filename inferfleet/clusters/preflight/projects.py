@@ -245,7 +245,7 @@ def _problems(documents: Documents, cluster: CloudCluster, compute: ComputeApi) 
             if zone not in region:
                 what = f"there is no zone {zone}, which {wanted.pool} of cluster {cluster.cluster} names"
                 step = f"Name others: {cluster.region} has {listing(region)}"
-                yield _problem(cluster, what, step, wanted.zones_path)
+                yield cluster_problem(cluster.cluster, what, step, wanted.zones_path)
         zones = [zone for zone in wanted.zones or region if zone in region]
         for zone in zones:
             if (zone, wanted.type) not in offered:
@@ -261,7 +261,9 @@ def _problems(documents: Documents, cluster: CloudCluster, compute: ComputeApi) 
                 f"Look with `gcloud compute machine-types list --project {cluster.project} --filter "
                 f"name={wanted.type}`; name zones that have it, or use another machine type"
             )
-            yield _problem(cluster, what, step, wanted.zones_path if wanted.zones else wanted.type_path)
+            yield cluster_problem(
+                cluster.cluster, what, step, wanted.zones_path if wanted.zones else wanted.type_path
+            )
 
 
 def _machines(documents: Documents, cluster: CloudCluster) -> Iterator[_Machines]:
@@ -280,10 +282,6 @@ def _machines(documents: Documents, cluster: CloudCluster) -> Iterator[_Machines
         yield _Machines(
             f"pool {name}", pool.gke_class.machine.type, pool.zones, zones, pool.path("className")
         )
-
-
-def _problem(cluster: CloudCluster, what: str, step: str, path: str) -> Problem:
-    return Problem(what, step, path, kind="InferenceCluster", key=cluster.cluster)
 
 
 def leftovers(desired: Desired, google: Addresses, *, seconds: float) -> tuple[Check, ...]:

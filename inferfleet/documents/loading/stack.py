@@ -24,7 +24,7 @@ from inferfleet.documents.loading.settings import (
     readable_secret_problems,
     unknown_key_problems,
 )
-from inferfleet.documents.problems import InvalidDocuments, Problem
+from inferfleet.documents.problems import InvalidDocuments, Problem, cluster_problem
 from inferfleet.documents.wording import shown
 
 
@@ -184,8 +184,8 @@ def _kubeconfig_problems(
             path = "spec.cluster.existing.kubeconfig.configKey"
             what = f"the kubeconfig of cluster {name} is not in the configuration of stack {files.stack}"
             next_step = f"Set it: pulumi config set --secret inferfleet:{shown(key)} < FILE"
-            yield Problem(what, next_step, path, kind="InferenceCluster", key=name)
+            yield cluster_problem(name, what, next_step, path)
         if files.settings is None and existing and not (existing.kubeconfig.path or key):
             what = f"cluster {name} has no kubeconfig"
             step = "Add kubeconfig: {configKey: KEY} or {path: FILE}; only a Fleet hands one over"
-            yield Problem(what, step, "spec.cluster.existing", kind="InferenceCluster", key=name)
+            yield cluster_problem(name, what, step, "spec.cluster.existing")

@@ -11,7 +11,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.workers import POSITIONS
 from inferfleet.documents.pods.template import resource_amounts
-from inferfleet.documents.problems import FieldPath, Problem
+from inferfleet.documents.problems import FieldPath, Problem, cluster_problem
 from inferfleet.documents.wording import listing, path_of, shown
 from inferfleet.fleet.decisions import Placement, Reason
 from inferfleet.fleet.demands import Demands, RoleKey
@@ -125,7 +125,7 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey, *, shrunk: bo
             f"Say who may leave it: {command} --yield {deployment_name}{several}; or {step}; or, where "
             f"branches were merged, take the lock of the branch that yours went to, and run {command}"
         )
-    problem = Problem(what, step, f"spec.nodePools[{index}]", kind="InferenceCluster", key=cluster)
+    problem = cluster_problem(cluster, what, step, f"spec.nodePools[{index}]")
     if not of_rollouts:
         return problem
     surging = list(ledger.kept_free(pool))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import UNTIL
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import revision, roles_of
@@ -153,7 +153,7 @@ def _paused_problems(documents: Documents, lock: Lock) -> Iterator[Problem]:
             if name not in lock.clusters:
                 does = f"the lock has no such cluster, {_UNLOCKED}"
             what, step = f"cluster {name} is paused: {does}", "Write state: active to have it changed"
-            yield Problem(what, step, "spec.state", kind="InferenceCluster", key=name, severity="notice")
+            yield cluster_problem(name, what, step, "spec.state", severity="notice")
     abandoned = {name for name, cluster in documents.clusters.items() if cluster.spec.state == "abandoned"}
     had, gone = Counter[str](), Counter[str]()
     for spot, replicas in lock.placements.items():

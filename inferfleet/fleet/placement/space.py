@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.demands import Demand, RoleKey
 from inferfleet.fleet.lock.capacity import FILE, Amounts, Observation
 from inferfleet.fleet.placement import packing
@@ -580,4 +580,4 @@ def shortage_problems(documents: Documents, seen: Mapping[PoolKey, Observation])
 
 
 def _at_pool(key: PoolKey, what: str, step: str, severity: Literal["notice", "warning"]) -> Problem:
-    return Problem(what, step, "spec.nodePools", kind="InferenceCluster", key=key[0], severity=severity)
+    return cluster_problem(key[0], what, step, "spec.nodePools", severity=severity)

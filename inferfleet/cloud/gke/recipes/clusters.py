@@ -18,7 +18,7 @@ from inferfleet.cloud.gke.facts.sources import (
 from inferfleet.cloud.values import SYSTEM_POOL
 from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.gke import is_private
-from inferfleet.documents.problems import Problem, Severity
+from inferfleet.documents.problems import Problem, Severity, cluster_problem
 from inferfleet.documents.wording import below, listing
 from inferfleet.tables.gke import GPU_TAINT, SYSTEM_MACHINE_TYPE
 
@@ -68,14 +68,13 @@ def network_way_problems(cluster: DescribedCluster) -> Iterator[Problem]:
         return
     pools = "pool" if len(pools_with_networks) == 1 else "pools"
     for pool in claiming_pools:
-        yield Problem(
+        yield cluster_problem(
+            cluster.name,
             f"pool {pool.name} of cluster {cluster.name} has acceleratorNetworkProfile Auto (class "
             f"{pool.gke_class.name}), and {pools} {listing(pools_with_networks)} networks "
             f"that GKE does not make; one cluster takes one of the two ways ({DRANET})",
             "Use classes of one way for all pools of the cluster, or another cluster",
             pool.path("className"),
-            kind="InferenceCluster",
-            key=cluster.name,
         )
 
 
@@ -98,7 +97,7 @@ def maintenance_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     )
     step = f"Write {_LINE}; or one with a window alone, in which they may be upgraded"
     path = "spec.cluster.gke.maintenancePolicy"
-    yield Problem(what, step, path, kind="InferenceCluster", key=cluster.name, severity="warning")
+    yield cluster_problem(cluster.name, what, step, path, severity="warning")
 
 
 def _blueprint(pool: DescribedPool) -> Source | None:
@@ -158,4 +157,4 @@ def _taint_problems(
 def _problem(
     cluster: DescribedCluster, what: str, next_step: str, *, path: str, severity: Severity = "error"
 ) -> Problem:
-    return Problem(what, next_step, path, kind="InferenceCluster", key=cluster.name, severity=severity)
+    return cluster_problem(cluster.name, what, next_step, path, severity=severity)

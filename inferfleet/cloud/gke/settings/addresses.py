@@ -20,7 +20,7 @@ from inferfleet.cloud.gke.facts.sources import PODS_PER_NODE
 from inferfleet.cloud.values import SYSTEM_POOL, CloudCluster
 from inferfleet.documents.kinds.gke import LARGEST_BLOCK
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.problems import Problem, Severity
+from inferfleet.documents.problems import Problem, Severity, cluster_problem
 from inferfleet.fleet.lock.lock import Lock
 
 # All GKE clusters of the stack, sorted by name.
@@ -172,7 +172,7 @@ def _zone_problems(clusters: Clusters) -> Iterator[Problem]:
 
 
 def _problem(cluster: str, what: str, next_step: str, *, path: str = _PATH) -> Problem:
-    return Problem(what, next_step, path, kind="InferenceCluster", key=cluster)
+    return cluster_problem(cluster, what, next_step, path)
 
 
 def _blocks_by_cluster(clusters: Clusters, lock: Lock) -> dict[str, str]:
@@ -249,12 +249,11 @@ def space_problems(
         pods = Ranges(blocks[name]).pods
         short = pods_shortage(pods, *nodes_of(cluster, system_nodes[name]))
         if short:
-            yield Problem(
+            yield cluster_problem(
+                name,
                 f"cluster {name!r} has {pods} of block {blocks[name]} for pods, {short.words}",
                 _next_step(short.nodes),
                 _PATH,
-                kind="InferenceCluster",
-                key=name,
                 severity="warning" if name in existing_clusters else short.severity,
             )
 

@@ -12,7 +12,7 @@ from inferfleet.cloud.gke.settings.pools import pool_of, system_node_config, wit
 from inferfleet.cloud.values import SYSTEM_POOL, CloudResource
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.gke import Gke
-from inferfleet.documents.problems import Problem
+from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.quantity import parse_quantity
 from inferfleet.fleet.decisions import Endpoint, Plan
 from inferfleet.fleet.picker_size import picker_resources
@@ -121,7 +121,7 @@ def system_problems(
                 f"pool of cluster {name!r} ({kind.type}) has {_shown(usable)} for it"
             )
             next_step = "Use a larger machineType, or write endpointPicker.resources of the deployment"
-            yield Problem(what, next_step, path, kind="InferenceCluster", key=name)
+            yield cluster_problem(name, what, next_step, path)
 
 
 def _usable(kind: Machine) -> PickerNeed:
