@@ -241,13 +241,12 @@ DEPLOYMENT_FIELDS = (
 
 def page() -> str:
     """Return the whole page in Markdown."""
-    rows = ROWS
     return "\n".join(
         [
             _INTRODUCTION,
-            *_section("Fields of an InferenceClass", (row for row in rows if row.kind == "InferenceClass")),
+            *_section("Fields of an InferenceClass", (row for row in ROWS if row.kind == "InferenceClass")),
             *_section(
-                "Fields of an InferenceCluster", (row for row in rows if row.kind == "InferenceCluster")
+                "Fields of an InferenceCluster", (row for row in ROWS if row.kind == "InferenceCluster")
             ),
             _DEPLOYMENTS
             + "\n".join(f"| `{path}` | {effect} | {why} |" for path, effect, why in DEPLOYMENT_FIELDS),

@@ -99,5 +99,5 @@ def _brings_custom(pods: Pods) -> bool:
     """Return whether a plugin adds an object beside the pods whose controller may make others, such as an
     ExternalSecret.
     """
-    groups = (one.manifest["apiVersion"].rpartition("/")[0] for one in pods.outcome.companions)
+    groups = (companion.manifest["apiVersion"].rpartition("/")[0] for companion in pods.outcome.companions)
     return any("." in group and not group.endswith(".k8s.io") for group in groups)

@@ -96,7 +96,7 @@ def _slow_group_problems(
     """Yield a warning for each role whose groups of `tensor` GPUs are spread over nodes without a network."""
     spec = documents.clusters[spot.cluster].spec
     for role, pool in spot.pools:
-        if role not in roles_of(deployment) or pool not in {one.name for one in spec.node_pools}:
+        if role not in roles_of(deployment) or pool not in {document.name for document in spec.node_pools}:
             continue
         inference_class = documents.classes[spec.pool(pool).class_name]
         empty, tensor = node(inference_class), workers_of(deployment, role).topology.tensor

@@ -62,7 +62,7 @@ class DeviceRequest(NamedTuple):
         return self.per_pod is not None
 
 
-class _Named(NamedTuple):
+class _NamedResource(NamedTuple):
     """An extended resource that a container of a template asks for."""
 
     resource: str
@@ -87,12 +87,12 @@ def device_request(deployment: ModelDeployment, role: str, device_resources: Set
 
     `device_resources` are those by which pods ask for the accelerators of any class.
     """
-    written = list(_named(deployment, role, device_resources))
-    others = {one.resource for one in written if not _is_device(one.resource, device_resources)}
+    written = list(_named_resources(deployment, role, device_resources))
+    others = {named.resource for named in written if not _is_device(named.resource, device_resources)}
     declared, _ = _declared(deployment, role)
     if declared == "None":
         return DeviceRequest(None, None, tuple(sorted(others)))
-    of_engine = [one for one in written if one.is_engine and one.resource not in others]
+    of_engine = [named for named in written if named.is_engine and named.resource not in others]
     if of_engine:
         return DeviceRequest(of_engine[0].resource, int(of_engine[0].amount), tuple(sorted(others)))
     vendors = _selected_vendors(deployment, role) or _labelled_vendors(deployment, role)
@@ -199,7 +199,9 @@ def _is_device(resource: str, device_resources: Set[str]) -> bool:
     return is_accelerator(resource) or resource in device_resources
 
 
-def _named(deployment: ModelDeployment, role: str, device_resources: Set[str]) -> Iterator[_Named]:
+def _named_resources(
+    deployment: ModelDeployment, role: str, device_resources: Set[str]
+) -> Iterator[_NamedResource]:
     """Yield the accelerators that templates of a role name, and what else of their vendors.
 
     Of limits and requests of a container that are the same, as the API server wants them, it is the limit.
@@ -212,7 +214,9 @@ def _named(deployment: ModelDeployment, role: str, device_resources: Set[str]) -
             amount = parse_quantity(written)
             if (container, resource, amount) not in seen:
                 seen.add((container, resource, amount))
-                yield _Named(resource, amount, container, position, f"{template_path}.{path_of(path)}")
+                yield _NamedResource(
+                    resource, amount, container, position, f"{template_path}.{path_of(path)}"
+                )
 
 
 # What a document contradicts itself in.
@@ -223,13 +227,13 @@ def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]
     key, several = deployment.metadata.key, set()
     for role in roles_of(deployment):
         written = [
-            one
-            for one in _named(deployment, role, device_resources)
-            if _is_device(one.resource, device_resources)
+            named
+            for named in _named_resources(deployment, role, device_resources)
+            if _is_device(named.resource, device_resources)
         ]
         for what, next_step, named in _contradictions(written, deployment, role):
             yield Problem(what, next_step, named.path, kind="ModelDeployment", key=key)
-        engines = [one for one in written if one.is_engine]
+        engines = [named for named in written if named.is_engine]
         yield from _part_problems(deployment, role, engines)
         vendors = _selected_vendors(deployment, role)
         if len(vendors) < 2 or engines:
@@ -247,23 +251,30 @@ def accelerator_problems(deployment: ModelDeployment, device_resources: Set[str]
             )
 
 
-def _part_problems(deployment: ModelDeployment, role: str, engines: list[_Named]) -> Iterator[Problem]:
+def _part_problems(
+    deployment: ModelDeployment, role: str, engines: list[_NamedResource]
+) -> Iterator[Problem]:
     """Yield warnings for pods that have parts of accelerators as if they were whole ones, and for workers of
     which some pods name accelerators and others do not.
     """
-    for one in engines:
-        vendor = vendor_of(one.resource)
-        if one.amount > 1 and vendor and one.resource != vendor.resource and is_accelerator(one.resource):
+    for named in engines:
+        vendor = vendor_of(named.resource)
+        if (
+            named.amount > 1
+            and vendor
+            and named.resource != vendor.resource
+            and is_accelerator(named.resource)
+        ):
             yield Problem(
-                f"the engine asks for {one.amount} {one.resource}, and one process uses one part of an "
+                f"the engine asks for {named.amount} {named.resource}, and one process uses one part of an "
                 "accelerator",
                 "Write tensor: 1 and more replicas, or ask for whole accelerators",
-                one.path,
+                named.path,
                 kind="ModelDeployment",
                 key=deployment.metadata.key,
                 severity="warning",
             )
-    positions = {one.position for one in engines}
+    positions = {named.position for named in engines}
     workers = workers_of(deployment, role)
     if len(positions) == 1 and workers.entry and workers.follower:
         (position,) = positions
@@ -278,45 +289,47 @@ def _part_problems(deployment: ModelDeployment, role: str, engines: list[_Named]
         )
 
 
-_Found = tuple[str, str, _Named]  # what is wrong, the next step, and with what
+_Found = tuple[str, str, _NamedResource]  # what is wrong, the next step, and with what
 
 
-def _contradictions(written: list[_Named], deployment: ModelDeployment, role: str) -> Iterator[_Found]:
+def _contradictions(
+    written: list[_NamedResource], deployment: ModelDeployment, role: str
+) -> Iterator[_Found]:
     declared, declared_at = _declared(deployment, role)
-    first = next((one for one in written if one.is_engine), None)
-    for one in written:
-        amount, vendor = f"{one.amount} {one.resource}", vendor_of(one.resource)
+    first = next((named for named in written if named.is_engine), None)
+    for named in written:
+        amount, vendor = f"{named.amount} {named.resource}", vendor_of(named.resource)
         if declared == "None":
             yield (
-                f"container {one.container!r} asks for {amount}, but {declared_at} is None, which places the "
-                "pods on nodes without any",
+                f"container {named.container!r} asks for {amount}, but {declared_at} is None, which places "
+                "the pods on nodes without any",
                 _step_with_none(declared_at, vendor, role),
-                one,
+                named,
             )
-        elif first is None or not one.is_engine:
+        elif first is None or not named.is_engine:
             yield (
-                f"container {one.container!r} asks for {amount}, and only the engine gets accelerators, "
+                f"container {named.container!r} asks for {amount}, and only the engine gets accelerators, "
                 "those of its topology",
                 "Remove it, or let the engine ask for it",
-                one,
+                named,
             )
         elif declared and vendor and vendor.name != declared:
             whole = VENDOR_BY_NAME[declared].resource
             yield (
                 f"the engine asks for {amount}, but {declared_at} is {declared} ({whole})",
                 f"Write {declared_at.removeprefix('spec.')}: {vendor.name}, or the resource of {declared}",
-                one,
+                named,
             )
-        elif (one.resource, one.amount) != (first.resource, first.amount):
-            where = "" if one.position == first.position else f" in the {first.position.lower()}"
+        elif (named.resource, named.amount) != (first.resource, first.amount):
+            where = "" if named.position == first.position else f" in the {first.position.lower()}"
             yield (
                 f"the engine asks for {amount}, and for {first.amount} {first.resource}{where}; pods of a "
                 "role have accelerators of one kind, and the same number of them",
                 f"Keep one of the two, {first.amount} {first.resource} or {amount}",
-                one,
+                named,
             )
         else:
-            yield from _unlike_topology(one, deployment, role)
+            yield from _unlike_topology(named, deployment, role)
 
 
 def _step_with_none(declared_at: str, vendor: Vendor | None, role: str) -> str:
@@ -326,35 +339,35 @@ def _step_with_none(declared_at: str, vendor: Vendor | None, role: str) -> str:
     return f"Write {at.removeprefix('spec.')}: {vendor.name}, or remove it"
 
 
-def _unlike_topology(one: _Named, deployment: ModelDeployment, role: str) -> Iterator[_Found]:
+def _unlike_topology(named: _NamedResource, deployment: ModelDeployment, role: str) -> Iterator[_Found]:
     workers = workers_of(deployment, role)
     topology = workers.topology
     wanted, tensor = topology.gpus_per_pod, topology.tensor
-    if one.amount == wanted:
+    if named.amount == wanted:
         return
-    spreads = 0 < one.amount < tensor and one.amount % 1 == 0 and tensor % one.amount == 0
+    spreads = 0 < named.amount < tensor and named.amount % 1 == 0 and tensor % named.amount == 0
     if topology.data_local > 1 or not spreads:
         divisors = [str(number) for number in range(1, tensor) if tensor % number == 0]
         fewer = f", or {' or '.join(divisors[-3:])} to spread tensor over pods" if divisors else ""
         yield (
-            f"the engine asks for {one.amount} {one.resource}, but tensor x dataLocal of its topology is "
+            f"the engine asks for {named.amount} {named.resource}, but tensor x dataLocal of its topology is "
             f"{wanted} per pod",
             f"Write {wanted}{fewer if topology.data_local == 1 else ''}, or change the topology",
-            one,
+            named,
         )
     elif workers.of("Follower") is None:
         yield (
-            f"a group of {tensor} GPUs (tensor) takes {tensor // one.amount} pods of {one.amount} "
-            f"{one.resource}, and workers have a template for their entry alone",
+            f"a group of {tensor} GPUs (tensor) takes {tensor // named.amount} pods of {named.amount} "
+            f"{named.resource}, and workers have a template for their entry alone",
             "Write follower.template, or template for all pods",
-            one,
+            named,
         )
 
 
 def path_of_resource(deployment: ModelDeployment, role: str, resource: str) -> str:
     """Return where the document says that pods of a role ask for a resource, or could say another one."""
-    named = (one for one in _named(deployment, role, {resource}) if one.resource == resource)
-    first = next(named, None)
+    every = _named_resources(deployment, role, {resource})
+    first = next((named for named in every if named.resource == resource), None)
     return first.path if first else _declared(deployment, role)[1]
 
 
@@ -374,7 +387,9 @@ def nowhere_problems(
             continue
         missing = [str(missing_resource(candidate, request)) for candidate in candidates]
         resource = next((each for each in missing if each != request.resource), request.resource)
-        there = "; ".join(f"{one.metadata.name} has {accelerator_in_words(one)}" for one in candidates)
+        there = "; ".join(
+            f"{candidate.metadata.name} has {accelerator_in_words(candidate)}" for candidate in candidates
+        )
         yield Problem(
             f"pods{'' if len(requests) == 1 else f' of role {role}'} ask for {resource}, and no "
             f"class of the clusters that clusterSelector matches has it ({there})",
@@ -392,16 +407,18 @@ def _step_without(resource: str, request: DeviceRequest, candidates: list[Infere
             f"{resource}"
         )
     unnamed = request._replace(per_pod=None)
-    claimed = [one.metadata.name for one in candidates if missing_resource(one, unnamed) is None]
+    claimed = [
+        candidate.metadata.name for candidate in candidates if missing_resource(candidate, unnamed) is None
+    ]
     if request.named and claimed:
         return (
             f"Leave it out of the template, and pods claim devices of class {claimed[0]}; or add a pool "
             "whose class has allocation DevicePlugin"
         )
     parts = [
-        f"{device.resource}, which class {one.metadata.name} has"
-        for one in candidates
-        if (device := accelerator(one))
+        f"{device.resource}, which class {candidate.metadata.name} has"
+        for candidate in candidates
+        if (device := accelerator(candidate))
         and device.resource
         and vendor_of(device.resource) == vendor_of(resource)
     ]
@@ -409,7 +426,7 @@ def _step_without(resource: str, request: DeviceRequest, candidates: list[Infere
         return f"Ask for {parts[0]}; or, if nodes have it, write resource: {resource} at a class's device"
     if request.named:
         return f"If nodes have it, write resource: {resource} at the device of their class"
-    devices = [device for one in candidates if (device := accelerator(one))]
+    devices = [device for candidate in candidates if (device := accelerator(candidate))]
     drivers = {device.driver for device in devices if not device.resource}
     resources = sorted({device.resource for device in devices if device.resource})
     named = [f"accelerator: {vendor.name}" for vendor in VENDORS if vendor.driver in drivers]
