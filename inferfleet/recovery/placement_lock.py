@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.cloud.provider import provider_of
+from inferfleet.cloud.values import CloudCluster, CloudPool
 from inferfleet.clusters.connections.api import Api, served_kinds
 from inferfleet.clusters.connections.ask import ask
 from inferfleet.clusters.connections.gke import GKE, NotThere, path_of
@@ -19,7 +20,7 @@ from inferfleet.clusters.connections.kubeconfig import Kubeconfigs
 from inferfleet.clusters.preflight.ownership import identity
 from inferfleet.clusters.preflight.workloads import running
 from inferfleet.clusters.status.drift import drift
-from inferfleet.clusters.status.read import read_cloud
+from inferfleet.clusters.status.read import LiveCloudCluster, read_cloud
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
@@ -154,28 +155,10 @@ def with_created(
             else:
                 settings[cloud.cluster] = answer
         if lacking and created:
-            problems.append(
-                cluster_problem(
-                    cloud.cluster,
-                    f"Google Cloud has no node pool {listing(pool.name for pool in lacking)} of cluster "
-                    f"{cloud.cluster!r} (it has: {listing(sorted(existing)) or 'none'}), so an update would "
-                    "create it, and delete what the stack had",
-                    "Let the document say what the pool was created with, before any update",
-                    "spec.nodePools",
-                    severity="warning",
-                )
-            )
+            problems.append(_missing_pool_problem(cloud, lacking, existing))
     if unknown:
         raise InvalidDocuments(documents.located(unknown))
-    problems += (
-        cluster_problem(
-            found.cluster,
-            f"{found.thing} has {found.field} {found.found}, and documents say {found.wanted}",
-            "Let the document say what is there, before any update",
-            severity="warning",
-        )
-        for found in drift(desired, {}, in_cloud)
-    )
+    problems += _drift_problems(desired, in_cloud)
     lock_with_created = replace(
         lock,
         clusters={
@@ -186,6 +169,28 @@ def with_created(
         nodes={key: nodes for key, nodes in planned.nodes.items() if key not in missing},
     )
     return lock_with_created, tuple(problems)
+
+
+def _missing_pool_problem(cloud: CloudCluster, lacking: list[CloudPool], existing: set[str]) -> Problem:
+    return cluster_problem(
+        cloud.cluster,
+        f"Google Cloud has no node pool {listing(pool.name for pool in lacking)} of cluster "
+        f"{cloud.cluster!r} (it has: {listing(sorted(existing)) or 'none'}), so an update would create it, "
+        "and delete what the stack had",
+        "Let the document say what the pool was created with, before any update",
+        "spec.nodePools",
+        severity="warning",
+    )
+
+
+def _drift_problems(desired: Desired, in_cloud: Mapping[str, LiveCloudCluster]) -> Iterator[Problem]:
+    for found in drift(desired, {}, in_cloud):
+        yield cluster_problem(
+            found.cluster,
+            f"{found.thing} has {found.field} {found.found}, and documents say {found.wanted}",
+            "Let the document say what is there, before any update",
+            severity="warning",
+        )
 
 
 def _content(api: Api, stack: str) -> Content:

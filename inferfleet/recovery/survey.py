@@ -150,9 +150,11 @@ def survey(
         if desired
         else ()
     )
+    look = partial(_presence, pulumi, files, desired, container_api=container_api, trusted=trusted)
+    wanted_ids = wanted(desired, files.prefix) if desired else None
     findings = Survey(
         export=export,
-        decisions=_decisions(pulumi, files, state, desired, container_api, trusted=trusted),
+        decisions=decide(state, look(state), wanted_ids),
         locks=locks,
         busy=backend.startswith("http") and pulumi.busy(),
         hidden=folder is None and not backend.startswith("http"),
@@ -161,9 +163,9 @@ def survey(
     )
     if not lost_state or findings.unfinished or desired is None:
         return findings
-    lacking = missing(export, pulumi.preview(), partial(_is_of, files))
-    operations = {"deployment": {**state.deployment, "pending_operations": lacking.operations}}
-    decisions = _decisions(pulumi, files, State(operations), desired, container_api, trusted=trusted)
+    lacking = missing(export, pulumi.preview(), partial(_is_ours, files))
+    to_create = State({"deployment": {**state.deployment, "pending_operations": lacking.operations}})
+    decisions = decide(to_create, look(to_create), wanted_ids)
     kept = tuple(decision for decision in decisions if decision.action is not Action.FORGET)
     return replace(
         findings,
@@ -174,7 +176,7 @@ def survey(
     )
 
 
-def _is_of(files: StackFiles, resource: StackResource) -> bool:
+def _is_ours(files: StackFiles, resource: StackResource) -> bool:
     """Return whether a resource is of a stack or Fleet. All of a project's own stack is."""
     if files.settings is None:
         return True
@@ -201,19 +203,6 @@ def _passed_over_problems(desired: Desired) -> Iterator[Problem]:
         )
 
 
-def _decisions(
-    pulumi: Pulumi,
-    files: StackFiles,
-    state: State,
-    desired: Desired | None,
-    container_api: str,
-    *,
-    trusted: bool,
-) -> tuple[Decision, ...]:
-    on_clusters = _presence(pulumi, files, state, desired, container_api, trusted=trusted)
-    return decide(state, on_clusters, wanted(desired, files.prefix) if desired else None)
-
-
 def wanted(desired: Desired, prefix: str) -> dict[tuple[str, str], str | None]:
     """Return the IDs of all cloud resources that the documents ask for, by type and Pulumi name."""
     return {
@@ -227,12 +216,13 @@ def wanted(desired: Desired, prefix: str) -> dict[tuple[str, str], str | None]:
 def _presence(
     pulumi: Pulumi,
     files: StackFiles,
-    state: State,
     desired: Desired | None,
-    container_api: str,
+    state: State,
     *,
+    container_api: str,
     trusted: bool,
 ) -> dict[str, Presence]:
+    """Return by URN whether the objects exist whose creation was pending in a state."""
     objects: list[StackResource] = [
         pending.resource
         for pending in state.pending
@@ -241,7 +231,7 @@ def _presence(
         and not state.current(pending.resource.urn)
     ]
     others: dict[str, Presence] = {
-        resource.urn: _foreign(resource) for resource in objects if not _is_of(files, resource)
+        resource.urn: _foreign(resource) for resource in objects if not _is_ours(files, resource)
     }
     objects = [resource for resource in objects if resource.urn not in others]
     if not objects:
