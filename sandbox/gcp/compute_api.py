@@ -14,8 +14,8 @@ from aiohttp import web
 from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.machines import machine_of
-from sandbox.gcp.rules.names import cluster_path
-from sandbox.gcp.rules.networking import NETWORK, SUBNETWORK
+from sandbox.gcp.rules.names import cluster_path, relative
+from sandbox.gcp.rules.networking import FIREWALL, NETWORK, SUBNETWORK
 from sandbox.gcp.rules.node_pool import gpu_counts
 from sandbox.gcp.store import POOL, Records, Store
 
@@ -127,16 +127,42 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
 
     async def subnetwork(request: web.Request) -> web.Response:
         path = "projects/{project}/regions/{region}/subnetworks/{name}".format(**request.match_info)
-        permission = "compute.subnetworks.get"
-        if permission in faults.read(store.folder).denied:
-            return error_response(
-                403, "PERMISSION_DENIED", f"Required '{permission}' permission for '{path}'"
-            )
+        if (refused := _denied("compute.subnetworks.get", path)) is not None:
+            return refused
         record = store.read().get(path)
         if record is None or record.token != SUBNETWORK:
             return error_response(404, "NOT_FOUND", f"The resource '{path}' was not found")
         shown = ("name", "network", "purpose", "ipCidrRange", "privateIpGoogleAccess", "secondaryIpRanges")
         return web.json_response({name: record.state.get(name) for name in shown})
+
+    async def network(request: web.Request) -> web.Response:
+        path = "projects/{project}/global/networks/{name}".format(**request.match_info)
+        if (refused := _denied("compute.networks.get", path)) is not None:
+            return refused
+        record = store.read().get(path)
+        if record is None or record.token != NETWORK:
+            return error_response(404, "NOT_FOUND", f"The resource '{path}' was not found")
+        return web.json_response({name: record.state.get(name) for name in ("name", "mtu", "networkProfile")})
+
+    async def firewalls(request: web.Request) -> web.Response:
+        path = "projects/{project}/global/networks/{name}".format(**request.match_info)
+        if (refused := _denied("compute.networks.getEffectiveFirewalls", path)) is not None:
+            return refused
+        records = store.read()
+        if path not in records:
+            return error_response(404, "NOT_FOUND", f"The resource '{path}' was not found")
+        found = [
+            _firewall(record.state)
+            for record in records.values()
+            if record.token == FIREWALL and relative(record.state["network"]) == path
+        ]
+        return web.json_response({"firewalls": found, "firewallPolicys": []})
+
+    def _denied(permission: str, path: str) -> web.Response | None:
+        if permission not in faults.read(store.folder).denied:
+            return None
+        message = f"Required '{permission}' permission for '{path}'"
+        return error_response(403, "PERMISSION_DENIED", message)
 
     async def group(request: web.Request) -> web.Response:
         zone = request.match_info["zone"]
@@ -151,6 +177,8 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
     router.add_get(f"{compute}/regions/{{region}}", region)
     router.add_get(f"{compute}/regions/{{region}}/subnetworks", subnetworks)
     router.add_get(f"{compute}/regions/{{region}}/subnetworks/{{name}}", subnetwork)
+    router.add_get(f"{compute}/global/networks/{{name}}", network)
+    router.add_get(f"{compute}/global/networks/{{name}}/getEffectiveFirewalls", firewalls)
     router.add_get(f"{compute}/zones/{{zone}}/machineTypes/{{name}}", machine_type)
     router.add_get(f"{compute}/zones/{{zone}}/reservations/{{name}}", reservation)
     router.add_get(f"{compute}/zones/{{zone}}/instanceGroupManagers/{{name}}", group)
@@ -160,6 +188,17 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
 def error_response(code: int, status: str, message: str) -> web.Response:
     """Return an error in the form that all of Google's APIs have."""
     return web.json_response({"error": {"code": code, "message": message, "status": status}}, status=code)
+
+
+def _firewall(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a firewall rule as the API has it: what it allows and denies has other names in the provider."""
+    layers = {
+        name: [{"IPProtocol": layer["protocol"], "ports": layer.get("ports") or []} for layer in state[of]]
+        for name, of in (("allowed", "allows"), ("denied", "denies"))
+        if state.get(of)
+    }
+    kept = ("name", "network", "direction", "priority", "sourceRanges", "targetTags", "disabled")
+    return {name: state[name] for name in kept if name in state} | layers
 
 
 def _used_gpus(records: Records, project: str, *, region: str | None = None) -> dict[str, int]:

@@ -428,6 +428,15 @@ class ComputeApi:
         path = f"projects/{project}/regions/{region}/subnetworks/{name}"
         return self._get(COMPUTE, self._google.compute, path, project)
 
+    def network(self, project: str, name: str) -> Answer | None:
+        """Return the answer of networks.get, None where there is no network of that name."""
+        return self._get(COMPUTE, self._google.compute, f"projects/{project}/global/networks/{name}", project)
+
+    def effective_firewalls(self, project: str, name: str) -> Answer | None:
+        """Return the answer of networks.getEffectiveFirewalls, None where there is no such network."""
+        path = f"projects/{project}/global/networks/{name}/getEffectiveFirewalls"
+        return self._get(COMPUTE, self._google.compute, path, project)
+
     def proxy_subnetworks(self, project: str, region: str) -> Answer:
         """Return the answer of subnetworks.list, with those for proxies of load balancers alone."""
         query = urlencode({"filter": f"purpose={PURPOSE}"})

@@ -95,7 +95,7 @@ def cloud_problems(
         _proxy_key(need): partial(compute.proxy_subnetworks, need.project, need.region) for need in of_proxies
     }
     to_come = [cluster for cluster in existing_clusters if found[cluster.cluster] is None]
-    looked_at = surroundings(documents, to_come)
+    looked_at = surroundings(documents, to_come, existing_clusters, existing)
     projects = ProjectApi(google, login, seconds=max(until - time.monotonic(), 0.1))
     of_surroundings = surrounding_questions(looked_at, compute, projects)
     all_answers = _answers(questions | of_surroundings, until)

@@ -6,7 +6,7 @@ from typing import Any
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.errors import bad_request, not_found
 from sandbox.gcp.rules.machines import DEFAULT, Machine, machine_of
-from sandbox.gcp.rules.names import account_resource_id, network_id, subnetwork_id
+from sandbox.gcp.rules.names import account_resource_id, network_id, relative, subnetwork_id
 from sandbox.gcp.rules.networking import check_subnetwork_in
 from sandbox.gcp.store import Record, Records
 
@@ -176,10 +176,19 @@ def _check_networks(state: Values, cluster: Record, records: Records, zones: tup
             "Additional node networks need a cluster with enableMultiNetworking and datapathProvider "
             "ADVANCED_DATAPATH"
         )
+    # Names are those of the project of the cluster's network: all interfaces of a node in a Shared VPC are in
+    # its host project. .../docs/how-to/setup-multinetwork-support-for-pods
+    first = network_id(project, relative(cluster.state["network"]))
+    host = first.split("/")[1]
+    taken = [first]
     for config in additional:
-        network = network_id(project, config.get("network", ""))
-        subnetwork = subnetwork_id(project, region, config.get("subnetwork", ""))
+        network = network_id(host, config.get("network", ""))
+        subnetwork = subnetwork_id(host, region, config.get("subnetwork", ""))
         check_subnetwork_in(network, subnetwork, records)
+        # docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts; those of RDMA are in one network.
+        if network in taken and not records[network].state.get("networkProfile"):
+            raise bad_request("Networks must be distinct for NICs attached to a VM.")
+        taken.append(network)
 
 
 # Machines for which GKE makes networks itself, of one zone each. docs.cloud.google.com/kubernetes-engine/

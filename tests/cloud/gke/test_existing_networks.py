@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 from small_clouds import clouds, cluster, made, pool, recipe
 
-from inferfleet.cloud.gke.existing_networks import subnetwork_needs, subnetwork_problems
+from inferfleet.cloud.gke.existing_networks import (
+    closed_problems,
+    interface_needs,
+    interface_problems,
+    subnetwork_needs,
+    subnetwork_problems,
+)
 from inferfleet.documents.problems import Problem
 
 EXISTING = {
@@ -141,3 +147,138 @@ def test_private_nodes_without_private_access_are_a_warning_with_the_command() -
 def test_a_network_of_its_own_is_not_asked_about() -> None:
     documents = clouds(cluster())
     assert subnetwork_needs(documents, [made(documents)]) == ()
+
+
+OPEN = {
+    "name": "in",
+    "direction": "INGRESS",
+    "sourceRanges": ["10.0.0.0/8"],
+    "allowed": [{"IPProtocol": "all"}],
+}
+FRAMES = {"TCPXO": 8244, "RDMA": None}
+Answers = dict[str, dict[str, Any] | None]
+
+
+def test_a_rule_before_those_of_gke_that_keeps_out_health_checks_is_a_warning() -> None:
+    documents = clouds(cluster("east", network={"existing": EXISTING}))
+    (need,) = subnetwork_needs(documents, [made(documents)])
+    rule = {
+        "name": "out",
+        "priority": 900,
+        "denied": [{"IPProtocol": "all"}],
+        "sourceRanges": ["35.191.0.0/16"],
+    }
+    assert list(closed_problems(need, subnetwork(), {}, {"firewalls": []})) == []
+    assert list(closed_problems(need, subnetwork(), {}, {"firewalls": [rule]})) == [
+        Problem(
+            "firewall rule out of network shared of project acme-net keeps out 35.191.0.0/16, which Google's "
+            "health checks come from, before GKE's own rules for cluster east let it in, and nothing says so "
+            "(GKE, automatically created firewall rules, 2026-11-28: "
+            "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules)",
+            "Have somebody let it in by a rule that comes before, to all nodes: tcp from 35.191.0.0/16",
+            f"{PATH}.name",
+            kind="InferenceCluster",
+            key="east",
+            severity="warning",
+        )
+    ]
+    of_pods = rule | {"sourceRanges": ["10.0.0.0/8"]}
+    (problem,) = closed_problems(need, subnetwork(), {}, {"firewalls": [of_pods]})
+    assert "keeps out 10.4.0.0/16, which its pods have, before" in problem.what
+
+
+def wired(fabric: str, **answers: Any) -> list[tuple[str, str, str]]:
+    """What is said of the first two networks of a pool, of which these answers differ from right ones."""
+    class_name, zone = {"TCPXO": "mega", "RDMA": "h200"}[fabric], "us-east5-a"
+    configs = [{"network": f"n{place}", "subnetwork": f"s{place}"} for place in range(8)]
+    if fabric == "RDMA":
+        rails = [{"network": "n1", "subnetwork": f"s{place}"} for place in range(1, 9)]
+        configs = [configs[0], *rails]
+    gpus = pool("gpus", class_name, zones=[zone], additionalNodeNetworkConfigs=configs)
+    documents = clouds(cluster("east", gpus, network={"existing": EXISTING}))
+    cloud = made(documents)
+    assert interface_needs(documents, [cloud], {"east": [cloud.pools["gpus"].name]}) == ()
+    (need,) = interface_needs(documents, [cloud], {"east": []})
+    link = "https://www.googleapis.com/compute/v1/projects/acme-net/global/networks"
+    subnetworks: Answers = {
+        f"s{place}": {"network": f"{link}/n{place}", "ipCidrRange": f"10.{place}.0.0/20"}
+        for place in range(2)
+    }
+    networks: Answers = {
+        "n0": {"mtu": 8244},
+        "n1": {"mtu": 8896, "networkProfile": f"x/{zone}-vpc-roce"} if fabric == "RDMA" else {"mtu": 8244},
+    }
+    firewalls = {f"n{place}": {"firewalls": [OPEN]} for place in range(2)}
+    found = interface_problems(
+        need,
+        subnetworks | answers.get("subnetworks", {}),
+        networks | answers.get("networks", {}),
+        firewalls | answers.get("firewalls", {}),
+    )
+    return [(one.severity, one.path.rpartition("additionalNodeNetworkConfigs")[2], one.what) for one in found]
+
+
+@pytest.mark.parametrize("fabric", ["TCPXO", "RDMA"])
+def test_networks_between_gpus_that_have_all_are_not_spoken_of(fabric: str) -> None:
+    assert wired(fabric) == []
+
+
+def test_a_network_or_subnetwork_that_is_not_there_is_an_error() -> None:
+    to_be_in = "which an interface of nodes of pool gpus of cluster east is to be in"
+    assert wired("TCPXO", subnetworks={"s0": None}) == [
+        ("error", "[0].subnetwork", f"there is no subnetwork s0 in us-east5 of project acme-net, {to_be_in}")
+    ]
+    assert wired("TCPXO", networks={"n1": None}) == [
+        ("error", "[1].network", f"there is no network n1 of project acme-net, {to_be_in}")
+    ]
+
+
+def test_a_subnetwork_of_another_network_and_one_that_is_too_small_are_told() -> None:
+    elsewhere = {"network": "x/projects/acme-net/global/networks/other", "ipCidrRange": "10.0.0.0/29"}
+    small = "subnetwork s0 in us-east5 of project acme-net has 10.0.0.0/29, which is 4 nodes"
+    first, *rest = wired("TCPXO", subnetworks={"s0": elsewhere})
+    assert (first, rest) == (
+        (
+            "error",
+            "[0].subnetwork",
+            "subnetwork s0 in us-east5 of project acme-net is in network other, not in n0",
+        ),
+        [],
+    )
+    tiny = elsewhere | {"network": "x/projects/acme-net/global/networks/n0", "ipCidrRange": "10.0.0.0/30"}
+    ((severity, path, what),) = wired("TCPXO", subnetworks={"s0": tiny})
+    assert (severity, path) == ("warning", "[0].subnetwork")
+    assert what.startswith(small.replace("/29", "/30").replace("is 4", "is 0"))
+
+
+def test_small_frames_are_a_warning_because_nothing_says_that_they_are_slow() -> None:
+    ((severity, path, what),) = wired("TCPXO", networks={"n0": {"mtu": 1460}})
+    assert (severity, path) == ("warning", "[0].network")
+    assert what.startswith(
+        "network n0 of project acme-net has frames of 1460 bytes, and TCPXO is made for 8244"
+    )
+    assert wired("RDMA", networks={"n0": {"mtu": 1460}}) == []
+
+
+def test_interfaces_of_rdma_are_in_a_network_with_the_profile_of_their_zone() -> None:
+    other = {"networkProfile": "x/us-east5-b-vpc-roce"}
+    told = wired("RDMA", networks={"n1": other})
+    assert told[0] == (
+        "error",
+        "[1].network",
+        "network n1 of project acme-net has us-east5-b-vpc-roce network profile, and an interface of RDMA in "
+        "us-east5-a needs us-east5-a-vpc-roce (Google, RDMA network profiles)",
+    )
+    ((_, path, what),) = wired("RDMA", networks={"n0": other})
+    assert (path, what.partition(", and ")[2]) == (
+        "[0].network",
+        "a gVNIC needs none (Google, RDMA network profiles)",
+    )
+
+
+def test_a_network_in_which_nodes_do_not_hear_each_other_is_a_warning() -> None:
+    closed: dict[str, Any] = {"n0": {"firewalls": []}}
+    ((severity, path, what),) = wired("TCPXO", firewalls=closed)
+    assert (severity, path) == ("warning", "[0].network")
+    assert what.startswith("no firewall rule lets in what comes from 10.0.0.0/20 in network n0 of project")
+    assert wired("RDMA", firewalls=closed) == []

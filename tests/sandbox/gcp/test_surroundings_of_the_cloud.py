@@ -159,3 +159,30 @@ def test_a_subnetwork_that_may_not_be_read_is_a_notice(cloud: Cloud, looked: Loo
         "not read: subnetwork nodes in us-east5 of project acme-ml, which needs the permission "
         "compute.subnetworks.get: the Compute API at http"
     )
+
+
+def test_a_firewall_of_somebody_that_keeps_out_health_checks_is_a_warning(
+    cloud: Cloud, looked: Looked
+) -> None:
+    shared(cloud, "10.0.0.0/24", "10.4.0.0/16")
+    network = "projects/acme-ml/global/networks/shared"
+    closed = {
+        "name": "closed",
+        "project": "acme-ml",
+        "network": network,
+        "priority": 500,
+        "denies": [{"protocol": "all"}],
+        "sourceRanges": ["130.211.0.0/22"],
+    }
+    create(cloud, {"token": "gcp:compute/firewall:Firewall", "name": "closed", "inputs": closed})
+    ((severity, path, what),) = looked(NETWORK)
+    assert (severity, path) == ("warning", "spec.cluster.gke.network.existing.name")
+    assert what.startswith(
+        "firewall rule closed of network shared of project acme-ml keeps out 130.211.0.0/22"
+    )
+    faults.change(cloud.store.folder, faults.with_denied("compute.networks.getEffectiveFirewalls"))
+    ((severity, path, what),) = looked(NETWORK)
+    assert (severity, path) == ("notice", "")
+    assert what.startswith(
+        "not read: firewalls of network shared of project acme-ml, which needs the permission"
+    )

@@ -84,6 +84,11 @@ CONSTRAINTS = Source(
     "2026-11-28",
 )
 SUBNETS = Source("Google, subnets", "https://docs.cloud.google.com/vpc/docs/subnets", "2026-11-28")
+GKE_FIREWALLS = Source(
+    "GKE, automatically created firewall rules",
+    "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules",
+    "2026-11-28",
+)
 PRIVATE_ACCESS = Source(
     "GKE, private clusters",
     "https://cloud.google.com/kubernetes-engine/docs/how-to/private-clusters",
