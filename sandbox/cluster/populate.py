@@ -1,7 +1,7 @@
 """Gives a running cluster what a platform team would provide: its nodes and GatewayClasses."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sandbox.cluster.kubectl import Kubectl
@@ -12,8 +12,8 @@ from sandbox.problem import SandboxProblem
 
 # The controllerName of the GatewayClasses that the sandbox's gateway serves.
 CONTROLLER = "sandbox.inferfleet.dev/gateway"
-# Annotation of a GatewayClass whose Gateways have no subnetwork for their proxies in the simulated cloud.
-_NO_PROXIES = "sandbox.inferfleet.dev/no-proxies"
+# Annotation of a GatewayClass: in what words the simulated cloud refuses load balancers for its Gateways.
+_REFUSED = "sandbox.inferfleet.dev/refused"
 
 
 def populate(
@@ -46,14 +46,16 @@ def gateway_classes(kubectl: Kubectl, names: tuple[str, ...]) -> None:
         kubectl.create([_gateway_class(name) for name in missing])
 
 
-def without_proxies(kubectl: Kubectl, names: Iterable[str], *, lacking: bool) -> None:
-    """Note at the GatewayClasses whether Gateways of theirs have no subnetwork for their proxies."""
-    kubectl("annotate", "gatewayclass", *names, f"{_NO_PROXIES}={str(lacking).lower()}", "--overwrite")
+def refuse_gateways(kubectl: Kubectl, words: Mapping[str, str]) -> None:
+    """Note at GatewayClasses in what words the cloud refuses their Gateways load balancers; "" for not."""
+    for said in dict.fromkeys(words.values()):
+        names = [name for name, text in words.items() if text == said]
+        kubectl("annotate", "gatewayclass", *names, f"{_REFUSED}={said}", "--overwrite")
 
 
-def lacks_proxies(gateway_class: dict[str, Any]) -> bool:
-    """Return whether `without_proxies` noted so at the GatewayClass."""
-    return bool((gateway_class["metadata"].get("annotations") or {}).get(_NO_PROXIES) == "true")
+def refusal(gateway_class: dict[str, Any]) -> str:
+    """Return what `refuse_gateways` noted at the GatewayClass."""
+    return str((gateway_class["metadata"].get("annotations") or {}).get(_REFUSED) or "")
 
 
 def _gateway_class(name: str) -> dict[str, Any]:

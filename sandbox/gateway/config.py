@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from sandbox.cluster.objects import Object, key, oldest_first
-from sandbox.cluster.populate import CONTROLLER, lacks_proxies
+from sandbox.cluster.populate import CONTROLLER, refusal
 from sandbox.gateway.attachment import NotAccepted, hostnames, is_parent, listeners_for, usable_listeners
 from sandbox.gateway.backends import Backend, Unresolved, backend, pools
 from sandbox.gateway.snapshot import Snapshot
@@ -39,15 +39,15 @@ class AttachedRoute:
 class Proxy:
     """One Gateway's Envoy: the virtual hosts of each of its ports, and the backends they lead to.
 
-    `address` is None when the cluster has none left. Without `proxies` there is no subnetwork that Google
-    could run it in, and so no address either.
+    `address` is None when the cluster has none left. `refused` says in Google's words why there is no load
+    balancer, and so no address either; "" where there is one.
     """
 
     gateway: Object
     address: str | None
     hosts: Mapping[int, list[dict[str, Any]]]
     backends: tuple[Backend, ...]
-    proxies: bool = True
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,12 @@ def config(snapshot: Snapshot, network: IPv4Network) -> Config:
         if (attached := _attached(route, gateways, snapshot)).parents
     )
     kept = pools(snapshot)
-    lacking = {name for name, gateway_class in snapshot.classes.items() if lacks_proxies(gateway_class)}
+    refusals = {name: refusal(gateway_class) for name, gateway_class in snapshot.classes.items()}
     made = (
-        replace(_proxy(gateway, None, routes, kept), proxies=False)
-        if gateway["spec"]["gatewayClassName"] in lacking
+        replace(_proxy(gateway, None, routes, kept), refused=words)
+        # What stands stays: policies hold for new load balancers alone.
+        if (words := refusals[gateway["spec"]["gatewayClassName"]])
+        and not (gateway.get("status") or {}).get("addresses")
         else _proxy(gateway, given.get(key(gateway)), routes, kept)
         for gateway in gateways
     )

@@ -15,11 +15,6 @@ from sandbox.gateway.support import unsupported_in_listener
 # For each address and port why nobody answers there, or "" when Envoy does.
 Ports = Mapping[tuple[str, int], str]
 SILENT = "Envoy does not answer there yet"
-# As Google's controller says it of gateways of regional classes.
-NO_PROXIES = (
-    "error cause: gceSync: generic::invalid_argument: Insert: An active proxy-only subnetwork is required in "
-    "the same region and VPC as the forwarding rule."
-)
 HTTP_ROUTE = {"group": GATEWAY_GROUP, "kind": "HTTPRoute"}
 
 
@@ -73,8 +68,8 @@ def _gateway(proxy: Proxy, routes: tuple[AttachedRoute, ...], ports: Ports) -> d
     elif gateway["spec"].get("addresses"):
         invalid = ("UnsupportedAddress", "the sandbox chooses the addresses itself. Remove spec.addresses.")
     problem = invalid
-    if problem is None and not proxy.proxies:
-        problem = ("Pending", NO_PROXIES)
+    if problem is None and proxy.refused:
+        problem = ("Pending", proxy.refused)
     if problem is None and proxy.address is None:
         problem = ("AddressNotAssigned", "the cluster has no address left; it has 254 for Gateways")
     if problem is None:

@@ -40,8 +40,8 @@ class Kubernetes(Protocol):
     def ensure_cluster(self, cluster: Record) -> tuple[str, str]:
         """Make the cluster's API server answer; return its host:port and CA certificate in base64."""
 
-    def tell_proxies(self, cluster: Record) -> None:
-        """Let the cluster's gateways know whether its network has a subnetwork for their proxies."""
+    def tell_gateways(self, cluster: Record) -> None:
+        """Let the cluster's gateways know whether Google makes load balancers for them."""
 
     def outlasting(self, cluster: Record) -> list[Record]:
         """Return what controllers inside of the cluster have made in the cloud."""
@@ -172,7 +172,7 @@ class KubernetesEngine:
         network = relative(subnetwork.state["network"])
         for cluster in clusters(self.store.read()):
             if relative(cluster.state["network"]) == network and cluster.status == "RUNNING":
-                self.kubernetes.tell_proxies(cluster)
+                self.kubernetes.tell_gateways(cluster)
 
     def keep_api_server(self, cluster: Record, old: Record) -> Record:
         """Return the changed cluster with the address and certificate that it had before."""

@@ -92,7 +92,7 @@ def surrounding_problems(looked_at: Surroundings, answers: Answers) -> Iterator[
         if network and effective is not None:
             yield from closed_problems(need, read.get(key), network, effective)
     for wired in looked_at.interfaces:
-        yield from _of_interfaces(wired, read)
+        yield from _wired_problems(wired, read)
     policies = {
         (use.project, use.constraint): policy
         for use in looked_at.uses
@@ -102,7 +102,7 @@ def surrounding_problems(looked_at: Surroundings, answers: Answers) -> Iterator[
     yield from _unread_problems(looked_at, answers)
 
 
-def _of_interfaces(need: InterfaceNeed, read: Mapping[str, Answer | None]) -> Iterator[Problem]:
+def _wired_problems(need: InterfaceNeed, read: Mapping[str, Answer | None]) -> Iterator[Problem]:
     project, region, interfaces = need.project, need.pool.gke.region, need.pool.interfaces
     subnetworks = {each.subnetwork: _subnetwork_key(project, region, each.subnetwork) for each in interfaces}
     networks = {each.network: _network_key(project, each.network) for each in interfaces}

@@ -10,7 +10,8 @@ from sandbox.cluster import companions, podnet
 from sandbox.cluster.definitions import define
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.podnet import with_networks
-from sandbox.cluster.populate import gateway_classes, remove_nodes, wait, without_proxies
+from sandbox.cluster.populate import gateway_classes, refuse_gateways, remove_nodes, wait
+from sandbox.gcp import faults
 from sandbox.gcp.access import shared_access
 from sandbox.gcp.nodes.network_cards import offer_cards
 from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled, zone_of
@@ -23,6 +24,8 @@ from sandbox.gcp.rules.cluster import (
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.networking import has_proxies
 from sandbox.gcp.rules.outlasting import KINDS, outlasting
+from sandbox.gcp.rules.policies import refused_gateway
+from sandbox.gcp.rules.regions import region_of
 from sandbox.gcp.store import Record, Store
 from sandbox.locking import locked
 from sandbox.lws import installation
@@ -34,6 +37,11 @@ from sandbox.toolchain.tools import Tools
 # docs.cloud.google.com/kubernetes-engine/docs/concepts/gateway-api#gatewayclass
 _REGIONAL = ("gke-l7-rilb", "gke-l7-regional-external-managed")
 GATEWAY_CLASSES = (*_REGIONAL, "gke-l7-global-external-managed")
+# As Google's controller says it of gateways of regional classes.
+_NO_PROXIES = (
+    "error cause: gceSync: generic::invalid_argument: Insert: An active proxy-only subnetwork is required in "
+    "the same region and VPC as the forwarding rule."
+)
 _GKE_CRDS = Path(__file__).parent / "crds.yaml"
 
 
@@ -139,13 +147,20 @@ class KwokKubernetes:
             offer_cards(kubectl)
         if _has_gateway_api(cluster):
             gateway_classes(kubectl, GATEWAY_CLASSES)
-            self.tell_proxies(cluster)
+            self.tell_gateways(cluster)
 
-    def tell_proxies(self, cluster: Record) -> None:
+    def tell_gateways(self, cluster: Record) -> None:
         kwok = self._kwok(cluster.id)
-        if kwok.condition() == "running" and _has_gateway_api(cluster):
-            lacking = not has_proxies(cluster.state, Store(self.places.cloud).read())
-            without_proxies(kwok.kubectl(self.tools), _REGIONAL, lacking=lacking)
+        if kwok.condition() != "running" or not _has_gateway_api(cluster):
+            return
+        project, location, _ = cluster_path(cluster.id)
+        enforced = faults.read(self.places.cloud).policies
+        words = {
+            name: refused_gateway(enforced, name, project, region_of(location)) for name in GATEWAY_CLASSES
+        }
+        if not has_proxies(cluster.state, Store(self.places.cloud).read()):
+            words |= dict.fromkeys(_REGIONAL, _NO_PROXIES)
+        refuse_gateways(kwok.kubectl(self.tools), words)
 
     def _crds(self, cluster: Record) -> tuple[Path, ...]:
         return (*definitions(cluster, self.tools), *installation.crds(self.places, self.tools))

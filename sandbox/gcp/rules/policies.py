@@ -1,10 +1,10 @@
 """Constraints of an organisation, which refuse clusters and pools that do not have what they ask for.
 
-The one of load balancers refuses none of these: it is what gateways would meet, and who asks for policies is
-told of it.
+The one of load balancers refuses none of these: it is what their gateways meet.
 
 https://docs.cloud.google.com/organization-policy/reference/org-policy-constraints; words of refusals:
-https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1021 (Shielded VMs).
+https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1021 (Shielded VMs) and
+https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/issues/143 (load balancers).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -74,13 +74,34 @@ def effective_policy(enforced: Collection[str], project: str, constraint: str) -
     return {"name": f"projects/{project}/policies/{constraint}", "spec": {"rules": [dict(rule)]}}
 
 
+LOAD_BALANCERS = "compute.restrictLoadBalancerCreationForTypes"
+# Types of load balancers from outside, by class of gateway. .../load-balancing/docs/org-policy-constraints
+_EXTERNAL = {
+    "gke-l7-regional-external-managed": "EXTERNAL_MANAGED_HTTP_HTTPS",
+    "gke-l7-global-external-managed": "GLOBAL_EXTERNAL_MANAGED_HTTP_HTTPS",
+}
+
+
+def refused_gateway(enforced: Collection[str], class_name: str, project: str, region: str) -> str:
+    """Return why Gateways of a class get no load balancer in a cluster of the project; "" where they do.
+
+    Google names the forwarding rule, which begins with the same letters for every Gateway.
+    """
+    if LOAD_BALANCERS not in enforced or class_name not in _EXTERNAL:
+        return ""
+    place = "global" if "global" in class_name else f"regions/{region}"
+    return (
+        "error cause: gceSync: generic::failed_precondition: Insert: Constraint "
+        f"constraints/{LOAD_BALANCERS} violated for projects/{project}. Forwarding Rule "
+        f"projects/{project}/{place}/forwardingRules/gkegw1 of type {_EXTERNAL[class_name]} is not allowed."
+    )
+
+
 _ALL = {"allowAll": True}
 _SERVICES = ["is:compute.googleapis.com", "is:container.googleapis.com"]
 CONSTRAINTS: Mapping[str, Constraint] = {
     "compute.requireShieldedVm": Constraint(_unshielded, {"enforce": True}, {"enforce": False}),
-    "compute.restrictLoadBalancerCreationForTypes": Constraint(
-        _nothing, {"values": {"deniedValues": ["in:EXTERNAL"]}}, _ALL
-    ),
+    LOAD_BALANCERS: Constraint(_nothing, {"values": {"deniedValues": ["in:EXTERNAL"]}}, _ALL),
     "compute.vmExternalIpAccess": Constraint(_public, {"denyAll": True}, _ALL),
     "gcp.restrictNonCmekServices": Constraint(_without_keys, {"values": {"deniedValues": _SERVICES}}, _ALL),
 }

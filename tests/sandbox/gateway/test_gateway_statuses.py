@@ -150,15 +150,15 @@ def test_a_condition_is_as_old_as_its_truth() -> None:
     assert dated({"conditions": [false]}, present, NOW)["conditions"][0]["lastTransitionTime"] == NOW
 
 
-def test_a_gateway_of_google_without_a_subnetwork_for_its_proxies_waits_in_googles_words() -> None:
-    noted = {"metadata": {"name": "ours", "annotations": {"sandbox.inferfleet.dev/no-proxies": "true"}}}
+def test_a_gateway_for_which_google_makes_no_load_balancer_waits_in_googles_words() -> None:
+    words = "error cause: gceSync: generic::failed_precondition: Insert: not allowed."
+    noted = {"metadata": {"name": "ours", "annotations": {"sandbox.inferfleet.dev/refused": words}}}
     seen = snapshot(gateway())
     told = statuses_of(replace(seen, classes={"ours": {**seen.classes["ours"], **noted}}))[GATEWAY]
     assert (told["addresses"], told["conditions"][1]["reason"], told["conditions"][1]["message"]) == (
         [],
         "Pending",
-        "error cause: gceSync: generic::invalid_argument: Insert: An active proxy-only subnetwork is "
-        "required in the same region and VPC as the forwarding rule.",
+        words,
     )
 
 

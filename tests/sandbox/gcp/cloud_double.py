@@ -44,7 +44,7 @@ class RecordedKubernetes:
         self.calls.append(f"ensure {cluster.name}")
         return "127.0.0.1:6443", "Q0E="
 
-    def tell_proxies(self, cluster: Record) -> None:
+    def tell_gateways(self, cluster: Record) -> None:
         self.calls.append(f"proxies {cluster.name}")
 
     def outlasting(self, cluster: Record) -> list[Record]:

@@ -10,6 +10,7 @@ from small_clouds import cluster as document
 
 from sandbox.gcp import faults
 from sandbox.gcp.rules.errors import ApiError
+from sandbox.gcp.rules.policies import refused_gateway
 
 KEY = "projects/keys/locations/us-east5/keyRings/gke/cryptoKeys/nodes"
 CLUSTER = "projects/acme-ml/locations/us-east5/clusters/east-51d4d6"
@@ -78,3 +79,15 @@ def test_a_private_endpoint_has_authorized_networks_though_none_is_named(tmp_pat
     with pytest.raises(ApiError) as raised:
         made_under(tmp_path / "public", **private, authorizedNetworks=["203.0.113.0/24"])
     assert 'network "203.0.113.0/24" is not a reserved network' in str(raised.value)
+
+
+def test_gateways_from_outside_are_refused_in_googles_words() -> None:
+    enforced = ["compute.restrictLoadBalancerCreationForTypes"]
+    assert refused_gateway([], "gke-l7-regional-external-managed", "acme", "us-east5") == ""
+    assert refused_gateway(enforced, "gke-l7-rilb", "acme", "us-east5") == ""
+    assert refused_gateway(enforced, "gke-l7-regional-external-managed", "acme", "us-east5") == (
+        "error cause: gceSync: generic::failed_precondition: Insert: Constraint "
+        "constraints/compute.restrictLoadBalancerCreationForTypes violated for projects/acme. Forwarding "
+        "Rule projects/acme/regions/us-east5/forwardingRules/gkegw1 of type EXTERNAL_MANAGED_HTTP_HTTPS is "
+        "not allowed."
+    )
