@@ -14,7 +14,9 @@ from sandbox.gateway.support import is_googles, refused_by_google, refused_pool,
 from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 # The reason that Google's controller gives where a class takes no InferencePools.
-NO_POOLS = "NotSupportedByGateway"
+# The reason of v1 for a pool that a gateway does not take; v1alpha2 called it NotSupportedByGateway:
+# https://github.com/kubernetes-sigs/gateway-api-inference-extension/blob/main/api/v1/inferencepool_types.go
+NO_POOLS = "NotSupportedByParent"
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _class_problems(name: str, of_class: str) -> Iterator[Problem]:
     what = f"cluster {name} has a gateway of class {of_class}, "
     if verdict == "no":
         what += "to which Google's controller binds no InferencePools: routes answer nothing, "
-        what += "NotSupportedByGateway"
+        what += "NotSupportedByParent"
     else:
         what += "of which no source says that it takes InferencePools"
     yield cluster_problem(

@@ -154,7 +154,7 @@ def test_other_classes_take_what_googles_refuse(more: Object) -> None:
         (
             "gke-l7-global-external-managed",
             NotAccepted(
-                "NotSupportedByGateway",
+                "NotSupportedByParent",
                 'Bind of InferencePool "ml/qwen" to GatewayRef "infra/edge" failed: Unsupported gateway: '
                 "gatewayclass gke-l7-global-external-managed does not support inference pools",
             ),

@@ -169,7 +169,7 @@ def test_a_pool_says_in_googles_words_that_its_gateway_does_not_take_it() -> Non
     accepted = told["parents"][0]["conditions"][0]
     assert (accepted["status"], accepted["reason"], accepted["message"]) == (
         "False",
-        "NotSupportedByGateway",
+        "NotSupportedByParent",
         'Bind of InferencePool "ml/qwen" to GatewayRef "infra/edge" failed: Unsupported gateway: '
         f"gatewayclass {of_class} does not support inference pools",
     )

@@ -115,8 +115,9 @@ FABRICS: Mapping[tuple[str, str], Floor] = {
     ("A4X", "RDMA"): Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), AI_CLUSTER),
 }
 # GKE 1.35 has COS 125, and these machines take 121 at most (cluster-toolkit#5673). 1.33 left standard support
-# on 2026-08-03, with which an exclusion until the end of support is refused (cluster-toolkit#6063), so of new
-# clusters it is for the channel EXTENDED.
+# on 2026-08-03, 1.34 on 2026-10-01 (endoflife.date, products/google-kubernetes-engine.md): with such a one
+# an exclusion until the end of support is refused (cluster-toolkit#6063), so of new clusters it is for the
+# channel EXTENDED.
 _TOOLKIT_A3 = Source(
     "cluster-toolkit#5673", "https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/5673", "2026-05-15"
 )

@@ -3,7 +3,8 @@
 All are of GoogleCloudPlatform/container-engine-accelerators, which the plugin network-fabric follows in pods:
 the daemon beside an engine and the installer on its node are of one release. Steps and mounts were compared
 at commit 992db812 (2026-06-11). Tags are newer: those of the branch `master`, as was reported on 2026-11-28.
-That of TCPX is in its release notes of 2026-06-22; of the others the files themselves were not seen.
+That of TCPX is in its release notes of 2026-06-22. Of the others the files themselves were not seen; public
+manifests of users have each of them (searched on 2026-11-28).
 """
 
 from collections.abc import Collection

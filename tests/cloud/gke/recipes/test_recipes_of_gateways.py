@@ -38,7 +38,7 @@ def test_the_global_class_is_refused_on_every_cluster() -> None:
             "error",
             "spec.serving.gateway.className",
             "cluster east has a gateway of class gke-l7-global-external-managed, to which "
-            "Google's controller binds no InferencePools: routes answer nothing, NotSupportedByGateway; the "
+            "Google's controller binds no InferencePools: routes answer nothing, NotSupportedByParent; the "
             f"guide to them has two others {LLM_D}",
             NEXT,
         )
