@@ -85,8 +85,9 @@ class MaintenanceExclusion(StrictModel):
     end_time: Moment | None = None
     """When it ends, in UTC. Default: none, with `endTimeBehavior`."""
     end_time_behavior: Literal["UNTIL_END_OF_SUPPORT"] | None = None
-    """`UNTIL_END_OF_SUPPORT`: it ends when Google no longer supports the minor version of the cluster.
-    Default: it ends at `endTime`.
+    """`UNTIL_END_OF_SUPPORT`: it ends when Google no longer supports the minor version of the cluster; Google
+    refuses it for a new cluster of a version whose support is over in its channel. Default: it ends at
+    `endTime`.
     """
 
     @model_validator(mode="after")

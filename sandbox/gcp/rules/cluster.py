@@ -5,7 +5,7 @@ from typing import Any
 
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.errors import bad_request
-from sandbox.gcp.rules.maintenance import check_maintenance
+from sandbox.gcp.rules.maintenance import check_maintenance, check_support
 from sandbox.gcp.rules.names import BETA, network_id, numeric_id, short_name, subnetwork_id
 from sandbox.gcp.rules.networking import check_subnetwork_in, named_ranges
 from sandbox.gcp.rules.pool_rules import check_name
@@ -92,8 +92,11 @@ def check_cluster(state: Values, records: Records, resource_id: str) -> None:
     region = regions.region_of(location)
     _check_zones(state, region)
     _check_networks(state, records, region)
-    version_of(state)
-    check_maintenance(state.get("maintenancePolicy") or {})
+    version = numbers(version_of(state))
+    policy = state.get("maintenancePolicy") or {}
+    check_maintenance(policy)
+    if "masterVersion" not in state:
+        check_support(policy, version, (state.get("releaseChannel") or {}).get("channel") or "REGULAR")
     workload_pool = (state.get("workloadIdentityConfig") or {}).get("workloadPool")
     if workload_pool not in (None, "", f"{project}.svc.id.goog"):
         raise bad_request(f"The only supported workload identity pool is '{project}.svc.id.goog'")

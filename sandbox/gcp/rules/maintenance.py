@@ -12,6 +12,25 @@ _SCOPES = ("NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES")
 _SHORTEST = timedelta(hours=4)
 
 
+# The newest minor version that has left standard support, 1.34 on 2026-10-01: endoflife.date,
+# products/google-kubernetes-engine.md. EXTENDED supports it longer.
+_ENDED = (1, 34)
+
+
+def check_support(policy: Values, version: tuple[int, ...], channel: str) -> None:
+    """Raise ApiError for a new cluster with an exclusion until the end of a support that is over.
+
+    Google makes the end of it an endTime: https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6063
+    """
+    for exclusion in policy.get("maintenanceExclusions") or []:
+        name, options = exclusion["exclusionName"], exclusion.get("exclusionOptions") or {}
+        if options.get("endTimeBehavior") and channel != "EXTENDED" and version[:2] <= _ENDED:
+            raise bad_request(
+                f"MaintenancePolicy.maintenanceExclusions[{name}] must have the end time take place after "
+                "start time."
+            )
+
+
 def check_maintenance(policy: Values) -> None:
     """Raise ApiError for the first rule that a maintenance policy breaks."""
     daily = (policy.get("dailyMaintenanceWindow") or {}).get("startTime")

@@ -96,6 +96,19 @@ def test_the_api_answers_exclusions_by_name_and_windows_in_two_parts(tmp_path: P
     assert endpoints["authorizedNetworksConfig"] == {"cidrBlocks": [{"cidrBlock": "10.0.0.0/8"}]}
 
 
+def test_an_exclusion_until_the_end_of_a_support_that_is_over_is_refused(tmp_path: Path) -> None:
+    options = {"scope": "NO_MINOR_OR_NODE_UPGRADES", "endTimeBehavior": "UNTIL_END_OF_SUPPORT"}
+    policy = _excluded(exclusionOptions=options)
+    cloud, _ = empty_cloud(tmp_path)
+    for declared in network():
+        create(cloud, declared)
+    words = r"maintenanceExclusions\[kept\] must have the end time take place after start time"
+    with pytest.raises(ApiError, match=words):
+        create(cloud, cluster(maintenancePolicy=policy, minMasterVersion="1.33"))
+    extended = {"releaseChannel": {"channel": "EXTENDED"}}
+    create(cloud, cluster(maintenancePolicy=policy, minMasterVersion="1.33", **extended))
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
