@@ -13,10 +13,13 @@ from documents import API, Document
 from project import Operations, Project, Run, checkout
 from sandboxes import started
 
+from inferfleet.cloud.gke.facts.schema import resource
 from inferfleet.documents import load
 from sandbox import clusters
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.gcp import faults
+from sandbox.gcp.opening import open_cloud
+from sandbox.gcp.provider.inputs import with_defaults
 from sandbox.gcp.store import POOL, Record, Store
 from sandbox.places import StackPlaces
 from sandbox.processes import processes_in
@@ -67,6 +70,10 @@ class Fleet:
             made,
             [str(one) for one in programs if "." in one.parent.parent.name],
         )
+
+    def bring(self, token: str, **inputs: Any) -> None:
+        """Somebody else makes something in the cloud."""
+        open_cloud(self.places).create(token, with_defaults(resource(token), inputs))
 
     def mend(self) -> None:
         """The sandbox is as the documents say now."""

@@ -14,6 +14,7 @@ from gke_fleet import Fleet, fleet
 from project import PROGRAM, ROOT, Project, Run
 
 from inferfleet.cloud.gke.facts.change_table import Effect
+from inferfleet.cloud.gke.facts.schema import FIREWALL, NETWORK, SUBNETWORK
 
 DOCS = ROOT / "docs" / "edits.md"
 Previews = dict[str, Future[Run]]
@@ -30,7 +31,20 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
             "pulumi", "refresh", "--stack", "edits", "--yes", "--skip-preview", "--non-interactive"
         )
         assert refreshed.returncode == 0, refreshed.stdout + refreshed.stderr
+        _bring_networks(made)
         yield made
+
+
+def _bring_networks(made: Fleet) -> None:
+    """Somebody else has networks between GPUs, which an edit names."""
+    for place in range(8):
+        name = f"gpu-{place}"
+        within = {"project": "inferfleet-test", "network": f"projects/inferfleet-test/global/networks/{name}"}
+        made.bring(NETWORK, name=name, project="inferfleet-test", autoCreateSubnetworks=False, mtu=8244)
+        subnetwork = {"region": "us-east5", "ipCidrRange": f"192.168.{place}.0/24"}
+        made.bring(SUBNETWORK, name=f"{name}-us-east5", **within, **subnetwork)
+        rule = {"sourceRanges": ["192.168.0.0/16"], "allows": [{"protocol": "all"}]}
+        made.bring(FIREWALL, name=name, **within, **rule)
 
 
 @pytest.fixture(scope="module")
