@@ -148,7 +148,8 @@ def _refused(
     if not any(difference.path in _ELSEWHERE for difference in changed):
         return (
             "has immutable settings that would change, so it would have to be replaced",
-            "Change them back; or add a cluster of another name, and remove this one once it is drained",
+            "Change them back; or add a cluster of another name, and remove this one once it is drained; "
+            "where no update has made it, put placement.lock back as it was before it",
         )
     replicas = sum(count for spot, count in lock.placements.items() if spot.cluster == name)
     if replicas:
