@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-_PYTHON = os.environ.get("INFERFLEET_ENGINES_PYTHON")
+PYTHON = os.environ.get("INFERFLEET_ENGINES_PYTHON")
 _PARSE = Path(__file__).parents[1] / "bench" / "tables" / "parse.py"
 
 with_real_parsers = pytest.mark.skipif(
-    _PYTHON is None,
+    PYTHON is None,
     reason="INFERFLEET_ENGINES_PYTHON is not set: `make engines` installs 6 GB and prints what it is",
 )
 
 
 def refusals(lines: list[list[str]]) -> list[str | None]:
     """Return why the engines do not take these lines, each with the type of its engine first."""
-    assert _PYTHON is not None
+    assert PYTHON is not None
     asked = subprocess.run(
-        [_PYTHON, _PARSE], input=json.dumps(lines), stdout=subprocess.PIPE, text=True, check=True
+        [PYTHON, _PARSE], input=json.dumps(lines), stdout=subprocess.PIPE, text=True, check=True
     )
     answers: list[str | None] = json.loads(asked.stdout)
     return answers

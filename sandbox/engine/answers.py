@@ -84,4 +84,9 @@ def _frame(answer: Completion, kind: str, choices: list[dict[str, Any]]) -> dict
 
 
 def _event(body: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(body).encode() + b"\n\n"
+    return b"data: " + text(body) + b"\n\n"
+
+
+def text(body: dict[str, Any]) -> bytes:
+    """Return JSON without blanks, as engines write it."""
+    return json.dumps(body, separators=(",", ":")).encode()

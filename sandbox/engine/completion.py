@@ -25,10 +25,12 @@ _TRANSFER: dict[str, tuple[tuple[type, ...], str]] = {
 class BadRequest(ValueError):  # noqa: N818 (the client reads its text)
     """A request that the engine refuses. `code` is the HTTP status."""
 
-    def __init__(self, message: str, *, code: int = 400, kind: str = "BadRequestError") -> None:
+    def __init__(
+        self, message: str, *, code: int = 400, kind: str = "BadRequestError", param: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
-        self.body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+        self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,20 @@ def completion(
     """
     try:
         request: Any = json.loads(body)
-    except ValueError as error:
-        raise BadRequest(f"Invalid JSON: {error}") from error
+    except json.JSONDecodeError as error:
+        place, why = f"body.{error.pos}", error.msg.partition(":")[0]
+        raise _invalid("json_invalid", place, "JSON decode error", {}, ctx={"error": why}) from error
     if not isinstance(request, dict):
         raise BadRequest("The request is no JSON object")
     model = request.get("model") or settings.names[0]
     if model not in settings.names and not settings.any_model:
-        raise BadRequest(f"The model `{model}` does not exist.", code=404, kind="NotFoundError")
+        known = ", ".join(name for name in settings.names if name not in settings.adapters)
+        raise BadRequest(
+            f"The model `{model}` does not exist. Valid aliases: {known}.",
+            code=404,
+            kind="NotFoundError",
+            param="model",
+        )
     prompt = _chat_prompt(request) if chat else _prompt(request)
     prompt_tokens = max(1, len(prompt.split()))
     limit = _limit(request, prompt_tokens, settings)
@@ -98,6 +107,12 @@ def completion(
     )
 
 
+def _invalid(kind: str, place: str, message: str, found: dict[str, Any], **more: Any) -> BadRequest:
+    """Return the refusal of a body in the words of FastAPI, as vLLM repeats them."""
+    error = {"type": kind, "loc": place, "msg": message, "input": f"<dict of {len(found)} items>", **more}
+    return BadRequest(f"1 validation error:\n  {error}", kind="Bad Request", param=place)
+
+
 def _transfer(request: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that are given. Raises BadRequest for one of another type."""
     for name, (types, what) in _TRANSFER.items():
@@ -109,18 +124,32 @@ def _transfer(request: dict[str, Any]) -> dict[str, Any]:
 def _limit(request: dict[str, Any], prompt_tokens: int, settings: Settings) -> int | None:
     limit = request.get("max_completion_tokens", request.get("max_tokens"))
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
-        raise BadRequest(f"max_tokens must be at least 1, got {limit}.")
-    length = settings.max_length
-    if length is not None and prompt_tokens + (limit or 1) > length:
         raise BadRequest(
-            f"This model's maximum context length is {length} tokens. However, you requested {limit or 1} "
-            f"output tokens and your prompt contains {prompt_tokens} input tokens. Please reduce one of them."
+            f"max_tokens must be at least 1, got {limit}. (parameter=max_tokens, value={limit})",
+            param="max_tokens",
         )
-    return limit
+    length = settings.max_length
+    if limit is not None and length is not None and limit > length:
+        raise BadRequest(
+            f"max_tokens={limit} cannot be greater than max_model_len={length}. Please request fewer output "
+            f"tokens. (parameter=max_tokens, value={limit})",
+            param="max_tokens",
+        )
+    if length is not None and prompt_tokens + 1 > length:
+        raise BadRequest(
+            f"This model's maximum context length is {length} tokens. However, your prompt contains at "
+            f"least {length + 1} input tokens, which exceeds this limit even without any output tokens. "
+            f"Please reduce the length of the input prompt. (parameter=input_tokens, value={length + 1})",
+            param="input_tokens",
+        )
+    # More than fits is cut.
+    return limit if limit is None or length is None else min(limit, length - prompt_tokens)
 
 
 def _chat_prompt(request: dict[str, Any]) -> str:
     messages = request.get("messages")
+    if messages is None:
+        raise _invalid("missing", "body.messages", "Field required", request)
     if not isinstance(messages, list) or not messages or not all(isinstance(item, dict) for item in messages):
         raise BadRequest("messages: a list of at least one {role, content} is required")
     return "\n".join(_content(message.get("content")) for message in messages)

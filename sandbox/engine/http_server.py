@@ -33,6 +33,10 @@ REFUSAL = "cannot schedule new futures after shutdown"
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 
 
+_LOAD = "/v1/load_lora_adapter"
+_ADAPTERS = (_LOAD, "/v1/unload_lora_adapter")
+
+
 class _Ended(Exception):  # noqa: N818 (it is no error: the engine ends while it answers)
     """The engine ends before it has said all of an answer."""
 
@@ -135,7 +139,9 @@ class EngineServer:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path, settings = request.path, self._settings
         if path == settings.metrics_path and self._is_metrics_port(request):
-            return web.Response(text=metrics(settings, self.load), content_type="text/plain")
+            # As Python's client of Prometheus has it, which engines use.
+            kind = {"content-type": "text/plain; version=1.0.0; charset=utf-8"}
+            return web.Response(body=metrics(settings, self.load).encode(), headers=kind)
         if not self.ready:
             return self._json({"error": {"message": "The model is being loaded", "code": 503}}, 503)
         if path in settings.health_paths:
@@ -157,6 +163,10 @@ class EngineServer:
                 self._in_hand -= 1
                 if not self._in_hand:
                     self._idle.set()
+        if path == "/version" and settings.engine == "vllm":
+            return self._json({"version": settings.version})
+        if path in _ADAPTERS and settings.loads_adapters and request.method == "POST":
+            return self._change_adapters(path, json.loads(await request.read()))
         body = answers.other(path, settings.engine) if request.method == "POST" else None
         return self._json(body) if body else self._json({"detail": "Not Found"}, 404)
 
@@ -167,9 +177,33 @@ class EngineServer:
         return local is not None and local[1] == self._settings.metrics_port
 
     def _model(self, name: str) -> dict[str, Any]:
-        model: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": "sandbox"}
-        model |= {"root": name, "parent": None, "max_model_len": self._settings.max_length}
-        return model | ({"parent": self._settings.names[0]} if name in self._settings.adapters else {})
+        settings = self._settings
+        adapter = name in settings.adapters
+        owner = "vllm" if settings.engine == "vllm" else "sandbox"
+        model: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": owner}
+        model |= {"root": settings.roots.get(name, name), "parent": settings.names[0] if adapter else None}
+        return model | {"max_model_len": None if adapter else settings.max_length}
+
+    def _change_adapters(self, path: str, body: dict[str, Any]) -> web.Response:
+        """Load an adapter, or forget one, for all requests from now on."""
+        settings, name = self._settings, str(body.get("lora_name"))
+        loads, known = path == _LOAD, name in settings.adapters
+        if loads == known:
+            why = "has already been loaded." if known else "cannot be found."
+            kind, code = ("InvalidUserInput", 400) if known else ("NotFoundError", 404)
+            error = {"message": f"The lora adapter '{name}' {why}", "type": kind, "param": None, "code": code}
+            return self._json({"error": error}, code)
+        others = [(one, settings.roots[one]) for one in settings.adapters if one != name]
+        roots = dict([*others, (name, str(body.get("lora_path")))] if loads else others)
+        models = settings.names[: len(settings.names) - len(settings.adapters)]
+        self._settings = replace(
+            settings,
+            names=(*models, *roots),
+            adapters=tuple(roots),
+            roots={model: settings.roots[model] for model in models if model in settings.roots} | roots,
+        )
+        done = "added" if loads else "removed"
+        return web.Response(text=f"Success: LoRA adapter '{name}' {done} successfully.")
 
     async def _complete(self, request: web.BaseRequest, *, chat: bool) -> web.StreamResponse:
         body, told = await request.read(), {}
@@ -284,7 +318,7 @@ class EngineServer:
         self, body: dict[str, Any], status: int = 200, *, headers: dict[str, str] | None = None
     ) -> web.Response:
         return web.Response(
-            body=json.dumps(body).encode(),
+            body=answers.text(body),
             status=status,
             headers=headers or self._headers,
             content_type="application/json",

@@ -1,6 +1,7 @@
 """Decides from its arguments what an engine serves and where, or why it cannot start."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
@@ -19,6 +20,8 @@ from sandbox.engine.steering import SLOTS, Steering
 
 _TRITON = ("triton-tensorrt-llm", "triton")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
+# The variable with which vLLM lets clients load adapters.
+_LOADS_ADAPTERS, _TRUE = "VLLM_ALLOW_RUNTIME_LORA_UPDATING", ("1", "true")
 _UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -26,7 +29,9 @@ _UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 class Settings:
     """What one engine serves and where.
 
-    `names` are the models it answers for, first its own, and `adapters` are those that are LoRA adapters.
+    `names` are the models it answers for, first its own, and `adapters` are those that are LoRA adapters;
+    `roots` says what those are made from that have names of their own. With `loads_adapters` clients may load
+    others. `version` is that of the table by which it is read.
     `any_model`: it answers whatever model a request names. `slots`: the requests it runs at once.
     `max_length` and `block_size` are in tokens. `reachable`: it listens on the pod's address. `metrics_path`
     is None without metrics. `more_ports` are those of its other API servers, and `health_port` tells the
@@ -43,6 +48,9 @@ class Settings:
     health_paths: tuple[str, ...] = ("/health",)
     metrics_path: str | None = "/metrics"
     adapters: tuple[str, ...] = ()
+    roots: Mapping[str, str] = field(default_factory=dict)
+    loads_adapters: bool = False
+    version: str = ""
     max_loras: int = 0
     any_model: bool = False
     reachable: bool = True
@@ -75,10 +83,9 @@ def settings(start: Start, steer: Steering) -> Settings:
     group = group_of(start.engine, given, sizes)
     notes = _check_gpus(start, given, sizes, group)
     names, adapters = _names(start, given, flags)
+    model = _model(start, given, flags)
     block_size = _size(given.text("--block-size") or given.text("--page-size")) or 16
-    transfer, said = transfer_of(
-        start, given, model=_model(start, given, flags), tensor=sizes.tensor, block_size=block_size
-    )
+    transfer, said = transfer_of(start, given, model=model, tensor=sizes.tensor, block_size=block_size)
     notes += said
     port = int(given.text("--port") or defaults.port)
     ports = ports_of(given, sizes, port)
@@ -96,8 +103,11 @@ def settings(start: Start, steer: Steering) -> Settings:
     ending, heard = _ending(start, steer, flags.launchers, given.text("--shutdown-timeout"))
     return Settings(
         engine=start.engine,
-        names=names,
-        adapters=adapters,
+        names=(*names, *adapters),
+        adapters=tuple(adapters),
+        roots={name: model for name in names if name != model} | adapters,
+        loads_adapters=given.has("--enable-lora") and start.env.get(_LOADS_ADAPTERS, "").lower() in _TRUE,
+        version=table.version,
         max_loras=int(given.text("--max-loras") or 1) if given.has("--enable-lora") else 0,
         any_model=not flags.strict_model,
         port=port,
@@ -212,12 +222,12 @@ def _answers(engine_label: str, group: Group | None) -> Literal["requests", "hea
     return "health" if engine_label == "sglang" else "nothing"
 
 
-def _names(start: Start, given: Arguments, flags: EngineFlags) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names(start: Start, given: Arguments, flags: EngineFlags) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the names of the model, and the paths of adapters by their names."""
     served = given.values.get(flags.served) or (_model(start, given, flags),)
-    adapters = tuple(
-        text.partition("=")[0] for text in given.values.get("--lora-modules", ()) if not text.startswith("{")
-    )
-    return (*served, *adapters), adapters
+    modules = given.values.get("--lora-modules", ())
+    pairs = (text.partition("=") for text in modules if not text.startswith("{"))
+    return served, {name: path for name, _, path in pairs}
 
 
 def _model(start: Start, given: Arguments, flags: EngineFlags) -> str:

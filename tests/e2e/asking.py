@@ -16,7 +16,7 @@ PATIENCE = 600
 # The end of every stream.
 END = "data: [DONE]\n\n"
 # What is in an answer whose engine ended while it answered. It has status 200, and a stream has its end.
-ABORTED, FAILED = '"finish_reason": "abort"', '"InternalServerError"'
+ABORTED, FAILED = '"finish_reason":"abort"', '"InternalServerError"'
 
 
 class _Whatever(HTTPErrorProcessor):

@@ -16,6 +16,8 @@ class Process:
             [sys.executable, "-m", "sandbox.engine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.logs: list[str] = []
+        self._unheard: list[dict[str, Any]] = []
+        self._logs_of: dict[str, list[str]] = {}
 
     def send(self, op: str, number: int, **more: Any) -> None:
         command = {"op": op, "id": f"uid-{number}", **more}
@@ -35,6 +37,24 @@ class Process:
                 return said
             self.logs.append(said.get("line", ""))
         raise AssertionError(f"ended without {event}: {self.logs}")
+
+    def hears_of(self, number: int, *events: str) -> dict[str, Any]:
+        """The next event of these kinds of one engine; those of others are kept."""
+        assert self._process.stdout
+        while True:
+            for said in self._unheard:
+                if said["id"] == f"uid-{number}" and said["event"] in events:
+                    self._unheard.remove(said)
+                    return said
+            said = json.loads(self._process.stdout.readline())
+            if said["event"] == "log":
+                self._logs_of.setdefault(said["id"], []).append(said.get("line", ""))
+            else:
+                self._unheard.append(said)
+
+    def logs_of(self, number: int) -> list[str]:
+        """What an engine said until its last event that was heard of."""
+        return self._logs_of.get(f"uid-{number}", [])
 
     def hears_log(self, part: str) -> None:
         while not any(part in line for line in self.logs):

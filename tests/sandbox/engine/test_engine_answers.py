@@ -46,6 +46,7 @@ def test_an_answer_names_model_pod_and_tokens() -> None:
         ({"max_completion_tokens": 2, "max_tokens": 5}, 2, "length"),
         ({"max_tokens": 40}, 9, "stop"),
         ({"max_tokens": 40, "ignore_eos": True}, 40, "length"),
+        ({"max_tokens": 50, "ignore_eos": True}, 46, "length"),
     ],
 )
 def test_an_answer_is_as_long_as_it_was_asked_for(body: dict[str, Any], words: int, finish: str) -> None:
@@ -78,7 +79,7 @@ def test_requests_for_something_else_than_text_are_answered_in_their_form(
     [
         ({"model": "other"}, 404, "The model `other` does not exist."),
         ({"max_tokens": 0}, 400, "max_tokens must be at least 1, got 0."),
-        ({"max_tokens": 47}, 400, "maximum context length is 50 tokens"),
+        ({"messages": [{"role": "user", "content": "a " * 50}]}, 400, "context length is 50 tokens"),
         ({"messages": []}, 400, "messages: a list"),
         ({"messages": "hi"}, 400, "messages: a list"),
         ({"kv_transfer_params": "none"}, 400, "kv_transfer_params: Input should be a valid dictionary"),

@@ -30,13 +30,14 @@ def read(*args: str, engine: str = "vllm", gpus: int = 1, port: int | None = Non
 def serving(*names: str, **more: Any) -> Settings:
     return Settings(
         **{"engine": "vllm", "names": names, "port": 8000, "metrics_port": 8000, "slots": 16}
-        | {"ending": Ending(0, "abort")}
+        | {"ending": Ending(0, "abort"), "version": "0.32.0"}
         | more
     )
 
 
 SGLANG = {
     "engine": "sglang",
+    "version": "0.5.23",
     "ending": Ending(),
     "port": 30000,
     "metrics_port": 30000,
@@ -54,7 +55,10 @@ SGLANG = {
         (read("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "Q"), serving("Q")),
         (read("python3", "-m", "vllm.entrypoints.openai.api_server", "Q"), serving("Qwen/Qwen3-0.6B")),
         (read(), serving("Qwen/Qwen3-0.6B")),
-        (read("Q", "--served-model-name", "a", "b", "--seed", "1"), serving("a", "b")),
+        (
+            read("Q", "--served-model-name", "a", "b", "--seed", "1"),
+            serving("a", "b", roots={"a": "Q", "b": "Q"}),
+        ),
         (read("Q", "--tensor_parallel_size", "2", gpus=2), serving("Q")),
         (read("Q", "--enable-dbo", "--dbo-decode-token-threshold=32", "--moe-backend=triton"), serving("Q")),
         (read("Q", "--max-cudagraph-capture-size=64", "--kv-cache-memory-bytes=25.6g"), serving("Q")),
@@ -77,7 +81,12 @@ SGLANG = {
         (read("Q", "--max-num-seqs=4", "--max-model-len=32k"), serving("Q", slots=4, max_length=32000)),
         (
             read("Q", "--enable-lora", "--lora-modules", "sql=/a", "chat=/b", "--max-loras=2"),
-            serving("Q", "sql", "chat", adapters=("sql", "chat"), max_loras=2),
+            serving(
+                *("Q", "sql", "chat"),
+                adapters=("sql", "chat"),
+                roots={"sql": "/a", "chat": "/b"},
+                max_loras=2,
+            ),
         ),
         (
             read("sh", "-c", "echo hi\nexec vllm serve $M \\\n -tp 2 > log", env={"M": "Q"}, gpus=2),
@@ -102,14 +111,15 @@ SGLANG = {
         (
             read("trtllm-serve", "Q", "--host", "0.0.0.0", "--tp_size", "2", "--max_batch_size", "3",
                  engine="trtllm-serve", gpus=2),
-            serving("Q", engine="trtllm-serve", metrics_path="/prometheus/metrics", any_model=True, slots=3,
-                    ending=Ending()),
+            serving("Q", engine="trtllm-serve", version="", metrics_path="/prometheus/metrics",
+                    any_model=True, slots=3, ending=Ending()),
         ),
         (
             read("--anything", engine="triton-tensorrt-llm", model="ens"),
             serving(
                 "ens",
                 engine="triton-tensorrt-llm",
+                version="",
                 ending=Ending(30),
                 metrics_port=8002,
                 any_model=True,
