@@ -1,5 +1,6 @@
 """A cluster of the stack: how it is reached, what objects on it are created after, and which nodes it has."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -97,13 +98,11 @@ def expected_nodes(
     created = spec.cluster.existing is None
     if created and site.cloud is None:
         return ()
-    conditions: dict[str, dict[NodeConditions, set[str]]] = {}
+    conditions = _conditions(placements, pods, known if created else {})
+    replicas = Counter[str]()
     for placement in placements:
-        for each in pods[placement.spot]:
-            name = placement.spot.pool(each.role)
-            asked = conditions_of(each.outcome.template["spec"], without=each.placed.hardware.node_selector)
-            if asked and not (created and _has_all(known[site.cluster, name], asked)):
-                conditions.setdefault(name, {}).setdefault(asked, set()).add(placement.spot.deployment)
+        for pool_name in {name for _, name in placement.spot.pools}:
+            replicas[pool_name] += placement.replicas
     pools = []
     for index, pool in enumerate(spec.node_pools):
         if created and pool.name not in conditions:
@@ -114,28 +113,41 @@ def expected_nodes(
         pools.append(
             ExpectedNodes(
                 pool.name,
-                index,
-                pool.class_name,
-                dict(pool.node_selector or {names.POOL: label}),
-                (pool.min_node_count or 0) if pool.autoscaled else pool.size,
-                sum(
-                    placement.replicas
-                    for placement in placements
-                    if pool.name in dict(placement.spot.pools).values()
-                ),
-                device.driver if device else "",
-                (device.asked_as or "") if device else "",
-                device.count if device else 0,
-                inference_class.spec.allocation == "DRA",
-                int(parse_quantity(inference_class.spec.node.cpu) * 1000),
-                int(parse_quantity(inference_class.spec.node.memory)),
-                {asked: tuple(sorted(whose)) for asked, whose in conditions.get(pool.name, {}).items()},
-                known[site.cluster, pool.name] if created else {},
-                products_of(inference_class),
-                pool.autoscaled,
+                place=index,
+                class_name=pool.class_name,
+                selector=dict(pool.node_selector or {names.POOL: label}),
+                least=(pool.min_node_count or 0) if pool.autoscaled else pool.size,
+                replicas=replicas[pool.name],
+                driver=device.driver if device else "",
+                resource=(device.asked_as or "") if device else "",
+                devices=device.count if device else 0,
+                claimed=inference_class.spec.allocation == "DRA",
+                cpu=int(parse_quantity(inference_class.spec.node.cpu) * 1000),
+                memory=int(parse_quantity(inference_class.spec.node.memory)),
+                conditions=conditions.get(pool.name, {}),
+                labels=known[site.cluster, pool.name] if created else {},
+                products=products_of(inference_class),
+                autoscaled=pool.autoscaled,
             )
         )
     return tuple(pools)
+
+
+def _conditions(
+    placements: Iterable[Placement], pods: Mapping[Spot, tuple[Pods, ...]], known: Mapping[PoolKey, Labels]
+) -> dict[str, dict[NodeConditions, tuple[str, ...]]]:
+    """Return by pool what pods ask of labels that nodes are not `known` to have, with their deployments."""
+    found: dict[str, dict[NodeConditions, set[str]]] = {}
+    for spot in (placement.spot for placement in placements):
+        for each in pods[spot]:
+            pool = spot.pool(each.role)
+            asked = conditions_of(each.outcome.template["spec"], without=each.placed.hardware.node_selector)
+            if asked and not _has_all(known.get((spot.cluster, pool), {}), asked):
+                found.setdefault(pool, {}).setdefault(asked, set()).add(spot.deployment)
+    return {
+        pool: {asked: tuple(sorted(whose)) for asked, whose in of_pool.items()}
+        for pool, of_pool in found.items()
+    }
 
 
 def _has_all(labels: Labels, conditions: NodeConditions) -> bool:
