@@ -87,13 +87,13 @@ def _selects(pool: ExpectedNodes, node: _Item) -> bool:
     return pool.selector.items() <= (node["metadata"].get("labels") or {}).items()
 
 
-def _node_count_problems(cluster: str, pool: ExpectedNodes, there: int) -> Iterator[Problem]:
-    if there >= pool.least:
+def _node_count_problems(cluster: str, pool: ExpectedNodes, number: int) -> Iterator[Problem]:
+    if number >= pool.least:
         return
     labels = _labels(pool)
     yield cluster_problem(
         cluster,
-        f"pool {cluster}/{pool.name} declares {_nodes(pool.least)}, and the cluster has {there} with "
+        f"pool {cluster}/{pool.name} declares {_nodes(pool.least)}, and the cluster has {number} with "
         f"{labels}; {_replicas(pool.replicas)} placed there",
         f"Add nodes, label those that are there (`kubectl label node <node> {labels.replace(',', ' ')}`), or "
         "correct the pool",
@@ -215,15 +215,15 @@ def _product_problems(cluster: str, pool: ExpectedNodes, nodes: Sequence[_Item])
     for label, product in pool.products.items():
         others: dict[str, list[str]] = {}
         for node in nodes:
-            there = (node["metadata"].get("labels") or {}).get(label)
-            if there and not is_product(there, product):
-                others.setdefault(there, []).append(node["metadata"]["name"])
-        for there, names_of_nodes in others.items():
+            named = (node["metadata"].get("labels") or {}).get(label)
+            if named and not is_product(named, product):
+                others.setdefault(named, []).append(node["metadata"]["name"])
+        for named, names_of_nodes in others.items():
             yield cluster_problem(
                 cluster,
                 f"{_nodes(len(names_of_nodes))} of pool {cluster}/{pool.name} "
                 f"({listing(sorted(names_of_nodes), _MANY)}) {'has' if len(names_of_nodes) == 1 else 'have'} "
-                f"{there} ({label}), and class {pool.class_name} says {product}",
+                f"{named} ({label}), and class {pool.class_name} says {product}",
                 "Correct productName in the class, or give the pool the class of its nodes",
                 pool.path("className"),
                 severity="warning",
@@ -380,8 +380,8 @@ def _of_pool(
             foreign.append(gpus_asked)
         if node in usable_names and not (own and _is_planned(pod)):
             by_node[node].append(pod)
-    daemons = [_besides(pod for pod in there if _of_every_node(pod)) for there in by_node.values()]
-    others = [_besides(pod for pod in there if not _of_every_node(pod)) for there in by_node.values()]
+    daemons = [_besides(pod for pod in on_node if _of_every_node(pod)) for on_node in by_node.values()]
+    others = [_besides(pod for pod in on_node if not _of_every_node(pod)) for on_node in by_node.values()]
     offered = [node["status"].get("allocatable") or {} for node in usable]
     return Observation(
         today,
