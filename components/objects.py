@@ -56,6 +56,10 @@ class ServingStack(_OnCluster):
     """What all models on one cluster share: namespaces, secrets whose values the stack holds, the gateway."""
 
 
+class ModelCache(_OnCluster):
+    """Weights on one cluster: the claim that holds them, and the Job that fetches them."""
+
+
 class ModelEndpoint(_OnCluster):
     """Where a deployment can be reached on one cluster: endpoint picker, InferencePool and HTTPRoute."""
 
@@ -70,6 +74,7 @@ class ModelService(_OnCluster):
 
 BY_KIND: dict[ComponentKind, type[_OnCluster]] = {
     "ServingStack": ServingStack,
+    "ModelCache": ModelCache,
     "ModelEndpoint": ModelEndpoint,
     "ModelReplicas": ModelReplicas,
     "ModelService": ModelService,

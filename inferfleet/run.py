@@ -17,8 +17,21 @@ from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.clusters.preflight.quotas import cloud_problems
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announced_problems, blocking_problems, parallelism_problems
-from inferfleet.desired.transition import with_leaving, with_numbers, without_kinds
+from inferfleet.desired.gate import (
+    announced_problems,
+    blocking_problems,
+    parallelism_problems,
+    unfilled_problems,
+)
+from inferfleet.desired.transition import (
+    Unfilled,
+    unfilled,
+    with_held,
+    with_leaving,
+    with_numbers,
+    with_starting,
+    without_kinds,
+)
 from inferfleet.desired.values import Desired
 from inferfleet.documents import Documents, InvalidDocuments, Problem
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
@@ -178,8 +191,17 @@ def prepare(
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
-    with_old = without_kinds(with_leaving(first, documents, lock, seen.leaving), seen.unknown)
-    final = with_numbers(with_old, seen.scaled)
+    weights = unfilled(first, documents, seen.filled, seen.running)
+    if weights.held:
+        documents = with_held(documents, weights.deployments)
+        with registered(documents, files.root, outside=outside_plugins) as registry:
+            first = desired(documents, lock, registry=registry)
+        # No document says that these are paused: what they wait for is told.
+        told = [problem for problem in first.warnings if not _is_of_held(problem, weights)]
+        first = replace(first, warnings=tuple(told))
+    leaving = [workload for workload in seen.leaving if workload.deployment not in weights.deployments]
+    with_old = without_kinds(with_leaving(first, documents, lock, leaving), seen.unknown)
+    final = with_starting(with_numbers(with_old, seen.scaled), weights)
     new_lock = with_uids(
         final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)}
     )
@@ -196,6 +218,7 @@ def prepare(
                     *of_severity(of_policies, "warning", "notice"),
                     *announced_problems(final, documents, lock, locked=locked, preview=preview),
                     *parallelism_problems(final.plan, parallel=parallel),
+                    *unfilled_problems(weights),
                     *kubeconfigs.warnings,
                     *_unseen_cluster_problems(first, lock, handed),
                     *of_severity(seen.problems, "warning", "notice"),
@@ -206,6 +229,10 @@ def prepare(
         lock_file=files.lock_file,
         lock_text=new_text if new_text != old_text and not locked else None,
     )
+
+
+def _is_of_held(problem: Problem, weights: Unfilled) -> bool:
+    return problem.path == "spec.paused" and problem.key in weights.deployments
 
 
 def _lock_of(

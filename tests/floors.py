@@ -34,9 +34,11 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "inferfleet.plugins",
         "inferfleet.serving.engines",
+        "inferfleet.serving.filling",
         "inferfleet.serving.metadata",
         "inferfleet.serving.programs",
     ),
+    ("inferfleet.serving.weights",),
     ("inferfleet.serving.pod",),
     ("inferfleet.serving.picker",),
     ("inferfleet.serving",),
@@ -123,6 +125,17 @@ OUTSIDE = {
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2", "semver"},
     # Reads lists of words, and raises where it would end the program.
     "inferfleet.serving.engines": {"argparse"},
+    # The program of a Job, which runs elsewhere.
+    "inferfleet.serving.filling": {
+        "concurrent",
+        "fnmatch",
+        "huggingface_hub",
+        "os",
+        "shutil",
+        "sys",
+        "threading",
+        "time",
+    },
     "inferfleet.review.policy": {"cel_expr_python", "google.protobuf"},
     # Built-in plugins by a table; the line of a plugin that raised, what its functions take, what it says,
     # not other threads.
@@ -225,6 +238,7 @@ TOUCHING_ROOMS = {
     "inferfleet.clusters.connections",
     "inferfleet.recovery",
     "inferfleet.review.commit",
+    "inferfleet.serving.filling",
     "inferfleet.cli",
     "sandbox",
 }
@@ -243,6 +257,8 @@ TOUCHING_MODULES = {
     "inferfleet.documents.pods.types": {"read_text"},
     "inferfleet.cloud.gke.facts.schema": {"read_text"},
     "inferfleet.tables.flags": {"read_text"},
+    # The program of a Job.
+    "inferfleet.serving.weights": {"read_text"},
 }
 
 # Names by which the process environment is read: `home` and `expanduser` read $HOME, `envvar` is typer's.
@@ -259,7 +275,8 @@ ENVIRONMENT = {
     "putenv",
     "unsetenv",
 }
-# The two ways in, the two modules that hand it on to a child process, and two that resolve `~` in a path.
+# The two ways in, the two modules that hand it on to a child process, two that resolve `~` in a path, and a
+# program that runs elsewhere.
 ENVIRONMENT_MODULES = {
     "inferfleet.components.fleet",
     "inferfleet.cli.source",
@@ -267,4 +284,5 @@ ENVIRONMENT_MODULES = {
     "inferfleet.clusters.connections.pulumi_command",
     "inferfleet.documents.documents",
     "inferfleet.recovery.locks",
+    "inferfleet.serving.filling",
 }

@@ -140,6 +140,11 @@ DEPLOYMENT_FIELDS = (
     DeploymentField("spec.engine.image", PodEffect.ROLL, _ANOTHER),
     DeploymentField("spec.engine.program", PodEffect.ROLL, "the command begins with it"),
     DeploymentField("spec.engine.model", PodEffect.ROLL, _ANOTHER),
+    DeploymentField(
+        "spec.engine.model.cache",
+        PodEffect.ROLL,
+        f"pods mount it; where it is not filled, nothing of the deployment changes before; {_ANOTHER}",
+    ),
     DeploymentField("spec.engine.model.token", PodEffect.ROLL, "it is a variable of the engine"),
     DeploymentField("spec.engine.servedNames", PodEffect.ROLL, "the command has them"),
     DeploymentField("spec.engine.drain", PodEffect.ROLL, "the command and the grace period follow from it"),

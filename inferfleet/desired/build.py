@@ -13,6 +13,8 @@ from typing import TypeVar
 
 from inferfleet.cloud.provider import Clouds, decide, pod_problems
 from inferfleet.desired.anti_affinity import anti_affinity_problems
+from inferfleet.desired.caches import Filling, cache_reads, caches_on, fillings
+from inferfleet.desired.caches import component as cache_component
 from inferfleet.desired.clusters import Site, connection, expected_nodes
 from inferfleet.desired.demands import (
     EditedDemands,
@@ -50,6 +52,7 @@ from inferfleet.documents.work import spend
 from inferfleet.fleet.decisions import Plan, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
+from inferfleet.fleet.roles import caches_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import exposed_paths
 from inferfleet.plugins.chain import LinkEffect, LinkProblem, chain_problems
@@ -98,7 +101,9 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *engine_problems(documents, planned),
         *picker_problems(documents, pickers),
         *problems_of_pods,
-        *secret_problems(documents, reads),
+        *secret_problems(
+            documents, reads, chain.from_iterable(cache_reads(documents, name) for name in documents.clusters)
+        ),
     ]
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, pods, pickers=pickers, reads=reads, lock=lock, clouds=clouds)
@@ -201,11 +206,22 @@ def _clusters(
     pods_on = _by_cluster((spot.cluster, each) for spot, of_spot in pods.items() for each in of_spot)
     routes_on = _by_cluster((route.cluster, route) for route in planned.services)
     placements_on = _by_cluster((placement.spot.cluster, placement) for placement in planned.placements)
+    for name in documents.clusters:
+        read_on[name] += cache_reads(documents, name)
     sites = {name: Site(name, clouds.clusters.get(name)) for name in sorted(documents.clusters)}
     shared = _serving_stacks(documents, planned, sites, read_on)
     endpoints = _endpoints(documents, planned, pods, pickers=pickers, sites=sites, shared=shared)
+    filled = {name: fillings(documents, site, shared[name]) for name, site in sites.items()}
     placed = _replicas(
-        documents, planned, pods, lock=lock, sites=sites, shared=shared, reads=reads, endpoints=endpoints
+        documents,
+        planned,
+        pods,
+        lock=lock,
+        sites=sites,
+        shared=shared,
+        filled=filled,
+        reads=reads,
+        endpoints=endpoints,
     )
     placed_on = _by_cluster((each.spot.cluster, each) for each in placed)
     clusters = [
@@ -215,6 +231,7 @@ def _clusters(
             locks=(lock, clouds.lock),
             routes=routes_on[name],
             shared=shared[name],
+            filled=filled[name],
             placed=placed_on[name],
             endpoints=endpoints[name],
             read=read_on[name],
@@ -238,6 +255,7 @@ def _serving_stacks(
         chain(
             ((endpoint.cluster, endpoint.deployment) for endpoint in planned.endpoints),
             ((route.cluster, route.service) for route in planned.services),
+            ((name, cache.metadata.key) for name in sites for cache in caches_on(documents, name)),
         )
     )
     return {
@@ -260,6 +278,7 @@ def _cluster(
     locks: tuple[Lock, Lock],
     routes: list[ServiceRoute],
     shared: ServingStack,
+    filled: Mapping[str, Filling],
     placed: list[Replicas],
     endpoints: list[ModelEndpoint],
     read: list[Read],
@@ -268,7 +287,7 @@ def _cluster(
 ) -> DesiredCluster:
     """Return one cluster with all that should exist there.
 
-    `locks` are the loaded one and the next. `read` has what the pods of deployments name.
+    `locks` are the loaded one and the next. `read` has what the pods of deployments and caches name.
     """
     name, (loaded, next_lock) = site.cluster, locks
     gateway = documents.clusters[name].spec.serving.gateway
@@ -281,7 +300,7 @@ def _cluster(
     served: dict[str, Served] = {}
     if registered:
         components, served = _components(
-            documents, routes, site, shared=shared, placed=placed, endpoints=endpoints
+            documents, routes, site, shared=shared, filled=filled, placed=placed, endpoints=endpoints
         )
     return DesiredCluster(
         connection=connection(documents, name, next_lock, cloud),
@@ -355,6 +374,7 @@ def _replicas(
     lock: Lock,
     sites: Mapping[str, Site],
     shared: Mapping[str, ServingStack],
+    filled: Mapping[str, Mapping[str, Filling]],
     reads: Reads,
     endpoints: Mapping[str, list[ModelEndpoint]],
 ) -> list[Replicas]:
@@ -373,8 +393,15 @@ def _replicas(
             placement,
             pods[spot],
             site=sites[spot.cluster],
-            needs=shared[spot.cluster].needs(
-                spot.namespace, {named.name for named in reads[spot] if named.kind == "Secret"}
+            needs=(
+                *shared[spot.cluster].needs(
+                    spot.namespace, {named.name for named in reads[spot] if named.kind == "Secret"}
+                ),
+                *(
+                    filled[spot.cluster][cache.metadata.key].claim.key
+                    for cache in caches_of(documents, spot.deployment)
+                    if cache.metadata.key in filled[spot.cluster]
+                ),
             ),
             before=(*endpoint.outlived, *(previous.get(spot.deployment, ()) if rolls else ())),
             edition=endpoint.edition,
@@ -391,6 +418,7 @@ def _components(
     site: Site,
     *,
     shared: ServingStack,
+    filled: Mapping[str, Filling],
     placed: list[Replicas],
     endpoints: list[ModelEndpoint],
 ) -> tuple[tuple[Component, ...], dict[str, Served]]:
@@ -406,6 +434,7 @@ def _components(
     whole = documents.clusters[site.cluster].spec.held
     components = (
         replace(shared.component, held=whole),
+        *(cache_component(site.cluster, key, filling, held=whole) for key, filling in filled.items()),
         *(_held(documents, each.component, each.deployment, site.cluster) for each in endpoints),
         *(_held(documents, each.component, each.spot.deployment, site.cluster) for each in placed),
         *(replace(component, held=whole) for _, component in services),

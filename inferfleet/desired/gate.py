@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from inferfleet.desired.transition import Unfilled
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, cluster_problem
@@ -89,6 +90,26 @@ def announced_problems(
             if cluster.uid is None and cluster.source == "Existing"
         ]
     return tuple(warnings)
+
+
+def unfilled_problems(unfilled: Unfilled) -> Iterator[Problem]:
+    """Yield a notice for each placement that waits for weights."""
+    step = "Run `pulumi up` again once they are there; `inferfleet status` says how far it is"
+    for spots, consequence in (
+        (unfilled.held, "nothing of the deployment changes in this update"),
+        (unfilled.starting, "its pods start and wait for them, and this update does not wait for its pods"),
+    ):
+        for spot, caches in sorted(spots.items()):
+            about = f"{spot.deployment} on {spot.place}"
+            yield Problem(
+                f"weights of ModelCache {listing(caches)} are not on cluster {spot.cluster} yet, from which "
+                f"{about} loads: {consequence}",
+                step,
+                kind="ModelDeployment",
+                key=spot.deployment,
+                severity="notice",
+                about=about,
+            )
 
 
 def parallelism_problems(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:

@@ -24,7 +24,8 @@ Name = tuple[str, str, str]
 def object_needs(
     documents: Documents, reads: Iterable[Read], pods: Iterable[Pods], made: Collection[Name]
 ) -> tuple[ObjectNeed, ...]:
-    """Return what the `reads` of deployments name and is not among what the stack has `made` there.
+    """Return what the `reads` of deployments and caches name and is not among what the stack has `made`
+    there.
 
     `pods` are those of the cluster: by them each need has the line of a document.
     """
@@ -47,13 +48,17 @@ def object_needs(
     needs = []
     for name, readers in sorted(wanted.items()):
         first = min(readers)
-        kind, key, path = _place(pods_of[first], readers[first])
+        kind, key, path = "ModelCache", first, "spec"
+        if first in pods_of:
+            kind, key, path = _place(pods_of[first], readers[first])
         needs.append(
             ObjectNeed(
                 *name,
                 keys=tuple(sorted(keys[name])),
                 deployments=tuple(sorted(readers)),
-                may_follow=any(_brings_custom(each) for reader in readers for each in pods_of[reader]),
+                may_follow=any(
+                    _brings_custom(each) for reader in readers for each in pods_of.get(reader, ())
+                ),
                 kind=kind,
                 key=key,
                 path=path,

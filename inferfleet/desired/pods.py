@@ -26,6 +26,7 @@ from inferfleet.fleet.node_conditions import Labels, known_labels
 from inferfleet.fleet.roles import (
     DECODE,
     balance,
+    cache_of,
     connector,
     hands_over,
     image_of,
@@ -317,10 +318,11 @@ def _role(
     serving = documents.clusters[spot.cluster].spec.serving
     nvidia = place.device is None or place.device.driver in NVIDIA_DRIVERS
     image = image_of(deployment, role, serving.images, nvidia=nvidia)
+    cache = cache_of(documents, spot.deployment, role)
     return [
         _position(
             documents,
-            PlacedPod(deployment, spot, role, position, worker, needs, image, serving),
+            PlacedPod(deployment, spot, role, position, worker, needs, image, serving, cache),
             place,
             chains,
         )
@@ -419,7 +421,7 @@ def _deployment_facts(placed: PlacedPod) -> DeploymentFacts:
         data=topology.data,
         data_local=topology.data_local,
         engine=engine.type,
-        model=engine.model.repository if engine.model else None,
+        model=engine.model.loaded_from if engine.model else None,
         port=listening_port(document, placed.role),
         connector=connector(document) if hands_over(document, placed.role) else None,
     )

@@ -18,7 +18,7 @@ _NAME = re.compile(SUBDOMAIN.pattern)
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
-# A deployment, and an object that its pods name.
+# A deployment, and an object that its pods name; or a cache, and an object that its Job names.
 Read = tuple[str, Reference]
 
 
@@ -34,9 +34,17 @@ def namespace_of(deployment: str) -> str:
     return deployment.partition("/")[0]
 
 
-def secret_problems(documents: Documents, reads: Mapping[Spot, Iterable[Reference]]) -> Iterator[Problem]:
-    """Yield what is wrong with the stack's Secrets and with the pods of each spot that read them."""
+def secret_problems(
+    documents: Documents, reads: Mapping[Spot, Iterable[Reference]], of_caches: Iterable[Read] = ()
+) -> Iterator[Problem]:
+    """Yield what is wrong with the stack's Secrets, with the pods of each spot that read them, and with
+    caches whose Jobs do.
+    """
     by_deployment: dict[str, list[Reference]] = {}
+    for key, reference in sorted(set(of_caches)):
+        if reference.kind == "Secret":
+            yield from _lacking_key_problems(documents, key, reference)
+            by_deployment.setdefault(key, []).append(reference)
     for spot, named in reads.items():
         secrets = [reference for reference in named if reference.kind == "Secret"]
         yield from missing_key_problems(documents, spot.deployment, secrets)
@@ -63,6 +71,20 @@ def missing_key_problems(
                 next_step="Run: pulumi config set --secret --path "
                 f'\'inferfleet:secrets["{namespace}/{ref.name}"]["{shown(ref.key)}"]\'',
             )
+
+
+def _lacking_key_problems(documents: Documents, cache: str, ref: Reference) -> Iterator[Problem]:
+    setting = f"{namespace_of(cache)}/{ref.name}"
+    keys = documents.settings.secrets.get(setting)
+    if keys is not None and ref.key is not None and ref.key not in keys:
+        yield Problem(
+            f"ModelCache {cache} reads key {shown(ref.key)!r} of secret {ref.name}, and the stack holds only "
+            f"{listing(sorted(keys)) or 'no key'} for {setting}",
+            f'Run: pulumi config set --secret --path \'inferfleet:secrets["{setting}"]["{shown(ref.key)}"]\'',
+            "spec.source.huggingFace.token.secretRef.key",
+            kind="ModelCache",
+            key=cache,
+        )
 
 
 def _reader(deployment: ModelDeployment, ref: Reference) -> str:

@@ -1,23 +1,27 @@
 """What is decided last, once the clusters have answered, on the finished value.
 
-Which engine workloads an update does not wait for, because others must leave their nodes first, so that their
-ready hooks are held; which routes change only once new pods are ready; which workloads take over the number
+Which engine workloads an update does not wait for, because others must leave their nodes first or weights are
+on their way, so that their ready hooks are held; which deployments stay as they are until their weights are
+there; which routes change only once new pods are ready; which workloads take over the number
 of their replicas; and which objects are left out, because a cluster does not know their kind. Nothing else is
 changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from inferfleet.desired.endpoints import routes_follow
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.decisions import Leaving, Plan, Roll
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import other_revisions, waiting
+from inferfleet.fleet.roles import caches_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.routes import KIND as ROUTE
+from inferfleet.serving.weights import filling_name
 from inferfleet.serving.workload import forced, unawaited
 
 Change = Callable[[KubeObject], KubeObject]
@@ -93,6 +97,82 @@ def _switched(cluster: DesiredCluster, plan: Plan, leaves: tuple[Leaving, ...]) 
         if workload.cluster == name and workload.revision != now.get(workload.deployment, workload.revision)
     }
     return routes_follow(cluster, others)
+
+
+@dataclass(frozen=True)
+class Unfilled:
+    """Placements whose weights are not on their cluster yet, each with the caches that lack them."""
+
+    held: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
+    """Those of deployments of which nothing changes before."""
+    starting: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
+    """Those whose pods start now and wait."""
+
+    @property
+    def deployments(self) -> frozenset[str]:
+        """Return the deployments of which nothing changes."""
+        return frozenset(spot.deployment for spot in self.held)
+
+
+def unfilled(
+    desired: Desired,
+    documents: Documents,
+    filled: Collection[tuple[str, str, str]],
+    running: Collection[str],
+) -> Unfilled:
+    """Return the placements that wait for weights. `filled` are Jobs that are done, by cluster, namespace and
+    name, and `running` deployments with workloads on a cluster.
+
+    What runs goes on as it is, on its old cluster or with its old commit: pods that wait would end those
+    that serve. New pods wait on nodes that run anyway, and not on nodes that would be started for them.
+    """
+    waits: dict[Spot, tuple[str, ...]] = {}
+    for placement in desired.plan.placements:
+        spot = placement.spot
+        if documents.holds(spot.deployment, spot.cluster):
+            continue
+        lacking = tuple(
+            cache.metadata.key
+            for cache in caches_of(documents, spot.deployment)
+            if cache.spec.filled_here and (spot.cluster, spot.namespace, filling_name(cache)) not in filled
+        )
+        if lacking:
+            waits[spot] = lacking
+    held = {spot.deployment for spot in waits if spot.deployment in running or _starts_nodes(documents, spot)}
+    return Unfilled(
+        {spot: caches for spot, caches in waits.items() if spot.deployment in held},
+        {spot: caches for spot, caches in waits.items() if spot.deployment not in held},
+    )
+
+
+def _starts_nodes(documents: Documents, spot: Spot) -> bool:
+    cluster = documents.clusters[spot.cluster].spec
+    return any(cluster.pool(pool).autoscaled for _, pool in spot.pools)
+
+
+def with_held(documents: Documents, deployments: Collection[str]) -> Documents:
+    """Return the documents with deployments of which nothing changes in this update."""
+    if not deployments:
+        return documents
+
+    def paused(document: ModelDeployment) -> ModelDeployment:
+        return document.model_copy(update={"spec": document.spec.model_copy(update={"paused": True})})
+
+    return replace(
+        documents,
+        deployments={
+            key: paused(document) if key in deployments else document
+            for key, document in documents.deployments.items()
+        },
+    )
+
+
+def with_starting(desired: Desired, unfilled: Unfilled) -> Desired:
+    """Return what is desired, without awaiting workloads whose pods wait for weights."""
+    if not unfilled.starting:
+        return desired
+    waits = frozenset(unfilled.starting)
+    return replace(desired, clusters=tuple(_with_unawaited(each, waits) for each in desired.clusters))
 
 
 def without_kinds(desired: Desired, unknown: Mapping[str, Collection[ApiKind]]) -> Desired:

@@ -22,7 +22,7 @@ from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET
 
 _NOT_CALLED = "not told yet"
-ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
+ComponentKind = Literal["ServingStack", "ModelCache", "ModelEndpoint", "ModelReplicas", "ModelService"]
 KINDS: tuple[ComponentKind, ...] = get_args(ComponentKind)
 # In front of a component's kind in its type.
 COMPONENTS = "inferfleet:components:"

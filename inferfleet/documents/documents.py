@@ -8,6 +8,7 @@ from pathlib import Path
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
@@ -20,10 +21,15 @@ DocumentName = tuple[str, str]  # (kind, key)
 Positions = Mapping[DocumentName, Mapping[str, Where]]
 
 
+def cache_key(deployment: str, name: str) -> str:
+    """Return the key of a cache that a deployment names: it is in the deployment's namespace."""
+    return f"{deployment.partition('/')[0]}/{name}"
+
+
 @dataclass(frozen=True)
 class Documents:
-    """Valid documents by key: classes, clusters, policies and waivers by name, deployments, services and
-    quotas by `namespace/name`.
+    """Valid documents by key: classes, clusters, policies and waivers by name, deployments, services, caches
+    and quotas by `namespace/name`.
     """
 
     settings: Settings
@@ -31,6 +37,7 @@ class Documents:
     clusters: Mapping[str, InferenceCluster] = field(default_factory=dict)
     deployments: Mapping[str, ModelDeployment] = field(default_factory=dict)
     services: Mapping[str, ModelService] = field(default_factory=dict)
+    caches: Mapping[str, ModelCache] = field(default_factory=dict)
     positions: Positions = field(default_factory=dict, compare=False)
     """The line of every field, for messages."""
     notices: tuple[Problem, ...] = ()

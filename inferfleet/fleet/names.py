@@ -22,6 +22,7 @@ PROJECT = "inferfleet"
 STACK = f"{DOMAIN}/stack"
 DEPLOYMENT = f"{DOMAIN}/deployment"
 SERVICE = f"{DOMAIN}/service"
+CACHE = f"{DOMAIN}/cache"
 CLUSTER = f"{DOMAIN}/cluster"
 ROLE = f"{DOMAIN}/role"
 PLACEMENT = f"{DOMAIN}/placement"
@@ -39,6 +40,8 @@ SPEC = f"{DOMAIN}/spec"
 # Annotations of pods: how many accelerators they have by claims; or by a resource of no vendor that is known.
 CLAIMED_GPUS = f"{DOMAIN}/claimed-gpus"
 GPUS = f"{DOMAIN}/gpus"
+# Annotation of a claim and a Job of a cache: which weights they are for.
+WEIGHTS = f"{DOMAIN}/weights"
 # Annotation of a claim template: which conditions it lacks, and why.
 NOT_CLAIMED = f"{DOMAIN}/not-claimed"
 # A Service and a label value have at most 63 characters, other names 253.
@@ -155,6 +158,11 @@ def metrics_reader_cluster_scoped(namespace: str) -> str:
     return f"inferfleet:{namespace}:metrics-reader"
 
 
+def filling(cache: str, content: Any) -> str:
+    """Return the name of the claim that holds a content of a cache, and of the Job that fetches it."""
+    return f"{_name(cache)}-weights-{digest(content)}"
+
+
 def service_route(service: str) -> str:
     """Return the name of a service's HTTPRoute."""
     return f"{_name(service)}-svc"
@@ -197,6 +205,11 @@ def route_component(endpoint: str) -> str:
 def replicas_component(spot: Spot) -> str:
     """Return the Pulumi name of the replicas on a spot."""
     return f"{spot.cluster}/{spot.deployment}-{placement(spot)}"
+
+
+def cache_component(cluster: str, cache: str) -> str:
+    """Return the Pulumi name of a cache on a cluster."""
+    return f"{cluster}/{cache}"
 
 
 def service_component(cluster: str, service: str) -> str:

@@ -13,8 +13,16 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from inferfleet.documents.documents import Documents, cache_key
 from inferfleet.documents.kinds.inference_cluster import Images, Serving
-from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, Prefill, Role
+from inferfleet.documents.kinds.model_cache import ModelCache
+from inferfleet.documents.kinds.model_deployment import (
+    CachedModel,
+    Engine,
+    ModelDeployment,
+    Prefill,
+    Role,
+)
 from inferfleet.documents.kinds.workers import (
     MOST_PORTS,
     POSITIONS,
@@ -26,7 +34,7 @@ from inferfleet.documents.kinds.workers import (
 )
 from inferfleet.fleet.node_conditions import NodeConditions, conditions_of
 from inferfleet.fleet.shapes import Shape
-from inferfleet.tables.engines import CONNECTORS, Connector, engine
+from inferfleet.tables.engines import CONNECTORS, Connector, EngineType, engine
 from inferfleet.tables.pickers import ENGINE_PORT, Profile, picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
@@ -90,6 +98,18 @@ def engine_of(deployment: ModelDeployment, role: str) -> Engine:
     return engine or deployment.spec.engine
 
 
+def cache_of(documents: Documents, deployment: str, role: str) -> ModelCache | None:
+    """Return the cache from which engines of a role load their model, None without one."""
+    model = engine_of(documents.deployments[deployment], role).model
+    return documents.caches[cache_key(deployment, model.cache)] if model and model.cache else None
+
+
+def caches_of(documents: Documents, deployment: str) -> tuple[ModelCache, ...]:
+    """Return the caches from which pods of a deployment load, each once."""
+    every = (cache_of(documents, deployment, role) for role in roles_of(documents.deployments[deployment]))
+    return tuple({cache.metadata.key: cache for cache in every if cache}.values())
+
+
 def startup_of(engine_: Engine) -> int:
     """Return the seconds that a pod may take to load its model: the document's, or its type's default."""
     return engine_.startup or engine(engine_.type).startup
@@ -98,7 +118,11 @@ def startup_of(engine_: Engine) -> int:
 def served_names(deployment: ModelDeployment) -> tuple[str, ...]:
     """Return the names by which requests may call the deployment's model, as far as it declares them."""
     declared = deployment.spec.engine
-    return declared.served_names or ((declared.model.repository,) if declared.model else ())
+    if declared.served_names or declared.model is None:
+        return declared.served_names
+    # trtllm-serve names a model in a folder after that.
+    of_folder = declared.type == "TensorRT-LLM" and isinstance(declared.model, CachedModel)
+    return (declared.model.loaded_from.rpartition("/")[2] if of_folder else declared.model.name,)
 
 
 def connector(deployment: ModelDeployment) -> Connector:
@@ -136,8 +160,13 @@ def image_of(deployment: ModelDeployment, role: str, images: Images, *, nvidia: 
     engine_ = engine_of(deployment, role)
     if image_name := declared_image(deployment, role) or images.engine.get(engine_.type):
         return image_name
-    repository, version = engine(engine_.type).image, version_of(deployment, role)
-    return f"{repository}:v{_whole(version)}" if repository and version and nvidia else None
+    return usual_image(engine_.type, version_of(deployment, role)) if nvidia else None
+
+
+def usual_image(kind: EngineType, version: str | None) -> str | None:
+    """Return the usual image of a type of engine in a version, None where there is none."""
+    repository = engine(kind).image
+    return f"{repository}:v{_whole(version)}" if repository and version else None
 
 
 def _whole(version: str) -> str:
@@ -392,7 +421,8 @@ def revision(deployment: ModelDeployment, images: Images) -> str:
         return ""
     facts: dict[str, Any] = {
         "type": engine.type,
-        "model": engine.model.model_dump(exclude={"token"}) if engine.model else None,
+        # Of a cache too: the same files in another one have the same form.
+        "model": engine.model.model_dump(include={"repository", "revision"}) if engine.model else None,
         "connector": connector(deployment),
         "options": prefill.options,
         "revision": engine.revision,

@@ -8,13 +8,16 @@ from inferfleet.desired.values import Component, Desired, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.settings import Settings
+from inferfleet.documents.loading.load import with_cached_models
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.spot import Spot
 
-Document = InferenceCluster | ModelDeployment | ModelService
+Document = InferenceCluster | ModelDeployment | ModelService | ModelCache
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 L4 = InferenceClass.model_validate(
     {
@@ -84,12 +87,43 @@ def service(name: str, **labels: str) -> Document:
     )
 
 
+def cache(
+    name: str,
+    repository: str = "Qwen/Qwen3-8B",
+    revision: str = COMMIT,
+    *,
+    to: dict[str, Any] | None = None,
+    source: dict[str, Any] | None = None,
+    **spec: Any,
+) -> Document:
+    """`source` are further fields of the source on the hub."""
+    hub = {"repository": repository, "revision": revision, **(source or {})}
+    made_here = to is None
+    return ModelCache.model_validate(
+        {
+            "metadata": {"name": name, "namespace": "ml"},
+            "spec": {
+                "source": {"huggingFace": hub},
+                **({"size": "20Gi"} if made_here else {}),
+                "to": to or {"claim": {"storageClassName": "rwx"}},
+                **spec,
+            },
+        }
+    )
+
+
 def stack(*documents: Document, **settings: Any) -> Documents:
+    caches = {one.metadata.key: one for one in documents if isinstance(one, ModelCache)}
     return Documents(
         settings=Settings.model_validate({"stack": "test", **settings}),
         classes={"l4": L4},
         clusters={one.metadata.name: one for one in documents if isinstance(one, InferenceCluster)},
-        deployments={one.metadata.key: one for one in documents if isinstance(one, ModelDeployment)},
+        deployments={
+            one.metadata.key: with_cached_models(one, caches)
+            for one in documents
+            if isinstance(one, ModelDeployment)
+        },
+        caches=caches,
         services={one.metadata.key: one for one in documents if isinstance(one, ModelService)},
     )
 

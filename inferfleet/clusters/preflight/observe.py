@@ -15,6 +15,7 @@ from inferfleet.clusters.preflight.nodes import node_problems
 from inferfleet.clusters.preflight.references import future_object_problems, missing_object_problems
 from inferfleet.clusters.preflight.workloads import (
     companion_change_problems,
+    filled,
     leaving,
     lone_pod_problems,
     owner_of,
@@ -44,11 +45,14 @@ class Observation:
     By cluster, `uids` are those of kube-system, and `addresses` those of gateways that are somebody else's,
     where there is one. `scaled` are workloads whose replicas are or were somebody else's, by cluster,
     namespace and name. `absent` are clusters that the stack creates and that do not exist yet. `unknown` are
-    kinds of monitoring that a cluster does not know.
+    kinds of monitoring that a cluster does not know. `filled` are the Jobs of caches that have fetched all,
+    by cluster, namespace and name, and `running` the deployments that have workloads.
     """
 
     problems: tuple[Problem, ...] = ()
     leaving: tuple[Leaving, ...] = ()
+    filled: frozenset[tuple[str, str, str]] = frozenset()
+    running: frozenset[str] = frozenset()
     uids: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, Address] = field(default_factory=dict)
     scaled: frozenset[tuple[str, str, str]] = frozenset()
@@ -71,6 +75,8 @@ def observe(
     return Observation(
         problems=tuple(problem for seen in answers for problem in seen.problems),
         leaving=tuple(workload for seen in answers for workload in seen.leaving),
+        filled=frozenset(name for seen in answers for name in seen.filled),
+        running=frozenset(key for seen in answers for key in seen.running),
         uids={name: uid for seen in answers for name, uid in seen.uids.items()},
         addresses={name: address for seen in answers for name, address in seen.addresses.items()},
         scaled=frozenset(name for seen in answers for name in seen.scaled),
@@ -195,6 +201,7 @@ def _check(
         prerequisites.runtime_problems(api, cluster, workloads),
     ):
         problems += _permitted(connection, check, problems)
+    fetched = _permitted(connection, filled(api, cluster, stack), problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = prerequisites.unknown_kinds(cluster, resources)
     foreign = (
@@ -218,6 +225,8 @@ def _check(
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
         ),
+        filled=frozenset((connection.cluster, *name) for name in fetched),
+        running=frozenset(map(owner_of, workloads)),
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},
         scaled=scaled(connection.cluster, workloads),

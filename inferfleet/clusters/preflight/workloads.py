@@ -26,6 +26,7 @@ from inferfleet.documents.wording import listing
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.names import (
     ACTIVE_PORTS,
+    CACHE,
     CLAIMED_GPUS,
     COMPANIONS,
     DEPLOYMENT,
@@ -80,6 +81,16 @@ def running(api: Api, stack: str) -> Iterator[dict[str, Any]]:
     for (version, kind), path in paths.items():
         for item in api.items(path, query=query):
             yield {**item, "apiVersion": version, "kind": kind}
+
+
+def filled(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[str, str]]:
+    """Yield the Jobs of caches on a cluster, by namespace and name, that have fetched everything."""
+    if not any(component.kind == "ModelCache" for component in cluster.components):
+        return
+    query = {"labelSelector": f"{MANAGED_BY}={MANAGER},{STACK}={stack},{CACHE}"}
+    for job in api.items("/apis/batch/v1/jobs", query=query):
+        if (job.get("status") or {}).get("succeeded"):
+            yield job["metadata"]["namespace"], job["metadata"]["name"]
 
 
 def owner_of(workload: Workload) -> str:

@@ -12,6 +12,7 @@ from inferfleet.documents.kinds.base import (
     Dns1035,
     Duration,
     LabelSelector,
+    Name,
     NamespacedMetadata,
     OrText,
     PluginSpec,
@@ -317,7 +318,7 @@ def _version(version: Any) -> Any:
 
 
 class SecretRef(StrictModel):
-    """One key of a Kubernetes Secret in the namespace of the deployment."""
+    """One key of a Kubernetes Secret in the namespace of the document."""
 
     name: Annotated[str, SUBDOMAIN]
     """Name of the Secret."""
@@ -325,7 +326,7 @@ class SecretRef(StrictModel):
     """Key of the value. Default: `token`."""
 
 
-def _no_token(value: Any) -> Any:
+def no_token(value: Any) -> Any:
     """A token that stands in a document in place of where it is. It is not told."""
     if isinstance(value, str):
         what = "{field} is a text, and tokens do not stand in documents"
@@ -335,9 +336,9 @@ def _no_token(value: Any) -> Any:
 
 
 class ModelToken(StrictModel):
-    """Where the token is by which the engine may download the model."""
+    """Where the token is by which the model may be downloaded."""
 
-    secret_ref: Annotated[SecretRef, BeforeValidator(_no_token)]
+    secret_ref: Annotated[SecretRef, BeforeValidator(no_token)]
     """The Secret that holds the token. Its value comes from `inferfleet:secrets` of the stack, or from a
     Secret that exists on the cluster.
     """
@@ -356,29 +357,89 @@ def _check_model_name(name: str) -> str:
     return name
 
 
-_HUB_OR_FOLDER = "a model is one of the Hugging Face Hub, or a folder in the container"
-
-
 class ModelSource(StrictModel):
     """A model and what is needed to load exactly that."""
 
     refused_fields = {
-        "cache": RefusedField("Remove cache; the plugin model-cache mounts volumes", why=_HUB_OR_FOLDER),
         "artifact": RefusedField(
             "Write repository: NAME instead; the plugin model-cache unpacks and mounts artifacts",
-            why=_HUB_OR_FOLDER,
-            instead="repository",
+            why="a model is one of the Hugging Face Hub, a folder in the container, or in a ModelCache",
         ),
     }
 
-    repository: Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_check_model_name)]
+    repository: (
+        Annotated[str, Field(min_length=1, max_length=512), AfterValidator(_check_model_name)] | None
+    ) = None
     """Name of the model on the Hugging Face Hub, such as `Qwen/Qwen3-32B-AWQ`, or the path of a folder in the
-    container.
+    container. Either this or `cache` is required.
+    """
+    cache: Name | None = None
+    """Name of a ModelCache in the namespace of the deployment, from which pods load the model: none of them
+    downloads it, and replicas run on clusters of the cache alone. Default: none.
     """
     revision: Annotated[str, Field(min_length=1, max_length=255)] | None = None
-    """Commit, tag or branch of the repository. Default: what its main branch is when a pod starts."""
-    token: Annotated[ModelToken | None, BeforeValidator(_no_token)] = None
+    """Commit, tag or branch of the repository; that of a cache is its own. Default: what its main branch is
+    when a pod starts.
+    """
+    token: Annotated[ModelToken | None, BeforeValidator(no_token)] = None
     """Token for repositories that ask for one; pods get it as `HF_TOKEN`. Default: none."""
+
+    @model_validator(mode="after")
+    def _check_one_source(self) -> "ModelSource":
+        if (self.repository is None) == (self.cache is None):
+            has = "both" if self.cache else "neither"
+            raise mistaken(
+                f"a model has a repository or a cache, and this one has {has}", "Write one of the two"
+            )
+        if self.cache is None:
+            return self
+        written = [name for name in ("revision", "token") if getattr(self, name)]
+        if written:
+            raise Mistaken(
+                *(
+                    Mistake(f"{name} of a model in a cache is that of the cache", f"Remove {name}", (name,))
+                    for name in written
+                )
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name that an engine has for the model: the repository, or the folder as it is written."""
+        return self.repository or ""
+
+    @property
+    def loaded_from(self) -> str:
+        """What an engine is told to load: the name on the hub, or a folder in its container."""
+        return self.name
+
+    @property
+    def downloaded_revision(self) -> str | None:
+        """The revision that an engine is told to download."""
+        return self.revision
+
+
+class CachedModel(ModelSource):
+    """What `cache: NAME` is once the ModelCache has been read: its repository and commit, and the folder of a
+    container where the files are. Nobody writes it.
+    """
+
+    folder: str
+    """Where pods have the files."""
+
+    @model_validator(mode="after")
+    def _check_one_source(self) -> "CachedModel":
+        return self
+
+    @property
+    def loaded_from(self) -> str:
+        """The folder, in place of a name by which the engine would download the model."""
+        return self.folder
+
+    @property
+    def downloaded_revision(self) -> str | None:
+        """None: nothing is downloaded."""
+        return None
 
 
 def _source(model: Any) -> Any:
@@ -420,7 +481,8 @@ class Engine(StrictModel):
     """
     model: ModelOf | None = None
     """The model: a name on the Hugging Face Hub, a path in the container, or a map with `repository`,
-    `revision` and `token`. Default: none, for images that start themselves and commands of one's own.
+    `revision` and `token`, or with `cache`. Default: none, for images that start themselves and commands of
+    one's own.
     """
     served_names: Annotated[tuple[ServedName, ...], Field(max_length=16)] = ()
     """Names by which requests may call the model, beside a command of one's own those that it serves; the

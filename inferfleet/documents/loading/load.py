@@ -7,10 +7,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inferfleet.documents.documents import DocumentName, Documents
+from inferfleet.documents.documents import DocumentName, Documents, cache_key
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.model_cache import ModelCache
+from inferfleet.documents.kinds.model_deployment import CachedModel, Engine, ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
@@ -26,14 +27,16 @@ from inferfleet.documents.work import spend
 from inferfleet.documents.yaml import Budget
 from inferfleet.tables.pickers import names
 
-Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota | Policy | Waiver
+Document = (
+    InferenceClass | InferenceCluster | ModelDeployment | ModelService | ModelCache | Quota | Policy | Waiver
+)
 
 
 # What a stack may have; what it takes together is counted (`documents/work.py`).
 MAX_DEPLOYMENTS = 1_500
 MAX_REPLICAS = 20_000
 _CHAIN = ("spec", "plugins")
-NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
+NAMESPACED = ("ModelDeployment", "ModelService", "ModelCache", "Quota")
 # What holds for all stacks may be in the folder with their policies: anything else would be in each of them.
 _OF_ALL_STACKS = ("Policy", "Waiver", "Quota")
 
@@ -43,6 +46,7 @@ KINDS: dict[str, type[Document]] = {
     "InferenceCluster": InferenceCluster,
     "ModelDeployment": ModelDeployment,
     "ModelService": ModelService,
+    "ModelCache": ModelCache,
     "Quota": Quota,
     "Policy": Policy,
     "Waiver": Waiver,
@@ -93,12 +97,17 @@ class Collection:
     def documents(self, settings: Settings) -> Documents:
         """Return all documents by key, sorted. They must all be valid."""
         by_name = dict(sorted(self.by_name.items()))
+        caches: dict[str, ModelCache] = _of(by_name, ModelCache)
         return Documents(
             settings,
             classes=_of(by_name, InferenceClass),
             clusters=_of(by_name, InferenceCluster),
-            deployments=_of(by_name, ModelDeployment),
+            deployments={
+                key: with_cached_models(deployment, caches)
+                for key, deployment in _of(by_name, ModelDeployment).items()
+            },
             services=_of(by_name, ModelService),
+            caches=caches,
             quotas=_of(by_name, Quota),
             policies=_of(by_name, Policy),
             waivers=_of(by_name, Waiver),
@@ -111,6 +120,32 @@ class Collection:
 
 def _of(by_name: dict[DocumentName, Entry], model: type[Any]) -> dict[str, Any]:
     return {key: entry.document for (_, key), entry in by_name.items() if isinstance(entry.document, model)}
+
+
+def with_cached_models(deployment: ModelDeployment, caches: Mapping[str, ModelCache]) -> ModelDeployment:
+    """Return a deployment whose models of caches, which there are, have the repository and commit of these.
+
+    So names of models, revisions of prefill and command lines follow from the cache's fields alone.
+    """
+
+    def completed(engine: Engine) -> Engine:
+        model = engine.model
+        if model is None or model.cache is None:
+            return engine
+        cache = caches[cache_key(deployment.metadata.key, model.cache)]
+        source = cache.spec.source.hugging_face
+        cached = CachedModel(
+            repository=source.repository, revision=source.revision, cache=model.cache, folder=cache.folder
+        )
+        return engine.model_copy(update={"model": cached})
+
+    spec = deployment.spec
+    roles = {
+        name: role.model_copy(update={"engine": completed(role.engine)}) if role.engine else role
+        for name, role in spec.roles.items()
+    }
+    made = spec.model_copy(update={"engine": completed(spec.engine), "roles": roles})
+    return deployment if made == spec else deployment.model_copy(update={"spec": made})
 
 
 def load(
@@ -262,18 +297,19 @@ def _limit_problems(documents: Documents) -> Iterator[Problem]:
         yield Problem(what, "Lower spec.replicas, or use several stacks")
 
 
-# References between documents: classes, profiles and policies exist, and may be named where they are.
+# References between documents: classes, caches, profiles and policies exist, and may be named where they are.
 
 
 def reference_problems(collection: Collection, catalogue: Path | None) -> Iterator[Problem]:
-    """Yield references to classes, profiles and policies that do not exist, also of documents with other
-    problems.
+    """Yield references to classes, caches, profiles and policies that do not exist, also of documents with
+    other problems.
 
-    While something could not be read, no class or policy is reported as missing: it may be there. `catalogue`
-    is the folder that the classes of all stacks should be in.
+    While something could not be read, no class, cache or policy is reported as missing: it may be there.
+    `catalogue` is the folder that the classes of all stacks should be in.
     """
     classes = frozenset(collection.keys("InferenceClass"))
     policies = frozenset(collection.keys("Policy"))
+    caches = frozenset(collection.keys("ModelCache"))
     for (kind, key), entry in collection.by_name.items():
         data = entry.source.text.data
         problems: Iterable[Problem] = ()
@@ -281,7 +317,8 @@ def reference_problems(collection: Collection, catalogue: Path | None) -> Iterat
             unknown_classes = _class_problems(key, data, classes, catalogue) if collection.complete else ()
             problems = [*_profile_problems(f"cluster {key}", data, "serving", "profile"), *unknown_classes]
         elif kind == "ModelDeployment":
-            problems = _profile_problems(f"deployment {key!r}", data, "profile")
+            unknown_caches = _cache_problems(key, data, caches) if collection.complete else ()
+            problems = [*_profile_problems(f"deployment {key!r}", data, "profile"), *unknown_caches]
         elif kind == "Quota" and collection.complete:
             problems = _quota_problems(data, classes, catalogue)
         elif kind == "Waiver" and collection.complete:
@@ -307,6 +344,22 @@ def _waiver_problems(
         line = policy.source.where("metadata.name")
         what = f"waiver {waiver} is outside of the folder policies, where policy {shown(name)} is ({line})"
         yield Problem(what, "Move the waiver there, where the owners of the policy review it", "spec.policy")
+
+
+def _cache_problems(deployment: str, data: Any, caches: frozenset[str]) -> Iterator[Problem]:
+    """Yield a problem for each cache that an engine of a deployment loads from and its namespace lacks."""
+    roles = part_of(data, ("spec", "roles"))
+    further = [("spec", "roles", role, "engine") for role in roles] if isinstance(roles, dict) else []
+    paths: list[tuple[str, ...]] = [("spec", "engine"), *further]
+    namespace = deployment.partition("/")[0]
+    known = sorted(key.partition("/")[2] for key in caches if key.startswith(f"{namespace}/"))
+    for path in paths:
+        at = (*path, "model", "cache")
+        name = part_of(data, at)
+        if isinstance(name, str) and name and f"{namespace}/{name}" not in caches:
+            what = f"deployment {deployment!r} loads from ModelCache {shown(name)!r}, which namespace "
+            step = one_of(name, known, "There are") if known else "Write one beside it"
+            yield Problem(f"{what}{namespace} does not have", step, path_of(at))
 
 
 def _profile_problems(whose: str, data: Any, *path: str) -> Iterator[Problem]:

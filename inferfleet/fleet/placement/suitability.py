@@ -16,7 +16,14 @@ from inferfleet.fleet.accelerators import DeviceRequest, accelerator_in_words, m
 from inferfleet.fleet.demands import Demand, Demands, Share
 from inferfleet.fleet.node_conditions import ALL_MATCH, LabelMatch, MatchingNodes
 from inferfleet.fleet.placement.pool_labels import PoolLabels
-from inferfleet.fleet.roles import lacking_images, role_templates, roles_of, selector_of, workers_of
+from inferfleet.fleet.roles import (
+    caches_of,
+    lacking_images,
+    role_templates,
+    roles_of,
+    selector_of,
+    workers_of,
+)
 from inferfleet.fleet.selectors.devices import FalseCondition, Selectors
 from inferfleet.fleet.selectors.expressions import InvalidSelector
 from inferfleet.fleet.shapes import (
@@ -142,6 +149,7 @@ class Suitability:
             spec, engines = document.spec, lacking_images(document, _NO_IMAGES)
             self._needs_of[deployment] = (
                 str(spec.cluster_selector),
+                *(cache.metadata.key for cache in caches_of(self._documents, deployment)),
                 _tolerations(document),
                 engines,
             )
@@ -185,6 +193,12 @@ class Suitability:
         if state != "active":
             consequence = Consequence.EVICT if state == "drained" else Consequence.CORDON
             obstacles.append(Obstacle(state, consequence=consequence))
+        for cache in caches_of(self._documents, deployment):
+            key = cache.metadata.key
+            if unmet := list(cache.spec.cluster_selector.unmet(cluster.metadata.labels)):
+                needs = ", ".join(needs for _, needs in unmet)
+                why = f"has no cache {key}, which is on clusters with {needs}"
+                obstacles.append(Obstacle(why, f"have no cache {key}", Consequence.EVICT))
         for key, needs in spec.cluster_selector.unmet(cluster.metadata.labels):
             has = cluster.metadata.labels.get(key)
             label = f"no cluster label {key}" if has is None else f"cluster label {key}={has}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, ModelSource
+from inferfleet.documents.kinds.model_deployment import CachedModel, Engine, ModelDeployment, ModelSource
 from inferfleet.documents.kinds.workers import ENGINE_ALONE, Balance, Position, Topology
 from inferfleet.documents.wording import shown
 from inferfleet.fleet.roles import (
@@ -232,7 +232,7 @@ def example(deployment: ModelDeployment, role: str) -> str:
         "Triton": ("tritonserver", "--model-repository=MODEL", "--http-port=PORT"),
         "Other": ("PROGRAM", "--model=MODEL", "--port=PORT"),
     }[engine.type]
-    model = engine.model.repository if engine.model else "MODEL"
+    model = engine.model.loaded_from if engine.model else "MODEL"
     words = [word.replace("MODEL", shown(model)).replace("PORT", "$(INFERFLEET_PORT)") for word in program]
     return f"command: [{', '.join(words)}]"
 
@@ -255,9 +255,9 @@ def variables(pod: WorkerPod) -> Iterator[dict[str, Any]]:
 def _variables_by_name(pod: WorkerPod) -> Iterator[tuple[str, str]]:
     engine, topology = pod.engine, pod.topology
     if engine.model:
-        yield "MODEL", engine.model.repository
-    if engine.served_names:
-        yield "SERVED_NAMES", " ".join(engine.served_names)
+        yield "MODEL", engine.model.loaded_from
+    if written := written_names(engine):
+        yield "SERVED_NAMES", " ".join(written)
     yield "PORT", str(pod.port)
     for name in ("tensor", "pipeline", "data", "data_local"):
         yield name.upper(), str(getattr(topology, name))
@@ -268,6 +268,14 @@ def _variables_by_name(pod: WorkerPod) -> Iterator[tuple[str, str]]:
         yield "PODS", SIZE
     if hands_over(pod.deployment, pod.role):
         yield "BOOTSTRAP_PORT", str(BOOTSTRAP_PORT)
+
+
+def written_names(engine: Engine) -> tuple[str, ...]:
+    """Return the names under which an engine is told to serve its model: the declared ones, and for a model
+    of a cache, which would have the name of its folder, that of its repository.
+    """
+    cached = isinstance(engine.model, CachedModel)
+    return engine.served_names or ((engine.model.name,) if engine.model and cached else ())
 
 
 def _drain(pod: WorkerPod) -> int:
@@ -283,11 +291,11 @@ def _vllm(pod: WorkerPod, *, drain: int) -> Iterator[str]:
     docs/features/nixl_connector_usage.md and mooncake_connector_usage.md. Tried with the parser of vLLM 0.32.
     """
     engine, model, topology = pod.engine, pod.model, pod.topology
-    yield model.repository
-    if model.revision:
-        yield f"--revision={model.revision}"
-    if engine.served_names:
-        yield from ("--served-model-name", *engine.served_names)
+    yield model.loaded_from
+    if model.downloaded_revision:
+        yield f"--revision={model.downloaded_revision}"
+    if written := written_names(engine):
+        yield from ("--served-model-name", *written)
     if pod.serves:
         yield f"--port={pod.port}"
     if topology.tensor > 1:
@@ -366,10 +374,10 @@ def _sglang(pod: WorkerPod) -> Iterator[str]:
     docs/advanced_features/pd_disaggregation.md. Tried with the parser of SGLang 0.5.23.
     """
     engine, model, topology = pod.engine, pod.model, pod.topology
-    yield f"--model-path={model.repository}"
-    if model.revision:
-        yield f"--revision={model.revision}"
-    for name in engine.served_names[:1]:
+    yield f"--model-path={model.loaded_from}"
+    if model.downloaded_revision:
+        yield f"--revision={model.downloaded_revision}"
+    for name in written_names(engine)[:1]:
         yield f"--served-model-name={name}"
     if pod.serves:
         # It listens on 127.0.0.1 otherwise.
@@ -399,9 +407,9 @@ def _sglang(pod: WorkerPod) -> Iterator[str]:
 def _trtllm(pod: WorkerPod) -> Iterator[str]:
     """Yield what follows the program in one pod (tensorrt_llm/commands/serve.py)."""
     model, topology = pod.model, pod.topology
-    yield model.repository
-    if model.revision:
-        yield f"--revision={model.revision}"
+    yield model.loaded_from
+    if model.downloaded_revision:
+        yield f"--revision={model.downloaded_revision}"
     # It listens on localhost otherwise.
     yield "--host=0.0.0.0"
     yield f"--port={pod.port}"

@@ -11,7 +11,7 @@ from itertools import pairwise
 from inferfleet.documents.pods.template import script_at
 from inferfleet.documents.problems import Mistake, Severity
 from inferfleet.documents.wording import listing, shown
-from inferfleet.serving.engines.command_line import WorkerPod
+from inferfleet.serving.engines.command_line import WorkerPod, written_names
 from inferfleet.tables.engines import engine
 
 # What starts the engines of each type, and the flags that repeat what documents declare.
@@ -122,14 +122,14 @@ def _values_by_field(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
     engine, topology = pod.engine, pod.topology
     declared: dict[str, tuple[str, ...]] = {}
     if engine.model:
-        declared["model"] = (engine.model.repository,)
-        if engine.model.revision:
-            declared["revision"] = (engine.model.revision,)
+        declared["model"] = (engine.model.loaded_from,)
+        if engine.model.downloaded_revision:
+            declared["revision"] = (engine.model.downloaded_revision,)
     if pod.serves:
         declared["port"] = (str(pod.port),)
         declared["host"] = (_OPEN,)
-        if engine.served_names:
-            declared["served"] = engine.served_names
+        if names := written_names(engine):
+            declared["served"] = names
     if pod.serves and engine.drain is not None:
         declared["drain"] = (str(engine.drain),)
     declared["tensor"] = (str(topology.tensor),)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import Serving
+from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.kinds.model_deployment import Engine, ModelDeployment, RoutingProxy
 from inferfleet.documents.kinds.workers import PodTemplate, Position
 from inferfleet.documents.pods.template import ROUTING_PROXY, containers_of, engine_container
@@ -51,6 +52,7 @@ from inferfleet.serving.engines.command_line import (
 from inferfleet.serving.engines.drain import ending, grace_of_followers
 from inferfleet.serving.pod.hardware import Hardware, ask_for_devices, counted_gpus
 from inferfleet.serving.programs import pull_secrets, text, tracing_variables, variable_of_pod
+from inferfleet.serving.weights import load_weights
 from inferfleet.tables import engines
 from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_PROXY_PORT, EngineDefaults, engine
 from inferfleet.tables.pickers import HEALTH_PATH, ProxyTable, picker
@@ -94,6 +96,8 @@ class PlacedPod:
     """Image that their cluster has for engines of their type."""
     serving: Serving | None = None
     """What their cluster says of serving. No template of a deployment with prefill apart is made without."""
+    cache: ModelCache | None = None
+    """From which their engines load."""
 
     @property
     def worker(self) -> WorkerPod:
@@ -158,6 +162,8 @@ def pod_template(pod: PlacedPod) -> dict[str, Any]:
     hand_over(container, pod)
     if pod.has_proxy:
         spec.setdefault("initContainers", []).append(routing_proxy(pod))
+    if pod.cache:
+        load_weights(spec, pod.cache)
     _share_memory(spec, container)
     _drain(spec, container, pod)
     if pod.serving and "imagePullSecrets" not in spec:

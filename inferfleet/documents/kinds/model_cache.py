@@ -1,0 +1,203 @@
+"""ModelCache: the weights of a model, fetched once per cluster, so that no pod downloads them."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from inferfleet.documents.kinds.base import (
+    API_VERSION,
+    IMAGE,
+    LabelSelector,
+    NamespacedMetadata,
+    Quantity,
+    RefusedField,
+    StrictModel,
+)
+from inferfleet.documents.kinds.model_deployment import ModelToken, no_token
+from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
+from inferfleet.documents.problems import Mistake, Mistaken, mistaken
+from inferfleet.documents.quantity import parse_quantity
+from inferfleet.documents.wording import shown
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._]{0,95}/[A-Za-z0-9][-A-Za-z0-9._]{0,95}")
+_COMMIT = re.compile("[0-9a-f]{40}")
+# What engines load: weights without pickles, which may hold programs, and what tokenizers and processors
+# read. Without a slash they are files of the repository itself, so `original/` is not among them.
+FILES = ("*.safetensors", "*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt")
+_PATTERN = TextRule(
+    r"(?!/)(?!(.*/)?\.\.(/|$))[!-~]+", "a path in the repository, in which * and ? stand for anything", 255
+)
+
+
+_Folder = Annotated[
+    str, TextRule(r"(?!(.*/)?\.\.(/|$))[^/:][^:]*", "a path inside the volume, without ..", 1024)
+]
+
+
+def _check_repository(name: str) -> str:
+    if not _REPOSITORY.fullmatch(name):
+        what = f"{{field}} {shown(name)!r} is no repository of the Hugging Face Hub"
+        raise mistaken(what, "Write owner and name, such as Qwen/Qwen3-32B-AWQ")
+    return name
+
+
+def _check_commit(revision: Any) -> Any:
+    if isinstance(revision, str) and not _COMMIT.fullmatch(revision):
+        what = (
+            f"{{field}} {shown(revision)!r} is no commit: a branch or tag may be other weights tomorrow, and "
+            "nobody would fetch them"
+        )
+        step = (
+            "Write the 40 digits of its commit, the field `sha` of "
+            f"https://huggingface.co/api/models/REPOSITORY/revision/{shown(revision)}"
+        )
+        raise mistaken(what, step)
+    return revision
+
+
+class HuggingFaceSource(StrictModel):
+    """A repository of the Hugging Face Hub, or of a mirror of it, at one commit."""
+
+    repository: Annotated[str, AfterValidator(_check_repository)]
+    """Owner and name of the repository, such as `Qwen/Qwen3-32B-AWQ`."""
+    revision: Annotated[str, BeforeValidator(_check_commit)]
+    """The commit, 40 hexadecimal digits. Another one is fetched beside the old one."""
+    files: Annotated[tuple[Annotated[str, _PATTERN], ...], Field(min_length=1, max_length=64)] = FILES
+    """Which files are fetched: paths in which `*` and `?` stand for anything; one without a slash is for
+    files of the repository itself, not of its folders. Default: safetensors, JSON, templates and tokenizers
+    (`*.safetensors`, `*.json`, `*.jinja`, `*.model`, `*.tiktoken`, `*.txt`).
+    """
+    token: Annotated[ModelToken | None, BeforeValidator(no_token)] = None
+    """Token for repositories that ask for one. Default: none."""
+    endpoint: Annotated[str, TextRule(r"https?://[!-~]+", "a URL such as https://hub.example.com", 255)] = (
+        "https://huggingface.co"
+    )
+    """Address of the hub, for a mirror of one's own. Default: `https://huggingface.co`."""
+
+
+class CacheSource(StrictModel):
+    """Where the weights come from."""
+
+    refused_fields = {
+        source: RefusedField("Write huggingFace", why="weights are fetched from the Hugging Face Hub alone")
+        for source in ("s3", "gcs", "oci", "http")
+    }
+
+    hugging_face: HuggingFaceSource
+    """A repository of the Hugging Face Hub at one commit."""
+
+
+class CacheClaim(StrictModel):
+    """Weights on a PersistentVolumeClaim that all pods of a cluster mount: one that inferfleet makes and
+    fills, or one of somebody's.
+    """
+
+    storage_class_name: Annotated[str, SUBDOMAIN] | None = None
+    """StorageClass of claims that are made, one for each commit, in which any number of nodes can mount them
+    at once (ReadWriteMany). On GKE that is one of Filestore whose parameter `network` is the cluster's own
+    network; disks (`standard-rwo`, `premium-rwo`) cannot.
+    """
+    name: Annotated[str, SUBDOMAIN] | None = None
+    """A claim in the namespace of the cache, on all of its clusters, that holds the files already: nothing is
+    fetched, and nobody looks whether they are those of `source`.
+    """
+    folder: _Folder | None = None
+    """Folder of the files in a claim of somebody's (`name`). Default: its root."""
+
+    @model_validator(mode="after")
+    def _check_one_of_two(self) -> "CacheClaim":
+        if (self.storage_class_name is None) == (self.name is None):
+            has = "both" if self.name else "neither"
+            what = (
+                "a claim has storageClassName, with which it is made, or the name of one that is there, and "
+                f"this one has {has}"
+            )
+            raise mistaken(what, "Write one of the two")
+        if self.folder and self.name is None:
+            what = "folder is for a claim that somebody filled, and this one is filled by inferfleet"
+            raise Mistaken(Mistake(what, "Remove folder", ("folder",)))
+        return self
+
+
+class CacheTarget(StrictModel):
+    """Where the weights are kept on each cluster."""
+
+    refused_fields = {
+        "node": RefusedField("Write claim", why="nodes that come later would never be filled"),
+        "bootDisk": RefusedField("Write claim", why="each commit would replace all nodes of a pool"),
+    }
+
+    claim: CacheClaim
+    """A volume that all pods of a cluster mount."""
+
+
+class ModelCacheSpec(StrictModel):
+    """Which weights, how large, on which clusters, and where."""
+
+    source: CacheSource
+    """Where the weights come from."""
+    size: Quantity | None = None
+    """Size of the volume for one commit, such as `70Gi`: all files fit into it. Required where claims are
+    made.
+    """
+    cluster_selector: LabelSelector = LabelSelector()
+    """Clusters that have the cache, by the labels of their documents: deployments that name it run on no
+    others. Default: all clusters.
+    """
+    to: CacheTarget
+    """Where the weights are kept."""
+    image: Annotated[str, IMAGE] | None = None
+    """Image of the Job that fetches, with `python3` and Hugging Face's client (`huggingface_hub`). Default:
+    `serving.images.engine` of the cluster for vLLM, or else that of vLLM.
+    """
+
+    @property
+    def filled_here(self) -> bool:
+        """Whether inferfleet fetches the weights."""
+        return self.to.claim.name is None
+
+    @model_validator(mode="after")
+    def _check_size(self) -> "ModelCacheSpec":
+        if self.filled_here and self.size is None:
+            raise Mistaken(Mistake("size is missing: claims are made of that size", "Add size", ("size",)))
+        if self.size is None:
+            return self
+        if not self.filled_here:
+            what = "size is for claims that are made, and this one is somebody's"
+            raise Mistaken(Mistake(what, "Remove size", ("size",)))
+        if parse_quantity(self.size) <= 0:
+            what = f"size {self.size} must be more than 0"
+            raise Mistaken(Mistake(what, "Write how much the files take", ("size",)))
+        return self
+
+    @property
+    def size_in_bytes(self) -> int:
+        """How much all files may take; 0 where nothing is fetched."""
+        return int(parse_quantity(self.size)) if self.size else 0
+
+
+class ModelCache(StrictModel):
+    """The weights of a model, fetched once per cluster and checked, before pods of a deployment load them
+    (`engine.model: {cache: NAME}`).
+    """
+
+    api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION
+    """Version of the document format."""
+    kind: Literal["ModelCache"] = "ModelCache"
+    """Kind of the document."""
+    metadata: NamespacedMetadata
+    """Name, namespace and labels of the cache. Deployments of its namespace may name it."""
+    spec: ModelCacheSpec
+    """Which weights, how large, on which clusters, and where."""
+
+    @property
+    def folder(self) -> str:
+        """Where pods have the files: some engines name a model after its folder."""
+        return f"/weights/{self.spec.source.hugging_face.repository.rpartition('/')[2]}"
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What decides which files the cache holds: another content is fetched beside the old one."""
+        source = self.spec.source.hugging_face
+        return {"repository": source.repository, "revision": source.revision, "files": list(source.files)}
