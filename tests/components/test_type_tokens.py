@@ -11,6 +11,7 @@ from inferfleet.fleet.decisions import Plan
 TOKENS = {
     "inferfleet:components:Fleet",
     "inferfleet:components:ModelEndpoint",
+    "inferfleet:components:ModelCache",
     "inferfleet:components:ModelReplicas",
     "inferfleet:components:ModelService",
     "inferfleet:components:ServingStack",

@@ -8,7 +8,7 @@ from inferfleet.documents import Where
 _STACK = "Write Provided, or remove the line, and install what is needed beforehand"
 _INSTALLS = "is not offered: inferfleet installs no CRDs and controllers"
 _VENDORS = "NVIDIA, AMD, Gaudi, TPU, Ascend or None; other vendors' are named by the engine's resources alone"
-_HUB = "is not offered: a model is one of the Hugging Face Hub, or a folder in the container"
+_HUB = "is not offered: a model is one of the Hugging Face Hub, a folder in the container, or in a ModelCache"
 _ENGINE, _GATEWAY = "  engine: {type: vLLM}", "  serving: {gateway: {className: istio}}"
 
 # What is written in place of what; then line, path, what, next step of the one problem that makes.
@@ -33,11 +33,6 @@ CASES = {
         _ENGINE, "  accelerator:",
         22, "spec.accelerator", "accelerator is there and says nothing",
         f"Remove the line, or write {_VENDORS}",
-    ),
-    "cache": (
-        _ENGINE, "  engine: {model: {repository: Qwen/Qwen3-8B, cache: true}}",
-        22, "spec.engine.model.cache", f"cache true {_HUB}",
-        "Remove cache; the plugin model-cache mounts volumes",
     ),
     "artifact": (
         _ENGINE, "  engine: {model: {artifact: qwen}}",
