@@ -152,6 +152,12 @@ def tables(status: Status) -> Iterator[Titled]:
     if status.deployments:
         rows = [row for deployment in status.deployments for row in _deployment(deployment)]
         yield "deployments", ("deployment", "phase", "pods", "time", "what"), rows
+    if status.caches:
+        caches: list[Row] = [
+            (f"{cache.name} on {cache.cluster}", cache.phase, cache.message or None)
+            for cache in status.caches
+        ]
+        yield "weights", ("cache", "phase", "what"), caches
     if status.services:
         services: list[Row] = []
         for service in status.services:
@@ -183,6 +189,7 @@ def as_values(status: Status) -> dict[str, Any]:
         "clusters": _wholes(status.clusters),
         "deployments": _wholes(status.deployments),
         "services": _wholes(status.services),
+        "caches": [asdict(cache) for cache in status.caches],
         "drift": [
             {**asdict(drift), "what": str(drift), "nextStep": _DEPLOY if drift.undeployed else _RESTORE}
             for drift in status.drift

@@ -71,6 +71,11 @@ class Api:
         """Return the object at a path, or of it only the metadata."""
         return self._get(path, _METADATA.format("") if metadata_only else _JSON, query or {})
 
+    def last_line(self, path: str, *, query: Mapping[str, Any]) -> str:
+        """Return the last line of a log, "" for an empty one."""
+        lines = _text(self._send("GET", path, "*/*", {**query, "tailLines": 1}, as_text=True)).splitlines()
+        return lines[-1] if lines else ""
+
     def items(
         self, path: str, *, metadata_only: bool = False, query: Mapping[str, Any] | None = None
     ) -> Iterator[dict[str, Any]]:

@@ -24,6 +24,7 @@ from inferfleet.clusters.status.values import GroupStatus, Phase, PodStatus, wor
 from inferfleet.documents.pods.template import ENGINE
 from inferfleet.fleet import names
 from inferfleet.fleet.names import LWS_GROUP, LWS_REVISION, LWS_WORKER
+from inferfleet.serving.weights import GATE
 from inferfleet.serving.workload import WORKER_SET, pods_of, templates_of
 from inferfleet.tables import gke, schedulers
 
@@ -105,6 +106,9 @@ def _starting(
     running = (state.get("state") or {}).get("running")
     if not running:
         waits = ((state.get("state") or {}).get("waiting") or {}).get("reason", "")
+        gate = _named(pod["status"].get("initContainerStatuses"), GATE)
+        if since := ((gate.get("state") or {}).get("running") or {}).get("startedAt"):
+            return Phase.STARTING, "waits for its weights", since, None
         return Phase.STARTING, waits, pod["metadata"].get("creationTimestamp"), deadline
     probe = _named(pod["spec"].get("containers"), main).get("startupProbe")
     restarted = "; ".join(_ended(state, "lastState"))

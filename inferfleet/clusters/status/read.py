@@ -1,7 +1,7 @@
 """What `status` reads: objects and pods of the clusters, and settings of the clusters in Google Cloud."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -26,7 +26,8 @@ from inferfleet.clusters.status.pods import admissions
 from inferfleet.desired.values import Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
+from inferfleet.fleet.names import CACHE, DEPLOYMENT, MANAGED_BY, MANAGER, STACK
+from inferfleet.serving.weights import FILLER
 from inferfleet.tables.schedulers import KUEUE_WORKLOAD
 
 Key = tuple[str, str, str]  # (kind, namespace, name)
@@ -54,6 +55,8 @@ class LiveCluster:
     pods: tuple[dict[str, Any], ...] = ()
     admissions: Mapping[Key, str] = field(default_factory=dict)
     unknown: frozenset[ApiKind] = frozenset()
+    words: Mapping[str, str] = field(default_factory=dict)
+    """By name of a pod that fetches weights the last line of its log."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,23 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> LiveCluster | Proble
         tuple(pods[name] for name in sorted(pods)),
         dict(admissions(_workloads_of_kueue(api, cluster))),
         unknown_kinds(cluster, resources),
+        dict(_words_of_fillers(api, pods.values())),
     )
+
+
+def _words_of_fillers(api: Api, pods: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the last line of the log of each pod that fetches weights, where we may read it: how far it is
+    stands nowhere else.
+    """
+    for pod in pods:
+        metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
+        if CACHE not in (metadata.get("labels") or {}) or phase != "Running":
+            continue
+        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/log"
+        try:
+            yield metadata["name"], api.last_line(path, query={"container": FILLER})
+        except RefusedError:
+            continue
 
 
 def _workloads_of_kueue(api: Api, cluster: DesiredCluster) -> Iterator[dict[str, Any]]:

@@ -14,12 +14,14 @@ from inferfleet.clusters.status.pods import (
     one_line,
     paused_by_hand,
     pod_status,
+    terminated,
     unfinished,
     waits_for_nodes,
 )
 from inferfleet.clusters.status.read import Key, LiveCloudCluster, LiveCluster, key_of
 from inferfleet.clusters.status.routing import ABSENT, selected, titled
 from inferfleet.clusters.status.values import (
+    CacheStatus,
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,
@@ -100,7 +102,39 @@ def status(
         ),
         tuple(ServiceStatus(name, tuple(of_service)) for name, of_service in sorted(routes.items())),
         tuple(drift(desired, seen, in_cloud or {})),
+        tuple(
+            _cache(component, cluster.connection.cluster, known(cluster.connection.cluster)[1])
+            for cluster in desired.clusters
+            for component in cluster.components
+            if component.kind == "ModelCache"
+        ),
     )
+
+
+def _cache(component: Component, cluster: str, seen: LiveCluster | None) -> CacheStatus:
+    """Return how far the weights of a cache are: by their Job, and by the words of its pod."""
+    name = component.name.removeprefix(f"{cluster}/")
+    job = next(item for item in component.objects if item.kind == "Job")
+    if seen is None:
+        return CacheStatus(name, cluster, Phase.UNKNOWN)
+    actual = seen.objects.get(key_of(job))
+    if actual is None:
+        return CacheStatus(name, cluster, Phase.MISSING, f"{titled(key_of(job))} {ABSENT}")
+    if (actual.get("status") or {}).get("succeeded"):
+        return CacheStatus(name, cluster, Phase.READY)
+    pods = [
+        pod
+        for pod in seen.pods
+        if (pod["metadata"].get("labels") or {}).get("batch.kubernetes.io/job-name") == job.kubernetes_name
+    ]
+    for pod in pods:
+        for container in (pod.get("status") or {}).get("containerStatuses") or ():
+            if "running" not in (container.get("state") or {}):
+                failed = "; ".join(terminated(container, spoken=False))
+                return CacheStatus(name, cluster, Phase.FAILED if failed else Phase.STARTING, failed)
+        words = seen.words.get(pod["metadata"]["name"], "")
+        return CacheStatus(name, cluster, Phase.STARTING, one_line(words))
+    return CacheStatus(name, cluster, Phase.PENDING, "it has no pod yet")
 
 
 def _cluster(cluster: DesiredCluster, seen: LiveCluster | Problem | None) -> ClusterStatus:

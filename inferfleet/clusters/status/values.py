@@ -145,6 +145,18 @@ class ServiceStatus:
 
 
 @dataclass(frozen=True)
+class CacheStatus:
+    """The weights of a ModelCache on one cluster: `Ready` once all are there, `Starting` while they are
+    fetched, and `Failed` while something keeps them away, until a next try.
+    """
+
+    name: str
+    cluster: str
+    phase: Phase
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class ClusterStatus:
     """One cluster. `missing` are objects that it lacks; `gateway` is None where nothing is known of it."""
 
@@ -166,13 +178,16 @@ class ClusterStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """The whole stack at one moment. What drifted still serves, so drift does not change the phase."""
+    """The whole stack at one moment. What drifted still serves, and weights serve nobody by themselves, so
+    neither changes the phase.
+    """
 
     stack: str
     clusters: tuple[ClusterStatus, ...]
     deployments: tuple[DeploymentStatus, ...]
     services: tuple[ServiceStatus, ...]
     drift: tuple[Drift, ...] = ()
+    caches: tuple[CacheStatus, ...] = ()
 
     @property
     def phase(self) -> Phase:
