@@ -21,7 +21,7 @@ from inferfleet.documents.wording import listing
 from inferfleet.fleet.bill import bill
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.roles import tuned_under_one_revision
+from inferfleet.fleet.roles import caches_of, tuned_under_one_revision
 from inferfleet.review.digest.fields import document_changes, waiver_changes
 from inferfleet.review.digest.models import models, plugins, routes
 from inferfleet.review.digest.nodes import (
@@ -45,6 +45,7 @@ from inferfleet.review.digest.values import (
     StackDigest,
     StackState,
 )
+from inferfleet.serving.weights import filling_name
 
 Version = Side | tuple[Problem, ...] | None
 """A side of a stack, or why it is not valid, or None where the stack is not there."""
@@ -120,6 +121,7 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
     digest_problems = (
         *unknown_price_problems(bill_before, bill_after),
         *_tuning_problems(update),
+        *_weights_problems(update),
         *resumption_problems(resumed),
     )
     problems = (*update.after, *head.documents.located(digest_problems))
@@ -165,6 +167,37 @@ def _tuning_problems(update: Update) -> Iterator[Problem]:
                 key=key,
                 severity="warning",
             )
+
+
+def _weights_problems(update: Update) -> Iterator[Problem]:
+    """Yield a notice for each deployment that loads weights on a cluster where it did not load these before.
+
+    Whether they are there only clusters know.
+    """
+    before = _loaded(update.base.documents, update.base.desired.plan)
+    after = _loaded(update.head.documents, update.desired.plan)
+    for deployment, cluster, cache, _ in sorted(after - before):
+        size = update.head.documents.caches[cache].spec.size
+        yield Problem(
+            f"{deployment} loads weights of ModelCache {cache} ({size}) on cluster {cluster} for the first "
+            "time: an update fetches them, and where replicas of it run already, these change in an update "
+            "after that",
+            "Nothing has to be done, but for `pulumi up` once they are there",
+            "spec.engine.model.cache",
+            kind="ModelDeployment",
+            key=deployment,
+            severity="notice",
+        )
+
+
+def _loaded(documents: Documents, plan: Plan) -> set[tuple[str, str, str, str]]:
+    """Return which deployment loads on which cluster from which cache, and what that holds."""
+    return {
+        (placement.spot.deployment, placement.spot.cluster, cache.metadata.key, filling_name(cache))
+        for placement in plan.placements
+        for cache in caches_of(documents, placement.spot.deployment)
+        if cache.spec.filled_here
+    }
 
 
 def _missing(update: Update) -> list[tuple[MissingReplicas, Problem]]:

@@ -56,6 +56,7 @@ def document_changes(update: Update, digest: StackDigest, *, is_new: bool) -> tu
         ("InferenceClass", base.classes, head.classes),
         ("ModelDeployment", base.deployments, head.deployments),
         ("ModelService", base.services, head.services),
+        ("ModelCache", base.caches, head.caches),
     )
     settings = setting_fields(update.base.config, update.head.config)
     lock = _lock_fields(update)

@@ -25,6 +25,7 @@ DocumentKind = Literal[
     "InferenceClass",
     "ModelDeployment",
     "ModelService",
+    "ModelCache",
 ]
 
 
