@@ -13,6 +13,7 @@ from inferfleet.clusters.preflight import ownership, prerequisites
 from inferfleet.clusters.preflight.dry_run import refused_write_problems
 from inferfleet.clusters.preflight.nodes import node_problems
 from inferfleet.clusters.preflight.references import future_object_problems, missing_object_problems
+from inferfleet.clusters.preflight.volumes import volume_problems
 from inferfleet.clusters.preflight.workloads import (
     companion_change_problems,
     filled,
@@ -185,6 +186,7 @@ def _check(
         prerequisites.scheduler_problems(api, cluster),
         prerequisites.pod_group_problems(api, cluster, resources),
         prerequisites.metrics_api_problems(api, cluster, resources),
+        volume_problems(api, cluster),
     ):
         problems += _permitted(connection, check, problems)
     addresses = _permitted(
