@@ -68,6 +68,11 @@ class StackPlaces:
         return self.folder / "pulumi-home"
 
     @property
+    def hub(self) -> Path:
+        """What stands in for the Hugging Face Hub: its repositories, what is wrong with it, its requests."""
+        return self.folder / "hub"
+
+    @property
     def cloud(self) -> Path:
         """The simulated Google Cloud: what exists there, its certificates and its programs."""
         return self.folder / "cloud"

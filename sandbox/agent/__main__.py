@@ -5,11 +5,13 @@ import sys
 
 import aiohttp
 
+from sandbox.agent.claims import serve_claims
 from sandbox.agent.kubelet import Kubelet
 from sandbox.agent.programs.real_program import ProgramHost
 from sandbox.cluster.companions import cluster_of
 from sandbox.cluster.watching import Api
 from sandbox.devices.compute_domains import serve_compute_domains
+from sandbox.hub.server import serve_hub
 
 
 async def main(stack_folder: str, name: str) -> None:
@@ -19,8 +21,9 @@ async def main(stack_folder: str, name: str) -> None:
         Api(cluster.server, cluster.folder / "pki") as api,
         aiohttp.ClientSession(connector=probes) as probe_session,
     ):
-        kubelet = Kubelet(ProgramHost(api, cluster.places, cluster.folder), probe_session)
-        await asyncio.gather(kubelet.run(), serve_compute_domains(api))
+        hub = await serve_hub(cluster.places.hub)
+        kubelet = Kubelet(ProgramHost(api, cluster.places, cluster.folder), probe_session, hub=hub)
+        await asyncio.gather(kubelet.run(), serve_compute_domains(api), serve_claims(api, cluster.folder))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from inferfleet.tables.devices import RESOURCE_API, VENDOR_BY_DRIVER, is_acceler
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
+from sandbox.agent.programs.volumes import mounts
 from sandbox.child import end, spawn
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.cluster.objects import Object
@@ -93,8 +94,18 @@ class Engines:
 class Engine:
     """The program of one `engine` container: its stand-in in the engine process."""
 
-    def __init__(self, engines: Engines, api: Api, pod: Object, container: Object, log: ContainerLog) -> None:
+    def __init__(
+        self,
+        engines: Engines,
+        api: Api,
+        pod: Object,
+        container: Object,
+        log: ContainerLog,
+        *,
+        volumes: Path,
+    ) -> None:
         self._engines = engines
+        self._volumes = volumes
         self._api = api
         self._pod = pod
         self._container = container
@@ -111,6 +122,10 @@ class Engine:
         loop = asyncio.get_running_loop()
         self._started, self._ended = loop.create_future(), loop.create_future()
         self._log.begin()
+        if lacking := await self._lacking_weights():
+            self._log.write(lacking)
+            self._ended.set_result(Exit(1, lacking))
+            return
         self._engines.listen(self._id, self._handle)
         await self._engines.send({"op": "start", **vars(command)})
         either: list[asyncio.Future[Any]] = [self._started, self._ended]
@@ -139,6 +154,16 @@ class Engine:
         elif kind in ("failed", "stopped") and not self._ended.done():
             code = event.get("code", 1 if kind == "failed" else 0)
             self._ended.set_result(Exit(code, event.get("message", "")))
+
+    async def _lacking_weights(self) -> str:
+        """Return what an engine says of a model in a volume that is not there, or not all of it, or ""."""
+        folders = await mounts(self._api, self._pod, self._container, self._volumes)
+        for mount, folder in folders.items():
+            if mount in (*self._container.get("command", []), *self._container.get("args", [])):
+                shards = list(folder.glob("*.safetensors"))
+                if not shards or not (folder / "config.json").is_file():
+                    return f"OSError: {mount} has no config.json, or no safetensors"
+        return ""
 
     async def command(self) -> Start:
         """Return what the engine is started with."""

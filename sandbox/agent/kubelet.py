@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 
 from inferfleet.documents.pods.template import ENGINE
+from inferfleet.serving.weights import FILLER, GATE
 from sandbox.agent import vllm
 from sandbox.agent.checks import Checks
 from sandbox.agent.container import Container
@@ -20,6 +21,7 @@ from sandbox.agent.program import ContainerProgram, Idle
 from sandbox.agent.programs.images import PICKERS, SIDECARS, SUITES, is_routing_sidecar, program_of
 from sandbox.agent.programs.istio_proxy import IstioProxy
 from sandbox.agent.programs.real_program import ProgramHost, RealProgram
+from sandbox.agent.programs.script import Script
 from sandbox.agent.status import ContainerView
 from sandbox.cluster import podnet
 from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, ISTIO_PROXY, PICKER, SUITE_SERVERS
@@ -34,8 +36,10 @@ TRIM_SECONDS = 20
 class Kubelet:
     """Follows the pods of one cluster and runs those that have a container for the agent."""
 
-    def __init__(self, host: ProgramHost, probe_session: aiohttp.ClientSession) -> None:
+    def __init__(self, host: ProgramHost, probe_session: aiohttp.ClientSession, *, hub: str) -> None:
+        """`hub` is the address of what stands in for the Hugging Face Hub."""
         self._host = host
+        self._hub = hub
         self._probe_session = probe_session
         self._engines = Engines(host.cluster_folder, self._resolve)
         self._copies = Copies("/api/v1/pods")
@@ -82,8 +86,12 @@ class Kubelet:
         def containers(specs: list[Object]) -> tuple[Container, ...]:
             return tuple(self._container(pod, one, before.get(one["name"]), changed) for one in specs)
 
-        sidecars = [one for one in spec.get("initContainers", []) if is_routing_sidecar(one)]
-        return PodContainers(containers(sidecars), containers(spec["containers"]))
+        first = spec.get("initContainers", [])
+        return PodContainers(
+            containers([one for one in first if is_routing_sidecar(one)]),
+            containers(spec["containers"]),
+            first=containers([one for one in first if one["name"] == GATE]),
+        )
 
     def _container(
         self, pod: Object, spec: Object, before: Object | None, changed: Callable[[], None]
@@ -105,11 +113,13 @@ class Kubelet:
 
     def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> ContainerProgram:
         if spec["name"] == ENGINE:
-            stand_in = Engine(self._engines, self._host.api, pod, spec, log)
+            stand_in = Engine(self._engines, self._host.api, pod, spec, log, volumes=folder / "volumes")
             label = pod["metadata"].get("labels", {}).get(ENGINE_TYPE)
             if label == vllm.LABEL and forks.wanted(self._host.places):
                 return vllm.Vllm(stand_in, self._host, pod, spec, folder, log)
             return stand_in
+        if spec["name"] in (FILLER, GATE):
+            return Script(self._host, pod, spec, folder, log, {"HF_ENDPOINT": self._hub})
         if spec["name"] == ISTIO_PROXY:
             return IstioProxy(self._host, pod, spec, folder, log)
         if program_of(spec["image"], SUITES):

@@ -24,21 +24,25 @@ REPORT_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class PodContainers:
-    """The containers of a pod. Sidecars start before the others, in their order, and end after them.
+    """The containers of a pod. Those of `first` end before any other starts, one after the other. Sidecars
+    start before the others, in their order, and end after them.
 
     https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
     """
 
     sidecars: tuple[Container, ...] = ()
     main: tuple[Container, ...] = ()
+    first: tuple[Container, ...] = ()
 
     @property
     def all(self) -> tuple[Container, ...]:
         """All containers of the pod."""
-        return self.sidecars + self.main
+        return self.first + self.sidecars + self.main
 
     async def run(self, policy: str) -> None:
-        """Run all containers until cancelled."""
+        """Run all containers until cancelled, or until all have ended and the policy leaves them so."""
+        for container in self.first:
+            await container.run("Never" if policy == "Never" else "OnFailure")
         async with asyncio.TaskGroup() as running:
             for sidecar in self.sidecars:
                 running.create_task(sidecar.run("Always"))
@@ -50,7 +54,7 @@ class PodContainers:
         """End all containers within `grace` seconds. `run` must have been cancelled."""
         loop = asyncio.get_running_loop()
         until = loop.time() + grace
-        await asyncio.gather(*(container.stop(grace) for container in self.main))
+        await asyncio.gather(*(container.stop(grace) for container in self.first + self.main))
         if self.main and self.sidecars:
             await asyncio.sleep(min(REPORT_SECONDS, max(0.0, until - loop.time())))
         for sidecar in reversed(self.sidecars):
@@ -108,11 +112,11 @@ class Pod:
         return all(statuses.get(condition["type"]) == condition["status"] for condition in wanted)
 
     def _status(self) -> Object:
-        main, sidecars = (
+        first, main, sidecars = (
             tuple(container.view for container in containers)
-            for containers in (self._containers.main, self._containers.sidecars)
+            for containers in (self._containers.first, self._containers.main, self._containers.sidecars)
         )
-        return pod_status(self._pod, main, now(), sidecars=sidecars)
+        return pod_status(self._pod, main, now(), first=first, sidecars=sidecars)
 
     async def gone(self) -> None:
         """End the pod at once, because its object no longer exists."""

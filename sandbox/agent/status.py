@@ -19,15 +19,28 @@ class ContainerView:
     complaint: str = ""
 
     @property
+    def exit_code(self) -> int | None:
+        """With what it ended for good, None while it runs or will run."""
+        code: int | None = self.state.get("terminated", {}).get("exitCode")
+        return code
+
+    @property
     def has_run(self) -> bool:
         """Whether the container runs or ran before."""
         return bool(self.last_state) or "waiting" not in self.state
 
 
 def pod_status(
-    pod: Object, views: tuple[ContainerView, ...], at: str, *, sidecars: tuple[ContainerView, ...] = ()
+    pod: Object,
+    views: tuple[ContainerView, ...],
+    at: str,
+    *,
+    first: tuple[ContainerView, ...] = (),
+    sidecars: tuple[ContainerView, ...] = (),
 ) -> Object:
-    """Return the patch of the pod's status. `sidecars` are those of its init containers that are run."""
+    """Return the patch of the pod's status. `first` and `sidecars` are those of its init containers that are
+    run, to their end and beside the others.
+    """
     status = pod.get("status", {})
     unready = [view.name for view in views + sidecars if not view.ready]
     present = {condition["type"]: condition for condition in status.get("conditions", [])}
@@ -42,13 +55,14 @@ def pod_status(
             "Ready", False, "ReadinessGatesNotReady", f"readiness gates not true: {', '.join(closed)}"
         )
     has_run = any(view.has_run for view in views)
-    pending = [] if has_run else [view for view in sidecars if not view.started]
+    waited_for = [view for view in first if view.exit_code != 0]
+    pending = [] if has_run else waited_for + [view for view in sidecars if not view.started]
     initialized = _condition("Initialized", not pending, "ContainersNotInitialized", _incomplete(pending))
-    by_name = {view.name: view for view in sidecars}
+    by_name = {view.name: view for view in first + sidecars}
     init_containers = pod["spec"].get("initContainers", [])
     wanted = [initialized, containers_ready, ready]
     return {
-        "phase": "Running" if has_run else "Pending",
+        "phase": _phase(pod, views, has_run=has_run),
         "startTime": status.get("startTime") or at,
         "conditions": [_dated(condition, present.get(condition["type"]), at) for condition in wanted],
         "containerStatuses": [_container(view) for view in views],
@@ -57,6 +71,14 @@ def pod_status(
             for container in init_containers
         ],
     }
+
+
+def _phase(pod: Object, views: tuple[ContainerView, ...], *, has_run: bool) -> str:
+    """Return the phase, that of a pod that has ended for good where its policy says so."""
+    codes = [view.exit_code for view in views]
+    if views and pod["spec"].get("restartPolicy", "Always") != "Always" and None not in codes:
+        return "Failed" if any(codes) else "Succeeded"
+    return "Running" if has_run else "Pending"
 
 
 def _incomplete(pending: list[ContainerView]) -> str:

@@ -7,6 +7,7 @@ agent runs get only their address from kwok (https://kwok.sigs.k8s.io/docs/user/
 from typing import Any
 
 from inferfleet.documents.pods.template import ENGINE
+from inferfleet.serving.weights import FILLER
 
 Stage = dict[str, Any]
 
@@ -15,7 +16,7 @@ PICKER = "epp"
 # The container's name in the pods that Istio makes for Gateways.
 ISTIO_PROXY = "istio-proxy"
 # The names of the containers that the agent runs.
-AGENT_CONTAINERS = (ENGINE, PICKER, ISTIO_PROXY)
+AGENT_CONTAINERS = (ENGINE, FILLER, PICKER, ISTIO_PROXY)
 # The images of the server that conformance suites ask: the agent runs it in containers of any name.
 _SUITE_SERVER = "gcr.io/k8s-staging-gateway-api/echo-basic"
 SUITE_SERVERS = tuple(

@@ -5,8 +5,12 @@ Each request is a line of `<folder>/requests.log`.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import os
+import random
+import shutil
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +22,7 @@ FAULTS, REQUESTS = "faults.json", "requests.log"
 # Files from this size on are kept apart from Git on a hub, with another hash.
 LARGE = 1 << 20
 _CHUNK = 1 << 16
+SHARDS, SHARD_SIZE = 3, 4 << 20
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,11 @@ class Faults:
 
 
 class Hub:
-    """Answers requests for the repositories of a folder."""
+    """Answers requests for the repositories of a folder, and for others of which it makes small ones up."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, invents: bool = False) -> None:
         self._folder = folder
+        self._invents = invents
 
     def app(self) -> web.Application:
         """Return the application that answers."""
@@ -104,7 +110,10 @@ class Hub:
         end = len(content) // 2 if path == faults.cut else len(content)
         for start in range(begin, end, _CHUNK):
             chunk = bytes(content[start : min(start + _CHUNK, end)])
-            await response.write(chunk)
+            try:
+                await response.write(chunk)
+            except ConnectionError:
+                return response  # the client was killed
             if faults.rate:
                 await asyncio.sleep(len(chunk) / faults.rate)
         if end < len(content) and request.transport:
@@ -114,11 +123,39 @@ class Hub:
     def _commit(self, request: web.Request) -> Path:
         part = request.match_info
         repository = self._folder / part["owner"] / part["name"]
+        if self._invents and not (repository / part["commit"]).is_dir():
+            invent(repository / part["commit"])
         if not repository.is_dir():
             raise _refused(404, "RepoNotFound")
         if not (repository / part["commit"]).is_dir():
             raise _refused(404, "RevisionNotFound")
         return repository / part["commit"]
+
+
+def invent(commit: Path) -> None:
+    """Make up a commit of a repository: three shards that are the same each time, and what engines read."""
+    making = commit.with_name(f".{commit.name}.{os.getpid()}")
+    making.mkdir(parents=True)
+    for number in range(1, SHARDS + 1):
+        content = random.Random(f"{commit.name}{number}").randbytes(SHARD_SIZE)
+        (making / f"model-{number:05}-of-{SHARDS:05}.safetensors").write_bytes(content)
+    for name in ("config.json", "tokenizer.json"):
+        (making / name).write_text("{}")
+    (making / "pytorch_model.bin").write_bytes(b"")
+    with contextlib.suppress(OSError):  # another cluster was first
+        making.rename(commit)
+    shutil.rmtree(making, ignore_errors=True)
+
+
+async def serve_hub(folder: Path) -> str:
+    """Serve the hub for as long as this process lives, on a free port of the loopback, and return its
+    address.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    runner = web.AppRunner(Hub(folder, invents=True).app(), access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return f"http://127.0.0.1:{runner.addresses[0][1]}"
 
 
 def _entry(file: Path, path: str) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
+from sandbox.agent.claims import claim_folder
 from sandbox.agent.environment import values_of
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import Api
 
 
 async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict[str, Path]:
-    """Return a folder for each mount path, with the content of its ConfigMap or Secret.
-
-    Other volumes are empty.
+    """Return a folder for each mount path: that of its claim, or one with the content of its ConfigMap or
+    Secret. Other volumes are empty. `folder` is that of the pod's volumes, in the folder of the cluster.
 
     Raises CannotStart when a ConfigMap or Secret does not exist.
     """
@@ -19,6 +19,10 @@ async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict
     for mount in container.get("volumeMounts", []):
         volume = volumes.get(mount["name"], {})
         volume_folder = folder / mount["name"]
+        if claim := volume.get("persistentVolumeClaim"):
+            # <cluster>/pods/<pod>/volumes
+            namespace = pod["metadata"]["namespace"]
+            volume_folder = claim_folder(folder.parents[2], namespace, claim["claimName"])
         volume_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, content in (await _files(api, pod, volume)).items():
             (volume_folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import pytest
 from sandbox.cluster.kwok_stages import SUITE_SERVERS, kwok_stages
 
 CONTAINERS = ".spec.containers.[] | .name, .image"
-AGENT_CONTAINERS = ["engine", "epp", "istio-proxy", *SUITE_SERVERS]
+AGENT_CONTAINERS = ["engine", "fill", "epp", "istio-proxy", *SUITE_SERVERS]
 
 
 def _of(kind: str) -> dict[str, dict[str, Any]]:

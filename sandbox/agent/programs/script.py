@@ -1,0 +1,88 @@
+"""Runs the scripts that stand in a container's command: what fetches weights, and what waits for them.
+
+Their images have a shell and Python, and so has this machine. Paths below mounts are those of folders here.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from sandbox.agent.environment import environment, expanded
+from sandbox.agent.logs import ContainerLog
+from sandbox.agent.program import CannotStart, Exit
+from sandbox.agent.programs.real_program import ProgramHost
+from sandbox.agent.programs.volumes import mounts
+from sandbox.child import end, linked, spawn
+from sandbox.cluster.companions import python_environment
+from sandbox.cluster.objects import Object
+from sandbox.cluster.watching import UNREACHABLE
+
+_SHELL = "/bin/sh"
+
+
+class Script:
+    """The script of one container. `folder` is that of its pod, `variables` take the place of its own."""
+
+    def __init__(
+        self,
+        host: ProgramHost,
+        pod: Object,
+        container: Object,
+        folder: Path,
+        log: ContainerLog,
+        variables: dict[str, str],
+    ) -> None:
+        self._host = host
+        self._pod = pod
+        self._container = container
+        self._folder = folder
+        self._log = log
+        self._variables = variables
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        try:
+            variables = await environment(self._host.api, self._pod, self._container) | self._variables
+            folders = await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
+        except UNREACHABLE as error:
+            raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
+        program, *args = (_here(text, folders) for text in expanded(self._container["command"], variables))
+        python = program != _SHELL
+        self._log.begin()
+        descriptor = self._log.descriptor()
+        try:
+            self._process = await spawn(
+                linked(self._host.cluster_folder, "python", Path(sys.executable).resolve())
+                if python
+                else Path(_SHELL),
+                *args,
+                cwd=self._folder,
+                env={
+                    **(python_environment() if python else {"PATH": os.environ.get("PATH", "")}),
+                    "HOME": str(self._folder),
+                    **{name: _here(value, folders) for name, value in variables.items()},
+                },
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=descriptor,
+            )
+        finally:
+            os.close(descriptor)
+
+    async def ended(self) -> Exit:
+        assert self._process is not None  # it was started
+        code = await self._process.wait()
+        # Kubelets report a signal as shells do: 128 and its number.
+        return Exit(code if code >= 0 else 128 - code, self._log.last_words())
+
+    async def stop(self, grace: float) -> None:
+        if self._process is not None:
+            await end(self._process, grace)
+
+
+def _here(text: str, folders: dict[str, Path]) -> str:
+    """Return a text with the paths of mounts replaced by folders of this machine."""
+    for mount in sorted(folders, key=len, reverse=True):
+        text = text.replace(mount, str(folders[mount]))
+    return text

@@ -1,0 +1,139 @@
+"""Weights are fetched once per cluster: what comes later starts without a download, and pods wait for all.
+
+The hub is a stand-in, which makes up small repositories and counts what it is asked.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from asking import ask, url
+from documents import API, Document, east, model, west
+from project import Project
+from sandboxes import running
+
+STACK = "weights"
+FIRST, SECOND = "1" * 40, "2" * 40
+SECONDS = 240.0
+
+pytest.importorskip("huggingface_hub")
+
+
+def _cache(revision: str = FIRST) -> Document:
+    return {
+        "apiVersion": API,
+        "kind": "ModelCache",
+        "metadata": {"name": "tiny", "namespace": "ml"},
+        "spec": {
+            "source": {"huggingFace": {"repository": "acme/tiny", "revision": revision}},
+            "size": "1Gi",
+            "to": {"claim": {"storageClassName": "shared"}},
+        },
+    }
+
+
+def _chat(replicas: int = 1, *, on: str = "east") -> Document:
+    return model("chat", on=on, replicas=replicas, engine={"model": {"cache": "tiny"}})
+
+
+class Hub:
+    """The stand-in of a stack."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def faults(self, **faults: Any) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / "faults.json").write_text(json.dumps(faults))
+
+    def fetched(self) -> list[str]:
+        """The files that were asked for since the last time, each as often as it was asked for."""
+        log = self._folder / "requests.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return [line.rpartition("/")[2] for line in lines if line.startswith("GET /acme")]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    clusters = (_here(east()), _here(west()))
+    with running(tmp_path_factory.mktemp(STACK), STACK, *clusters, _cache(), _chat()) as project:
+        project.begin(clusters=clusters)
+        yield project
+        left = project.destroy()
+        assert left.code == 0, left.output
+
+
+def _here(cluster: Document) -> Document:
+    cluster["spec"]["cluster"]["existing"]["kubeconfig"] = {
+        "path": f"../../.sandbox/{STACK}/{cluster['metadata']['name']}.kubeconfig"
+    }
+    return cluster
+
+
+def _until(true: Callable[[], object]) -> None:
+    until = monotonic() + SECONDS
+    while not true():
+        assert monotonic() < until
+        sleep(0.5)
+
+
+def _filled(project: Project, cluster: str) -> int:
+    jobs = project.items(cluster, "jobs", "-l", "inferfleet.dev/cache=tiny")
+    return sum((job.get("status") or {}).get("succeeded", 0) for job in jobs)
+
+
+def _up(project: Project, *models: Document) -> dict[str, str]:
+    """What an update did, by resource."""
+    project.write("models", *models)
+    done = project.up()
+    assert done.code == 0, done.output
+    return done.operations
+
+
+def _serves(project: Project, cluster: str = "east") -> bool:
+    return ask(url(project, cluster, "ml/deployments/chat"), "x").status == 200
+
+
+def test_weights_are_there_before_pods(fleet: Project) -> None:
+    hub = Hub(fleet.root / ".sandbox" / STACK / "hub")
+    hub.faults(rate=200_000)
+    made = _up(fleet, _cache(), _chat())
+    assert "Deployment east/ml/chat-decode-l4" in made
+    # The update did not wait for the hub; the pod does, and an update meanwhile changes nothing.
+    (pod,) = fleet.items("east", "pods", "-l", "inferfleet.dev/role=decode")
+    assert pod["status"]["phase"] == "Pending"
+    assert _filled(fleet, "east") == 0
+    assert _up(fleet, _cache(), _chat()) == {}
+    hub.faults()
+    _until(lambda: _filled(fleet, "east") and _filled(fleet, "west"))
+    _until(lambda: _serves(fleet))
+    hub.fetched()
+    # It waits for pods from now on. A second replica and a move download nothing.
+    assert _up(fleet, _cache(), _chat()) == {"Deployment east/ml/chat-decode-l4": "update"}
+    _up(fleet, _cache(), _chat(2))
+    assert _serves(fleet)
+    _up(fleet, _cache(), _chat(on="west"))
+    assert _serves(fleet, "west")
+    assert hub.fetched() == []
+    _up(fleet, _cache(), _chat())
+    # Wrong bytes are never mounted; another commit changes nothing until it is there, and rolls then.
+    hub.faults(flipped="model-00003-of-00003.safetensors")
+    made = _up(fleet, _cache(SECOND), _chat())
+    assert not any("chat" in name for name in made)
+    assert _serves(fleet)
+    _until(lambda: "came with hash" in _last_words(fleet))
+    assert _filled(fleet, "east") == 0
+    hub.faults()
+    _until(lambda: _filled(fleet, "east"))
+    assert "Deployment east/ml/chat-decode-l4" in _up(fleet, _cache(SECOND), _chat())
+    assert _serves(fleet)
+
+
+def _last_words(project: Project) -> str:
+    pods = project.items("east", "pods", "-l", "inferfleet.dev/cache=tiny")
+    statuses = [status for pod in pods for status in pod["status"].get("containerStatuses", [])]
+    return json.dumps([[status.get("lastState"), status.get("state")] for status in statuses])
