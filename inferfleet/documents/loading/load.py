@@ -319,6 +319,8 @@ def reference_problems(collection: Collection, catalogue: Path | None) -> Iterat
         elif kind == "ModelDeployment":
             unknown_caches = _cache_problems(key, data, caches) if collection.complete else ()
             problems = [*_profile_problems(f"deployment {key!r}", data, "profile"), *unknown_caches]
+        elif kind == "ModelCache":
+            problems = _shared_folder_problems(key, entry, collection)
         elif kind == "Quota" and collection.complete:
             problems = _quota_problems(data, classes, catalogue)
         elif kind == "Waiver" and collection.complete:
@@ -360,6 +362,28 @@ def _cache_problems(deployment: str, data: Any, caches: frozenset[str]) -> Itera
             what = f"deployment {deployment!r} loads from ModelCache {shown(name)!r}, which namespace "
             step = one_of(name, known, "There are") if known else "Write one beside it"
             yield Problem(f"{what}{namespace} does not have", step, path_of(at))
+
+
+def _shared_folder_problems(cache: str, entry: Entry, collection: Collection) -> Iterator[Problem]:
+    """Yield a problem where a folder of somebody's claim is to hold other weights by an earlier cache."""
+    document = entry.document
+    if not isinstance(document, ModelCache) or (name := document.spec.to.claim.name) is None:
+        return
+    claim, namespace = document.spec.to.claim, document.metadata.namespace
+    for (kind, key), other in collection.by_name.items():
+        if (kind, key) == ("ModelCache", cache):
+            return
+        same = isinstance(other.document, ModelCache) and (
+            other.document.spec.to.claim == claim and other.document.metadata.namespace == namespace
+        )
+        if same and isinstance(other.document, ModelCache) and other.document.content != document.content:
+            folder = f"folder {shown(claim.folder)}" if claim.folder else "the root"
+            yield Problem(
+                f"{folder} of claim {shown(name)} holds the weights of ModelCache {key} by "
+                f"{other.source.where()}, which are others",
+                "Write the folder of each",
+                "spec.to.claim",
+            )
 
 
 def _profile_problems(whose: str, data: Any, *path: str) -> Iterator[Problem]:

@@ -128,6 +128,24 @@ def test_what_a_cache_cannot_be_is_told(mistake: Mistake, old: str, new: str, pa
     assert (told_path, told) == (path, what)
 
 
+def test_a_folder_of_a_claim_holds_one_cache_s_weights(problems_in: Problems) -> None:
+    first = CACHE.replace("  size: 20Gi\n", "").replace(
+        "{storageClassName: rwx}", "{name: models, folder: a}"
+    )
+    second = first.replace("name: qwen3", "name: other").replace("Qwen3-8B", "Qwen3-14B")
+    (problem,) = problems_in(f"{first}---\n{second}")
+    assert (str(problem.where), problem.path, problem.what) == (
+        "a.yaml:13",
+        "spec.to.claim",
+        "folder a of claim models holds the weights of ModelCache ml/qwen3 by a.yaml:1, which are others",
+    )
+
+
+def test_two_caches_of_the_same_weights_may_name_one_folder(load_text: Load) -> None:
+    first = CACHE.replace("  size: 20Gi\n", "").replace("{storageClassName: rwx}", "{name: models}")
+    assert len(load_text(f"{first}---\n{first.replace('name: qwen3', 'name: other')}").caches) == 2
+
+
 def test_a_branch_is_told_with_where_its_commit_stands(mistake: Mistake) -> None:
     *_, step = mistake(CACHE, COMMIT, "main")
     assert step == (
