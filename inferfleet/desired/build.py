@@ -398,9 +398,10 @@ def _replicas(
                     spot.namespace, {named.name for named in reads[spot] if named.kind == "Secret"}
                 ),
                 *(
-                    filled[spot.cluster][cache.metadata.key].claim.key
+                    key
                     for cache in caches_of(documents, spot.deployment)
                     if cache.metadata.key in filled[spot.cluster]
+                    for key in filled[spot.cluster][cache.metadata.key].claim_key
                 ),
             ),
             before=(*endpoint.outlived, *(previous.get(spot.deployment, ()) if rolls else ())),

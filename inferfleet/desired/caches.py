@@ -8,29 +8,51 @@ from inferfleet.desired.secrets import Read
 from inferfleet.desired.serving_stack import ServingStack
 from inferfleet.desired.values import Component, KubeObject
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.pods.references import Reference, references
 from inferfleet.fleet import names
-from inferfleet.serving.weights import claim, fill_job
+from inferfleet.serving.weights import account, claim, fill_job
 
 
 @dataclass(frozen=True)
 class Filling:
-    """What a cache holds on a cluster: the claim, and the Job that fetches it."""
+    """What a cache holds: the claim on a cluster, or who writes a bucket, and the Job that fetches it."""
 
-    claim: KubeObject
+    first: KubeObject
     job: KubeObject
 
     @property
     def objects(self) -> tuple[KubeObject, ...]:
-        return (self.claim, self.job)
+        return (self.first, self.job)
+
+    @property
+    def claim_key(self) -> tuple[str, ...]:
+        """Return the key of the claim that workloads come after, none for a bucket."""
+        return (self.first.key,) if self.first.kind == "PersistentVolumeClaim" else ()
+
+
+def filling_cluster(documents: Documents, cache: ModelCache, cluster: str) -> str | None:
+    """Return where the Job runs that fills a cache for a cluster: there, and a bucket on the first of its
+    clusters that are not given up; None where no cluster is.
+    """
+    if cache.spec.to.bucket is None:
+        return cluster
+    clusters = (
+        name
+        for name, document in sorted(documents.clusters.items())
+        if cache.spec.cluster_selector.matches(document.metadata.labels)
+        and document.spec.state not in GIVEN_UP
+    )
+    return next(clusters, None)
 
 
 def caches_on(documents: Documents, cluster: str) -> Iterator[ModelCache]:
-    """Yield the caches that inferfleet fills on a cluster, by key."""
+    """Yield the caches that Jobs on a cluster fill, by key."""
     labels = documents.clusters[cluster].metadata.labels
     for _, cache in sorted(documents.caches.items()):
-        if cache.spec.filled_here and cache.spec.cluster_selector.matches(labels):
+        here = cache.spec.filled_here and cache.spec.cluster_selector.matches(labels)
+        if here and filling_cluster(documents, cache, cluster) == cluster:
             yield cache
 
 
@@ -40,9 +62,10 @@ def cache_reads(documents: Documents, cluster: str) -> Iterator[Read]:
     for cache in caches_on(documents, cluster):
         job = fill_job(cache, serving=serving, stack=documents.settings.stack)
         for reference in references(job["spec"]["template"]):
-            if reference.kind != "PersistentVolumeClaim":
+            if reference.kind not in ("PersistentVolumeClaim", "ServiceAccount"):
                 yield cache.metadata.key, reference
-        yield cache.metadata.key, Reference("StorageClass", cache.spec.to.claim.storage_class_name or "")
+        if cache.spec.to.claim and cache.spec.to.claim.storage_class_name:
+            yield cache.metadata.key, Reference("StorageClass", cache.spec.to.claim.storage_class_name)
 
 
 def fillings(documents: Documents, site: Site, shared: ServingStack) -> Mapping[str, Filling]:
@@ -53,8 +76,11 @@ def fillings(documents: Documents, site: Site, shared: ServingStack) -> Mapping[
         job = fill_job(cache, serving=serving, stack=stack)
         secrets = {each.name for each in references(job["spec"]["template"]) if each.kind == "Secret"}
         needs = shared.needs(cache.metadata.namespace, secrets)
-        volume = site.place(claim(cache, stack=stack), after=needs[:1], retain=True)
-        made[cache.metadata.key] = Filling(volume, site.place(job, after=(*needs, volume.key)))
+        if cache.spec.to.bucket:
+            first = site.place(account(cache, stack=stack), after=needs[:1])
+        else:
+            first = site.place(claim(cache, stack=stack), after=needs[:1], retain=True)
+        made[cache.metadata.key] = Filling(first, site.place(job, after=(*needs, first.key)))
     return made
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from inferfleet.desired.caches import filling_cluster
 from inferfleet.desired.endpoints import routes_follow
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents
@@ -134,7 +135,13 @@ def unfilled(
         lacking = tuple(
             cache.metadata.key
             for cache in caches_of(documents, spot.deployment)
-            if cache.spec.filled_here and (spot.cluster, spot.namespace, filling_name(cache)) not in filled
+            if cache.spec.filled_here
+            and (
+                filling_cluster(documents, cache, spot.cluster) or spot.cluster,
+                spot.namespace,
+                filling_name(cache),
+            )
+            not in filled
         )
         if lacking:
             waits[spot] = lacking

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inferfleet.documents.documents import Documents
-from inferfleet.documents.kinds.model_deployment import ModelDeployment
+from inferfleet.documents.kinds.model_deployment import CachedModel, ModelDeployment, ModelSource
 from inferfleet.documents.kinds.workers import PodTemplate, Position
-from inferfleet.documents.pods.gcsfuse import sidecar
+from inferfleet.documents.pods.gcsfuse import DRIVER, sidecar
 from inferfleet.documents.pods.template import ROUTING_PROXY
 from inferfleet.documents.problems import Where
 from inferfleet.fleet.accelerators import DeviceRequest, device_request
 from inferfleet.fleet.node_conditions import Labels, NodeConditions, known_labels
 from inferfleet.fleet.roles import (
+    engine_of,
     every_pod_serves,
     is_disaggregated,
     proxied_port,
@@ -203,12 +204,13 @@ def _demand(deployment: ModelDeployment, role: str, worker: Shape) -> Demand:
     surge, apart = deployment.spec.rollout == "Surge", is_disaggregated(deployment)
     proxied = proxied_port(deployment, role) is not None
     behind = proxied and pods > 1 and every_pod_serves(deployment, role, pods)
+    model = engine_of(deployment, role).model
     return Demand(
-        pod_of(_with_proxy(deployment, _admitted(workers.entry_template), proxied), gpus=gpus),
+        pod_of(_with_proxy(deployment, _admitted(workers.entry_template, model), proxied), gpus=gpus),
         workers.count * pods,
         pods if surge and not apart else 0,
         gang=pods,
-        follower=pod_of(_with_proxy(deployment, _admitted(follower), behind), gpus=gpus)
+        follower=pod_of(_with_proxy(deployment, _admitted(follower, model), behind), gpus=gpus)
         if follower
         else None,
         # A second set has space for the one pod more of a change in place too.
@@ -216,9 +218,15 @@ def _demand(deployment: ModelDeployment, role: str, worker: Shape) -> Demand:
     )
 
 
-def _admitted(template: PodTemplate) -> PodSpec:
-    """Return the pod spec of a written template with the sidecar that GKE injects, if it does."""
-    return with_sidecars(template.spec, sidecar(template.manifest))
+def _admitted(template: PodTemplate, model: ModelSource | None) -> PodSpec:
+    """Return the pod spec of a written template with the sidecar that GKE injects, if it does: for volumes of
+    the template, or for a model in a bucket.
+    """
+    manifest = template.manifest
+    if isinstance(model, CachedModel) and model.in_bucket:
+        volumes = [*template.spec.get("volumes", ()), {"csi": {"driver": DRIVER}}]
+        manifest = {**manifest, "spec": {**template.spec, "volumes": volumes}}
+    return with_sidecars(template.spec, sidecar(manifest))
 
 
 def with_sidecars(spec: PodSpec, sidecars: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

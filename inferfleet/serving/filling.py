@@ -2,8 +2,9 @@
 
 It runs as it stands here in an image that has Hugging Face's client, and nothing of inferfleet imports it. On
 the volume `model/` has whole files alone, each compared with the hash in the hub's tree before it came there,
-so a run that was killed goes on after the last of them. What lies in `.part` is of one run: the client gives
-parts of files another name each time, and does not go on with those of a run that was killed.
+so a run that was killed goes on after the last of them. What lies in the folder of parts is of one run: the
+client gives parts of files another name each time, and does not go on with those of a run that was killed. It
+is on a disk of the node where the volume is a bucket.
 `<commit>.filled` is written when all files are there: until then no engine starts. `progress` says in words
 how far it is.
 
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-MODEL, PART, PROGRESS = "model", ".part", "progress"
+MODEL, PROGRESS = "model", "progress"
 # Files that are fetched at once: more do not help where one comes in several parts already.
 AT_ONCE = 4
 SECONDS_BETWEEN_WORDS = 5.0
@@ -51,15 +52,16 @@ class File:
 def main() -> int:
     """Fetch what the variables say. Returns the exit code: 1 where the container is to be started again."""
     try:
-        fill(Path(os.environ["WEIGHTS_VOLUME"]), os.environ)
+        fill(Path(os.environ["WEIGHTS_VOLUME"]), Path(os.environ["WEIGHTS_PART"]), os.environ)
     except CannotFill as why:
         print(why, flush=True)
         return 1
     return 0
 
 
-def fill(volume: Path, variables: Mapping[str, str]) -> None:
-    """Fetch the files of a repository at a commit, compare them, and write the marker last.
+def fill(volume: Path, part: Path, variables: Mapping[str, str]) -> None:
+    """Fetch the files of a repository at a commit by way of the folder `part`, compare them, and write the
+    marker last.
 
     Raises CannotFill.
     """
@@ -81,17 +83,18 @@ def fill(volume: Path, variables: Mapping[str, str]) -> None:
             f"{_gib(size)}. Raise size to {-(-total // GIB)}Gi or more, or fetch fewer files"
         )
     missing = [file for file in files if not _is_whole(volume / MODEL / file.path, file.size)]
-    needed, free = sum(file.size for file in missing), shutil.disk_usage(volume).free
+    needed, free = sum(file.size for file in missing), shutil.disk_usage(variables["WEIGHTS_ROOT"]).free
     if needed > free:
         raise CannotFill(
             f"{_gib(needed)} are missing, and the volume has {_gib(free)} free. Give it more room"
         )
-    shutil.rmtree(volume / PART, ignore_errors=True)
-    words = Words(volume, total)
+    shutil.rmtree(part, ignore_errors=True)
+    volume.mkdir(parents=True, exist_ok=True)
+    words = Words(volume, part, total)
     with words, ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(lambda file: fetch(hub, file, volume), missing):
+        for _ in pool.map(lambda file: fetch(hub, file, volume, part), missing):
             pass
-    shutil.rmtree(volume / PART, ignore_errors=True)
+    shutil.rmtree(part, ignore_errors=True)
     _write(volume / PROGRESS, "100 %")
     _write(marker, json.dumps({"repository": repository, "files": [file.path for file in files]}))
     print(f"{repository} at {commit} is there: {len(files)} files, {_gib(total)}", flush=True)
@@ -106,15 +109,16 @@ def selected(files: Iterable[File], patterns: Iterable[str]) -> Iterator[File]:
             yield file
 
 
-def fetch(hub: "Hub", file: File, volume: Path) -> None:
+def fetch(hub: "Hub", file: File, volume: Path, part: Path) -> None:
     """Fetch one file and compare it; only then it lies where engines look. Raises CannotFill."""
-    fetched = hub.download(file.path, volume / PART)
+    fetched = hub.download(file.path, part)
     if found := difference(fetched, file):
         fetched.unlink()
         raise CannotFill(f"{file.path} came with {found}. It is fetched again")
     place = volume / MODEL / file.path
     place.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(fetched, place)
+    # To a bucket it is copied: a file is there once all of it is.
+    shutil.move(fetched, place)
     print(f"{file.path}: {_gib(file.size)}, as the hub has it", flush=True)
 
 
@@ -193,8 +197,9 @@ class Hub:
 class Words:
     """Says every few seconds how far the fetching is, while it is entered."""
 
-    def __init__(self, volume: Path, total: int) -> None:
+    def __init__(self, volume: Path, part: Path, total: int) -> None:
         self._volume = volume
+        self._part = part
         self._total = total
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._say, daemon=True)
@@ -211,7 +216,7 @@ class Words:
     def _there(self) -> int:
         """Return the bytes that are on the volume, those of files that are not whole among them."""
         sizes = []
-        for folder in (self._volume / MODEL, self._volume / PART):
+        for folder in (self._volume / MODEL, self._part):
             for file in folder.rglob("*"):
                 try:
                     sizes.append(file.stat().st_size if file.is_file() else 0)

@@ -15,6 +15,7 @@ from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_cache import ModelCache
+from inferfleet.documents.pods.gcsfuse import DRIVER, with_annotations
 from inferfleet.documents.pods.template import engine_container
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import usual_image
@@ -27,6 +28,8 @@ from inferfleet.tables.engines import engine
 VOLUME = "weights"
 # Where the Job and the container that waits have all of the volume.
 ROOT = "/weights-volume"
+# Where the Job has parts of files: of a bucket on a disk of its node.
+_PART = "/weights-part"
 GATE = "wait-for-weights"
 FILLER = "fill"
 # Seconds between looks at the marker.
@@ -34,8 +37,8 @@ _EVERY = 5
 # A Job with fewer tries would be over one day, and nothing would begin it again.
 _TRIES = 1_000_000_000
 _WAIT = f"""\
-until [ -e "{ROOT}/$WEIGHTS_REVISION.filled" ]; do
-  if [ -e {ROOT}/{filling.PROGRESS} ]; then cat {ROOT}/{filling.PROGRESS}; else echo "not begun"; fi
+until [ -e "$WEIGHTS_VOLUME/$WEIGHTS_REVISION.filled" ]; do
+  cat "$WEIGHTS_VOLUME/{filling.PROGRESS}" 2>/dev/null || echo "not begun"
   sleep {_EVERY}
 done
 """
@@ -46,16 +49,36 @@ _RESTRAINED = {
 }
 
 
-def claim_name(cache: ModelCache) -> str:
-    """Return the name of the claim that pods of the cache mount."""
-    return cache.spec.to.claim.name or filling_name(cache)
-
-
 def filling_name(cache: ModelCache) -> str:
-    """Return the name of the claim and the Job of what the cache holds. Another class is another claim."""
-    return names.filling(
-        cache.metadata.key, cache.content | {"class": cache.spec.to.claim.storage_class_name}
-    )
+    """Return the name of the claim and the Job of what the cache holds, or of the folder in a bucket."""
+    return names.filling(cache.metadata.key, cache.content | cache.place)
+
+
+def filler_account(cache: ModelCache) -> str:
+    """Return the name of the ServiceAccount that writes a bucket."""
+    return f"{cache.metadata.name}-filler"
+
+
+def account(cache: ModelCache, *, stack: str) -> dict[str, Any]:
+    """Return the ServiceAccount that writes a bucket, and that no other pod has."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(
+            filler_account(cache),
+            stack=stack,
+            namespace=cache.metadata.namespace,
+            labels=_labels(cache),
+        ),
+        "automountServiceAccountToken": False,
+    }
+
+
+def _folder(cache: ModelCache) -> str:
+    """Return the folder of a cache in its volume: of a claim all of it, in a bucket one of its own."""
+    if cache.spec.to.bucket is None:
+        return ""
+    return f"{cache.metadata.namespace}/{filling_name(cache)}/"
 
 
 def claim(cache: ModelCache, *, stack: str) -> dict[str, Any]:
@@ -69,7 +92,7 @@ def claim(cache: ModelCache, *, stack: str) -> dict[str, Any]:
         "metadata": _metadata(cache, stack),
         "spec": {
             "accessModes": ["ReadWriteMany"],
-            "storageClassName": cache.spec.to.claim.storage_class_name,
+            "storageClassName": cache.place["class"],
             "resources": {"requests": {"storage": cache.spec.size}},
         },
     }
@@ -77,11 +100,12 @@ def claim(cache: ModelCache, *, stack: str) -> dict[str, Any]:
 
 def fill_job(cache: ModelCache, *, serving: Serving, stack: str) -> dict[str, Any]:
     """Return the Job that fetches the weights of a cache, on nodes where pickers may run."""
-    source = cache.spec.source.hugging_face
+    source, in_bucket = cache.spec.source.hugging_face, cache.spec.to.bucket is not None
     variables: list[dict[str, Any]] = [
-        {"name": "WEIGHTS_VOLUME", "value": ROOT},
+        {"name": "WEIGHTS_ROOT", "value": ROOT},
+        *_where(cache),
+        {"name": "WEIGHTS_PART", "value": f"{_PART}/files" if in_bucket else f"{ROOT}/.part"},
         {"name": "WEIGHTS_REPOSITORY", "value": source.repository},
-        {"name": "WEIGHTS_REVISION", "value": source.revision},
         {"name": "WEIGHTS_FILES", "value": json.dumps(source.files)},
         {"name": "WEIGHTS_SIZE", "value": str(cache.spec.size_in_bytes)},
         {"name": "HF_ENDPOINT", "value": source.endpoint},
@@ -101,35 +125,43 @@ def fill_job(cache: ModelCache, *, serving: Serving, stack: str) -> dict[str, An
         "command": ["python3", "-c", _program()],
         "env": variables,
         "resources": {"requests": {"cpu": "1", "memory": "2Gi"}},
-        "volumeMounts": [{"name": VOLUME, "mountPath": ROOT}],
+        "volumeMounts": [
+            {"name": VOLUME, "mountPath": ROOT},
+            *([{"name": "part", "mountPath": _PART}] if in_bucket else []),
+        ],
         "securityContext": _RESTRAINED,
         # Its status then says what keeps it from going on.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     placed = serving.endpoint_picker
+    template = {
+        "metadata": {"labels": names.object_labels(stack) | _labels(cache)},
+        "spec": {
+            **pull_secrets(serving),
+            **({"nodeSelector": dict(placed.node_selector)} if placed.node_selector else {}),
+            **(
+                {"tolerations": [each.model_dump(exclude_none=True) for each in placed.tolerations]}
+                if placed.tolerations
+                else {}
+            ),
+            **({"serviceAccountName": filler_account(cache)} if in_bucket else {}),
+            "restartPolicy": "OnFailure",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "containers": [container],
+            "volumes": [
+                _volume(cache),
+                *([{"name": "part", "emptyDir": {"sizeLimit": cache.spec.size}}] if in_bucket else []),
+            ],
+        },
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": _metadata(cache, stack),
         "spec": {
             "backoffLimit": _TRIES,
-            "template": {
-                "metadata": {"labels": names.object_labels(stack) | _labels(cache)},
-                "spec": {
-                    **pull_secrets(serving),
-                    **({"nodeSelector": dict(placed.node_selector)} if placed.node_selector else {}),
-                    **(
-                        {"tolerations": [each.model_dump(exclude_none=True) for each in placed.tolerations]}
-                        if placed.tolerations
-                        else {}
-                    ),
-                    "restartPolicy": "OnFailure",
-                    "automountServiceAccountToken": False,
-                    "enableServiceLinks": False,
-                    "containers": [container],
-                    "volumes": [_volume(cache)],
-                },
-            },
+            "template": with_annotations(template),
         },
     }
 
@@ -139,7 +171,8 @@ def load_weights(spec: dict[str, Any], cache: ModelCache) -> None:
     _, container = engine_container(spec)
     spec.setdefault("volumes", []).append(_volume(cache, read_only=True))
     mount: dict[str, Any] = {"name": VOLUME, "mountPath": cache.folder, "readOnly": True}
-    if folder := filling.MODEL if cache.spec.filled_here else cache.spec.to.claim.folder:
+    somebodys = cache.spec.to.claim.folder if cache.spec.to.claim else None
+    if folder := f"{_folder(cache)}{filling.MODEL}" if cache.spec.filled_here else somebodys:
         mount["subPath"] = folder
     container.setdefault("volumeMounts", []).append(mount)
     if cache.spec.filled_here:
@@ -158,15 +191,29 @@ def _gate(cache: ModelCache, image: str) -> dict[str, Any]:
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/bin/sh", "-c", _WAIT],
-        "env": [{"name": "WEIGHTS_REVISION", "value": cache.spec.source.hugging_face.revision}],
+        "env": _where(cache),
         "volumeMounts": [{"name": VOLUME, "mountPath": ROOT, "readOnly": True}],
         "securityContext": _RESTRAINED,
     }
 
 
+def _where(cache: ModelCache) -> list[dict[str, Any]]:
+    """Return the variables that say where the marker is, in the Job and in pods."""
+    return [
+        {"name": "WEIGHTS_VOLUME", "value": f"{ROOT}/{_folder(cache)}".rstrip("/")},
+        {"name": "WEIGHTS_REVISION", "value": cache.spec.source.hugging_face.revision},
+    ]
+
+
 def _volume(cache: ModelCache, *, read_only: bool = False) -> dict[str, Any]:
-    source: dict[str, Any] = {"claimName": claim_name(cache)}
-    return {"name": VOLUME, "persistentVolumeClaim": source | ({"readOnly": True} if read_only else {})}
+    only_read = {"readOnly": True} if read_only else {}
+    if bucket := cache.spec.to.bucket:
+        # Folders of a bucket that no object stands for are seen by this option alone.
+        attributes = {"bucketName": bucket.name, "mountOptions": "implicit-dirs"}
+        return {"name": VOLUME, "csi": {"driver": DRIVER, **only_read, "volumeAttributes": attributes}}
+    claim = cache.spec.to.claim
+    name = claim.name if claim and claim.name else filling_name(cache)
+    return {"name": VOLUME, "persistentVolumeClaim": {"claimName": name, **only_read}}
 
 
 def _metadata(cache: ModelCache, stack: str) -> dict[str, Any]:

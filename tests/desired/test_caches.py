@@ -1,10 +1,12 @@
 """Weights on clusters: the claim and the Job of a cache, and what pods have to load them."""
 
 from inspect import getsource
+from typing import Any
 
 from small_stack import (
     COMMIT,
     NOTHING,
+    Document,
     after,
     cache,
     cluster,
@@ -26,6 +28,10 @@ from inferfleet.serving.metadata import SKIP_AWAIT
 
 OTHER = "f" * 40
 NAME = "qwen3-weights-7b7ac6d0"
+WHERE = [
+    {"name": "WEIGHTS_VOLUME", "value": "/weights-volume"},
+    {"name": "WEIGHTS_REVISION", "value": COMMIT},
+]
 LOADS = {"model": {"cache": "qwen3"}, "servedNames": []}
 
 
@@ -64,9 +70,10 @@ def test_the_job_fetches_once_with_the_token_and_is_not_waited_for() -> None:
     assert container["command"] == ["python3", "-c", getsource(filling)]
     assert container["image"] == "docker.io/vllm/vllm-openai:v0.32.0"
     assert container["env"] == [
-        {"name": "WEIGHTS_VOLUME", "value": "/weights-volume"},
+        {"name": "WEIGHTS_ROOT", "value": "/weights-volume"},
+        *WHERE,
+        {"name": "WEIGHTS_PART", "value": "/weights-volume/.part"},
         {"name": "WEIGHTS_REPOSITORY", "value": "Qwen/Qwen3-8B"},
-        {"name": "WEIGHTS_REVISION", "value": COMMIT},
         {
             "name": "WEIGHTS_FILES",
             "value": '["*.safetensors", "*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt"]',
@@ -119,7 +126,7 @@ def test_pods_wait_for_the_marker_and_mount_the_files_read_only() -> None:
     spec = workload.manifest["spec"]["template"]["spec"]
     (gate,), (engine,) = spec["initContainers"], spec["containers"]
     assert gate["image"] == "engine:1"
-    assert gate["env"] == [{"name": "WEIGHTS_REVISION", "value": COMMIT}]
+    assert gate["env"] == WHERE
     assert gate["volumeMounts"] == [{"name": "weights", "mountPath": "/weights-volume", "readOnly": True}]
     assert {
         "name": "weights",
@@ -172,6 +179,62 @@ def test_another_commit_or_other_files_or_another_class_is_another_claim() -> No
     ]
     assert len(set(names)) == 4
     assert names[0] == names[4] == names[5]
+
+
+def _in_bucket(**spec: Any) -> Document:
+    return cache("qwen3", to={"bucket": {"name": "acme-weights"}}, size="20Gi", **spec)
+
+
+def test_a_bucket_is_filled_once_by_a_job_on_the_first_cluster() -> None:
+    found = made(_in_bucket(), cluster("east"), cluster("west"), cluster("aaa", state="lost"))
+    assert [name for name in ("aaa", "east", "west") if "ModelCache" in dict(components(found, name))] == [
+        "east"
+    ]
+    (account, job) = next(part.objects for part in found.clusters[1].components if part.kind == "ModelCache")
+    assert (account.kind, account.kubernetes_name) == ("ServiceAccount", "qwen3-filler")
+    template = job.manifest["spec"]["template"]
+    assert template["spec"]["serviceAccountName"] == "qwen3-filler"
+    assert template["metadata"]["annotations"]["gke-gcsfuse/volumes"] == "true"
+    assert template["spec"]["volumes"] == [
+        {
+            "name": "weights",
+            "csi": {
+                "driver": "gcsfuse.csi.storage.gke.io",
+                "volumeAttributes": {"bucketName": "acme-weights", "mountOptions": "implicit-dirs"},
+            },
+        },
+        {"name": "part", "emptyDir": {"sizeLimit": "20Gi"}},
+    ]
+    values = {one["name"]: one.get("value") for one in template["spec"]["containers"][0]["env"]}
+    folder = f"/weights-volume/ml/{job.kubernetes_name}"
+    assert (values["WEIGHTS_VOLUME"], values["WEIGHTS_PART"]) == (folder, "/weights-part/files")
+
+
+def test_pods_read_their_folder_of_a_bucket_and_the_plan_counts_the_sidecar() -> None:
+    found = made(_in_bucket(), cluster("east"), _chat())
+    job = next(one for one in found.clusters[0].objects if one.kind == "Job")
+    template = find(found, "Deployment", "east/ml/chat-decode-l4").manifest["spec"]["template"]
+    assert template["metadata"]["annotations"]["gke-gcsfuse/volumes"] == "true"
+    assert template["spec"]["containers"][0]["volumeMounts"][0] == {
+        "name": "weights",
+        "mountPath": "/weights/Qwen3-8B",
+        "readOnly": True,
+        "subPath": f"ml/{job.kubernetes_name}/model",
+    }
+    assert template["spec"]["initContainers"][0]["env"][0] == {
+        "name": "WEIGHTS_VOLUME",
+        "value": f"/weights-volume/ml/{job.kubernetes_name}",
+    }
+    assert found.plan.demands.declared["ml/chat", "decode"].pod.cpu == 250
+
+
+def test_pods_on_every_cluster_wait_for_the_one_job_of_a_bucket() -> None:
+    documents = stack(_in_bucket(), cluster("east"), cluster("west"), _chat(replicas=2))
+    planned = desired(documents, NOTHING)
+    job = next(one.kubernetes_name for one in planned.clusters[0].objects if one.kind == "Job")
+    spots = {spot("chat east/l4"), spot("chat west/l4")}
+    assert set(unfilled(planned, documents, (), ()).starting) == spots
+    assert unfilled(planned, documents, {("east", "ml", job)}, ()) == Unfilled()
 
 
 def test_a_deployment_goes_only_where_its_cache_is() -> None:

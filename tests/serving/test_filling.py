@@ -54,7 +54,9 @@ class Filler:
     def start(self, **variables: str) -> subprocess.Popen[str]:
         """Start the program as the Job does."""
         given = {
+            "WEIGHTS_ROOT": str(self.volume),
             "WEIGHTS_VOLUME": str(self.volume),
+            "WEIGHTS_PART": str(self.volume / ".part"),
             "WEIGHTS_REPOSITORY": "acme/tiny",
             "WEIGHTS_REVISION": COMMIT,
             "WEIGHTS_FILES": '["*.safetensors", "*.json"]',

@@ -6,7 +6,7 @@ A claim that cannot be served waits for ever, and the pods behind it, on nodes t
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.clusters.connections.api import Api, RefusedError
+from inferfleet.clusters.connections.api import Api, readable
 from inferfleet.desired.values import Component, DesiredCluster
 from inferfleet.documents.problems import Problem
 
@@ -28,17 +28,11 @@ def volume_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     of a cluster which the stack creates. Whether the class is there is told with all that pods name.
     """
     for component in cluster.components:
-        if component.kind != "ModelCache":
-            continue
-        claim = next(item for item in component.objects if item.kind == "PersistentVolumeClaim")
-        name = claim.manifest["spec"]["storageClassName"]
-        try:
-            found = api.get(f"/apis/storage.k8s.io/v1/storageclasses/{name}")
-        except RefusedError as refused:
-            if refused.status in (403, 404):
-                continue
-            raise
-        yield from _class_problems(cluster, component, name, found)
+        for item in component.objects if component.kind == "ModelCache" else ():
+            if item.kind == "PersistentVolumeClaim":
+                name = item.manifest["spec"]["storageClassName"]
+                if found := readable(api, f"/apis/storage.k8s.io/v1/storageclasses/{name}"):
+                    yield from _class_problems(cluster, component, name, found)
 
 
 def _class_problems(

@@ -120,16 +120,38 @@ class CacheClaim(StrictModel):
         return self
 
 
+class CacheBucket(StrictModel):
+    """Weights in a bucket of Google Cloud Storage, which all clusters of the cache mount by Cloud Storage
+    FUSE. It is filled once, by a Job on the first of them.
+    """
+
+    name: Annotated[str, TextRule(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", "the name of a bucket")]
+    """Name of a bucket that is there. Each commit has a folder in it. The ServiceAccount `<cache>-filler` of
+    the first cluster writes it (`roles/storage.objectUser`), and those of pods read it
+    (`roles/storage.objectViewer`).
+    """
+
+
 class CacheTarget(StrictModel):
-    """Where the weights are kept on each cluster."""
+    """Where the weights are kept: one of the two."""
 
     refused_fields = {
         "node": RefusedField("Write claim", why="nodes that come later would never be filled"),
         "bootDisk": RefusedField("Write claim", why="each commit would replace all nodes of a pool"),
     }
 
-    claim: CacheClaim
-    """A volume that all pods of a cluster mount."""
+    claim: CacheClaim | None = None
+    """A volume that all pods of a cluster mount, on each cluster one."""
+    bucket: CacheBucket | None = None
+    """A bucket that clusters of one region share."""
+
+    @model_validator(mode="after")
+    def _check_one_of_two(self) -> "CacheTarget":
+        if (self.claim is None) == (self.bucket is None):
+            has = "both" if self.claim else "neither"
+            what = f"weights are kept in a claim or in a bucket, and to has {has}"
+            raise mistaken(what, "Write one of the two")
+        return self
 
 
 class ModelCacheSpec(StrictModel):
@@ -138,8 +160,8 @@ class ModelCacheSpec(StrictModel):
     source: CacheSource
     """Where the weights come from."""
     size: Quantity | None = None
-    """Size of the volume for one commit, such as `70Gi`: all files fit into it. Required where claims are
-    made.
+    """Size of the volume for one commit, such as `70Gi`: all files fit into it. Required where weights are
+    fetched.
     """
     cluster_selector: LabelSelector = LabelSelector()
     """Clusters that have the cache, by the labels of their documents: deployments that name it run on no
@@ -155,12 +177,12 @@ class ModelCacheSpec(StrictModel):
     @property
     def filled_here(self) -> bool:
         """Whether inferfleet fetches the weights."""
-        return self.to.claim.name is None
+        return self.to.claim is None or self.to.claim.name is None
 
     @model_validator(mode="after")
     def _check_size(self) -> "ModelCacheSpec":
         if self.filled_here and self.size is None:
-            raise Mistaken(Mistake("size is missing: claims are made of that size", "Add size", ("size",)))
+            raise Mistaken(Mistake("size is missing: all files have to fit into it", "Add size", ("size",)))
         if self.size is None:
             return self
         if not self.filled_here:
@@ -201,3 +223,10 @@ class ModelCache(StrictModel):
         """What decides which files the cache holds: another content is fetched beside the old one."""
         source = self.spec.source.hugging_face
         return {"repository": source.repository, "revision": source.revision, "files": list(source.files)}
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What decides in which volume it holds them."""
+        if self.spec.to.bucket:
+            return {"bucket": self.spec.to.bucket.name}
+        return {"class": self.spec.to.claim.storage_class_name if self.spec.to.claim else None}

@@ -426,6 +426,8 @@ class CachedModel(ModelSource):
 
     folder: str
     """Where pods have the files."""
+    in_bucket: bool
+    """Whether pods mount a bucket for it, for which GKE gives them a sidecar."""
 
     @model_validator(mode="after")
     def _check_one_source(self) -> "CachedModel":

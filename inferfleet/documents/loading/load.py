@@ -135,7 +135,11 @@ def with_cached_models(deployment: ModelDeployment, caches: Mapping[str, ModelCa
         cache = caches[cache_key(deployment.metadata.key, model.cache)]
         source = cache.spec.source.hugging_face
         cached = CachedModel(
-            repository=source.repository, revision=source.revision, cache=model.cache, folder=cache.folder
+            repository=source.repository,
+            revision=source.revision,
+            cache=model.cache,
+            folder=cache.folder,
+            in_bucket=cache.spec.to.bucket is not None,
         )
         return engine.model_copy(update={"model": cached})
 
@@ -367,9 +371,10 @@ def _cache_problems(deployment: str, data: Any, caches: frozenset[str]) -> Itera
 def _shared_folder_problems(cache: str, entry: Entry, collection: Collection) -> Iterator[Problem]:
     """Yield a problem where a folder of somebody's claim is to hold other weights by an earlier cache."""
     document = entry.document
-    if not isinstance(document, ModelCache) or (name := document.spec.to.claim.name) is None:
+    claim = document.spec.to.claim if isinstance(document, ModelCache) else None
+    if not isinstance(document, ModelCache) or claim is None or claim.name is None:
         return
-    claim, namespace = document.spec.to.claim, document.metadata.namespace
+    namespace = document.metadata.namespace
     for (kind, key), other in collection.by_name.items():
         if (kind, key) == ("ModelCache", cache):
             return
@@ -379,7 +384,7 @@ def _shared_folder_problems(cache: str, entry: Entry, collection: Collection) ->
         if same and isinstance(other.document, ModelCache) and other.document.content != document.content:
             folder = f"folder {shown(claim.folder)}" if claim.folder else "the root"
             yield Problem(
-                f"{folder} of claim {shown(name)} holds the weights of ModelCache {key} by "
+                f"{folder} of claim {shown(claim.name)} holds the weights of ModelCache {key} by "
                 f"{other.source.where()}, which are others",
                 "Write the folder of each",
                 "spec.to.claim",

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from inferfleet.documents.pods.gcsfuse import DRIVER
 from sandbox.agent.claims import claim_folder
 from sandbox.agent.environment import values_of
 from sandbox.cluster.objects import Object
@@ -23,6 +24,10 @@ async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict
             # <cluster>/pods/<pod>/volumes
             namespace = pod["metadata"]["namespace"]
             volume_folder = claim_folder(folder.parents[2], namespace, claim["claimName"])
+        if volume.get("csi", {}).get("driver") == DRIVER:
+            # <stack>/.../<cluster>/pods/<pod>/volumes: all clusters of a stack have the same buckets.
+            stack = next(parent.parent for parent in folder.parents if parent.name == "kwok")
+            volume_folder = stack / "buckets" / volume["csi"]["volumeAttributes"]["bucketName"]
         volume_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, content in (await _files(api, pod, volume)).items():
             (volume_folder / name).parent.mkdir(parents=True, exist_ok=True)

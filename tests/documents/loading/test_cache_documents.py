@@ -87,7 +87,7 @@ def test_a_misspelled_cache_is_told_with_those_there_are(mistake: Mistake) -> No
             "  size: 20Gi\n",
             "",
             "spec.size",
-            "size is missing: claims are made of that size",
+            "size is missing: all files have to fit into it",
         ),
         ("size: 20Gi", "size: 0", "spec.size", "size 0 must be more than 0"),
         (
@@ -108,6 +108,12 @@ def test_a_misspelled_cache_is_told_with_those_there_are(mistake: Mistake) -> No
             "{storageClassName: rwx, folder: qwen}",
             "spec.to.claim.folder",
             "folder is for a claim that somebody filled, and this one is filled by inferfleet",
+        ),
+        (
+            "claim: {storageClassName: rwx}",
+            "claim: {storageClassName: rwx}, bucket: {name: weights}",
+            "spec.to",
+            "weights are kept in a claim or in a bucket, and to has both",
         ),
         (
             "claim: {storageClassName: rwx}",
