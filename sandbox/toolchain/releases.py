@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.parts import (
+    EPP,
     ISTIO,
     KUBE,
     KUBERNETES_PROVIDER,
@@ -233,6 +234,22 @@ RELEASES = (
                     "5a642b27d3e975f36040d215640cd90fb4a63cb6fca0ad5865a61bcd9c81051b",
                 ),
             )
+        ),
+    ),
+    Release(
+        (EPP,),
+        EPP.version,
+        (
+            # Its recipe builds for amd64, whatever architecture the image is for (Dockerfile of the module).
+            Image(
+                f"registry.k8s.io/gateway-api-inference-extension/epp:v{EPP.version}",
+                "sha256:86c679b057298e68c6e65ff5603e92066d432e77b11f1f81f0a06399694810bc",
+                {"epp": "epp"},
+                ("amd64",),
+                # Read 2026-11-28.
+                "https://github.com/kubernetes/k8s.io/blob/e10ab5f95c9786e66745737e865fd6f593358eae/"
+                "registry.k8s.io/images/k8s-staging-gateway-api-inference-extension/images.yaml",
+            ),
         ),
     ),
     Release(

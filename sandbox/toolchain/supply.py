@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sandbox.network import listening
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.build import build
 from sandbox.toolchain.download import NotFetched, fetch, reachable
 from sandbox.toolchain.go import go
 from sandbox.toolchain.machine import Machine, machine
-from sandbox.toolchain.parts import KUBE, Part
+from sandbox.toolchain.parts import EPP, KUBE, Part
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.releases import DOWNLOAD, Choice, Release, architecture, choice, release_of
 from sandbox.toolchain.resolve import store
@@ -61,7 +62,7 @@ def supply_of(missing: Iterable[Part], spare: Iterable[Part] = ()) -> Supply:
     offered = {
         part: release
         for part in wanted
-        if chosen.allowed and not _keeps_data(part) and (release := release_of(part, arch))
+        if chosen.allowed and _usable(part) and (release := release_of(part, arch))
     }
     urls = {
         release.name: [chosen.address(archive.address(arch)) for archive in release.archives]
@@ -171,6 +172,11 @@ def _built(parts: tuple[Part, ...], computer: Machine, progress: Progress) -> No
 
 def _build(part: Part, tool: Path, computer: Machine, count: str, progress: Progress, stop: Stop) -> None:
     build(part, store(), tool, computer, count=count, progress=progress, stop=stop)
+
+
+def _usable(part: Part) -> bool:
+    """Return whether a release of the part can be used on this machine."""
+    return not _keeps_data(part) and (part != EPP or listening.possible())
 
 
 def _keeps_data(part: Part) -> bool:

@@ -12,10 +12,12 @@ from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.programs.access import PodAccess
 from sandbox.agent.programs.images import SUITES, program_of, refusal
+from sandbox.agent.programs.listening import Listening
 from sandbox.agent.programs.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api
+from sandbox.network.listening import launch
 from sandbox.places import StackPlaces
 from sandbox.toolchain.edits import LISTEN_ADDRESS
 
@@ -102,11 +104,14 @@ class RealProgram:
         program = linked(self._host.cluster_folder, name, file)
         self._log.begin()
         descriptor = self._log.descriptor()
+        listening = Listening(self._pod["status"]["podIP"])
+        supervisor = listening.supervise()
         try:
-            return await spawn(
-                program,
+            process = await spawn(
+                *launch(supervisor, program),
                 *args,
                 cwd=self._folder,
+                pass_fds=(supervisor,),
                 env={
                     "PATH": os.environ.get("PATH", ""),
                     "HOME": str(self._folder),
@@ -122,6 +127,9 @@ class RealProgram:
             )
         finally:
             os.close(descriptor)
+            os.close(supervisor)
+        await listening.begin()
+        return process
 
     def _close(self) -> None:
         if self._renewal is not None:
