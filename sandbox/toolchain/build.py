@@ -22,6 +22,7 @@ from sandbox.toolchain.progress import Progress, Step
 from sandbox.toolchain.side_by_side import Stop
 from sandbox.toolchain.source import COPY, copy_source, edit
 
+_SHOWN = 2
 _UNREACHABLE = "The network does not reach Go's module proxy: connect this machine, or check GOPROXY."
 
 
@@ -159,7 +160,8 @@ def _lines(process: "subprocess.Popen[str]") -> Iterator[str]:
 
 def _failed(command: list[str], messages: list[str]) -> SandboxProblem:
     """Return the problem with Go's own messages, and a next step for the usual causes."""
-    text = "\n  ".join(line for line in messages if not line.startswith("go: downloading"))
+    lines = [line for line in messages if not line.startswith("go: downloading")]
+    text = "\n  ".join(lines)
     causes = {
         "no space left": "Free disk space: a build needs about 6 GB for modules and Go's cache.",
         "signal: killed": "The machine ran out of memory: the largest program needs about 4 GB to link.",
@@ -173,6 +175,9 @@ def _failed(command: list[str], messages: list[str]) -> SandboxProblem:
         "404": "The module proxy does not have this module: check GOPROXY.",
     }
     step = next((step for sign, step in causes.items() if sign in text), "Fix the cause.")
+    if step is _UNREACHABLE and len(lines) > _SHOWN:
+        # Without a network there is a line for each module, and they differ in names alone.
+        text = "\n  ".join([*lines[-_SHOWN:], f"and {len(lines) - _SHOWN} more of these"])
     return SandboxProblem(
         f"`{' '.join(command[:3])} ...` failed:\n  {text}\n"
         f"{step} Then run the same command again: what is compiled already is kept."

@@ -146,12 +146,15 @@ def _build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, stop: Sto
 def test_without_a_network_the_next_step_is_said_and_nothing_half_made_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = 'echo "m@v1: Get \\"https://proxy/m\\": dial tcp: lookup proxy: no such host" >&2; exit 1'
+    modules = [
+        f'm{number}@v1: Get "https://proxy/m": dial tcp: lookup proxy: no such host' for number in (1, 2, 3)
+    ]
+    last = "cat >&2 <<'end'\n" + "\n".join(modules) + "\nend\nexit 1"
     with pytest.raises(SandboxProblem) as told:
         _build(tmp_path, monkeypatch, last, Stop())
     assert str(told.value) == (
         "`go build -v ...` failed:\n"
-        '  m@v1: Get "https://proxy/m": dial tcp: lookup proxy: no such host\n'
+        f"  {modules[1]}\n  {modules[2]}\n  and 1 more of these\n"
         "The network does not reach Go's module proxy: connect this machine, or check GOPROXY. Then run the "
         "same command again: what is compiled already is kept."
     )
