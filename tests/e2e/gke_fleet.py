@@ -16,6 +16,7 @@ from sandboxes import started
 from inferfleet.cloud.gke.facts.schema import resource
 from inferfleet.documents import load
 from sandbox import clusters
+from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.gcp import faults
 from sandbox.gcp.opening import open_cloud
@@ -54,12 +55,16 @@ class Fleet:
 
     def items(self, cluster: str, kind: str, *arguments: str) -> list[dict[str, Any]]:
         """The objects of a kind in all namespaces of a cluster."""
+        return self.kubectl(cluster).items(kind, "-A", *arguments)
+
+    def kubectl(self, cluster: str) -> Kubectl:
+        """What asks the API server of a cluster."""
         [name] = [
             one
             for one in clusters.created_names(self.places)
             if one == cluster or _cloud_name(cluster).fullmatch(one.partition(".")[0])
         ]
-        return KwokCluster(self.places, name).kubectl(self.tools).items(kind, "-A", *arguments)
+        return KwokCluster(self.places, name).kubectl(self.tools)
 
     def left(self) -> tuple[list[str], list[str], list[str]]:
         """IDs of what exists in the cloud, clusters that stand behind it, and programs that run in them."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from asking import serving, url
+from asking import serving, until, url
 from documents import Document, model, service
 from gke_edits_stack import kind
 from gke_fleet import Fleet, fleet, gke, l4
@@ -29,6 +29,7 @@ DICTATED: dict[str, Any] = {
     "controlPlaneAccess": "Private",
     **KEYS,
 }
+PUBLIC = "gke-l7-regional-external-managed"
 PODS = "spec.cluster.gke.network.existing.podsRange"
 UNREAD = (
     *("compute.networks.get", "compute.networks.getEffectiveFirewalls", "compute.subnetworks.get"),
@@ -44,7 +45,7 @@ def far(*, without: tuple[str, ...] = (), **changed: Any) -> Document:
 
 
 def public(document: Document) -> Document:
-    document["spec"]["serving"]["gateway"]["className"] = "gke-l7-regional-external-managed"
+    document["spec"]["serving"]["gateway"]["className"] = PUBLIC
     return document
 
 
@@ -136,6 +137,35 @@ def test_as_it_is_dictated_the_cluster_is_made_and_serves(one: Fleet, given: lis
         assert each["shieldedInstanceConfig"]["enableSecureBoot"] is True
     assert one.pools("far")["l4"].state["nodeConfig"]["resourceLabels"]["team"] == "chat"
     assert one.preview().operations == {}
+
+
+def test_a_gateway_that_a_policy_forbids_waits_for_an_address_in_googles_words(one: Fleet) -> None:
+    listener = {"name": "http", "protocol": "HTTP", "port": 8080}
+    gateway = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {"name": "public", "namespace": "default"},
+        "spec": {"gatewayClassName": PUBLIC, "listeners": [listener]},
+    }
+    one.kubectl("far").create([gateway])
+    status: dict[str, Any] = {}
+
+    def answered() -> bool:
+        [found] = [each for each in one.items("far", "gateways") if each["metadata"]["name"] == "public"]
+        status.update(found.get("status") or {})
+        return any("violated" in each["message"] for each in status.get("conditions") or ())
+
+    until("Google has answered", answered)
+    assert not status.get("addresses")
+    [told] = [each for each in status["conditions"] if each["type"] == "Programmed"]
+    assert (told["status"], told["message"]) == (
+        "False",
+        "error cause: gceSync: generic::failed_precondition: Insert: Constraint "
+        "constraints/compute.restrictLoadBalancerCreationForTypes violated for projects/inferfleet-test. "
+        f"Forwarding Rule projects/inferfleet-test/regions/{REGION}/forwardingRules/gkegw1 of type "
+        "EXTERNAL_MANAGED_HTTP_HTTPS is not allowed.",
+    )
+    one.kubectl("far")("delete", "gateway", "public", "-n", "default")
 
 
 def test_a_pool_without_secure_boot_is_refused_in_googles_words(one: Fleet) -> None:
