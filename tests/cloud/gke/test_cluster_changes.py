@@ -91,7 +91,8 @@ def test_what_a_cluster_keeps_for_life_is_refused_though_nothing_runs_there() ->
     )
     assert changes(lock, cluster(network={"block": "10.128.0.0/14"}))[1] == [
         f"{begins}network.block 10.0.0.0/14 -> 10.128.0.0/14. Change them back; or add a cluster of another "
-        "name, and remove this one once it is drained"
+        "name, and remove this one once it is drained; where no update has made it, put placement.lock back "
+        "as it was before it"
     ]
     existing = {"name": "n", "subnetwork": "s", "podsRange": "p", "servicesRange": "q"}
     (problem,) = changes(lock, cluster(network={"existing": existing}))[1]
