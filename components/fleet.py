@@ -27,8 +27,9 @@ from inferfleet.clusters.update.confirm import confirmer
 from inferfleet.clusters.update.hooks import hook_caller
 from inferfleet.clusters.update.pods import pod_listener
 from inferfleet.components.provider import NOWHERE, cluster_provider
-from inferfleet.components.registration import Registered, Surroundings, register, secret_values
+from inferfleet.components.registration import Registered, Surroundings, plain_values, register, secret_values
 from inferfleet.components.standing import standing
+from inferfleet.desired.front_door import key_problems
 from inferfleet.desired.paused import holds_any, kept
 from inferfleet.desired.values import COMPONENTS, Outputs
 from inferfleet.documents import Documents, InvalidDocuments
@@ -258,6 +259,10 @@ class _Run:
         if not self.preview:
             prepared.remember()
         google = addresses(os.environ).container
+        settings = self.config if self.args.settings is None else self.args.settings
+        secrets = plain_values(settings.get("secrets"))
+        if wrong := documents.located(key_problems(documents, secrets)):
+            raise pulumi.RunError(str(InvalidDocuments(wrong)))
         texts: dict[str, pulumi.Input[str]] = dict(prepared.kubeconfigs)
         after: dict[str, list[pulumi.Resource]] = {}
         for fact in self.facts:
@@ -270,7 +275,6 @@ class _Run:
             else:
                 # The text that was read and checked, which comes from where the program has it.
                 texts[fact.cluster] = _instead(fact.output, prepared.kubeconfigs.get(fact.cluster))
-        secrets = self.config if self.args.settings is None else self.args.settings
         return register(
             fleet,
             desired,
@@ -280,7 +284,7 @@ class _Run:
                 kubeconfigs=texts,
                 addresses=prepared.addresses,
                 after=after,
-                secrets=secret_values(secrets.get("secrets")),
+                secrets=secret_values(secrets),
                 tell=hook_caller(desired, prepared.kubeconfigs, container_api=google),
                 listen=pod_listener(desired, prepared.kubeconfigs, container_api=google),
                 confirm=confirmer(desired, prepared.kubeconfigs, container_api=google),

@@ -5,6 +5,8 @@ None decides what they are.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from ipaddress import ip_address
 from typing import Any
 
 import pulumi
@@ -12,6 +14,8 @@ import pulumi
 from inferfleet.components.hooks import remember, while_awaited
 from inferfleet.desired.clusters import CLOUD_BODIED
 from inferfleet.desired.values import COMPONENTS, CallHook, Component, ComponentKind, KubeObject, Listen
+from inferfleet.serving.front_door import endpoint
+from inferfleet.serving.gateway import Address
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
@@ -35,6 +39,8 @@ class Inputs:
     """What names of resources and hooks begin with, in the program that has them."""
     created: pulumi.Resource | None
     """The cluster itself, where the Fleet creates it."""
+    addresses: Mapping[str, pulumi.Output[Address | None]]
+    """Addresses of clusters' gateways, as far as these are registered or belong to somebody else."""
 
 
 class _OnCluster(pulumi.ComponentResource):
@@ -72,12 +78,22 @@ class ModelService(_OnCluster):
     """A service on one cluster: its HTTPRoute over the endpoints there."""
 
 
+class FrontDoor(_OnCluster):
+    """An InferenceGateway on one of its clusters: the gateway, its keys, and where clusters are reached."""
+
+
+class FrontDoorService(_OnCluster):
+    """The routes of a service behind an InferenceGateway, and who may use them."""
+
+
 BY_KIND: dict[ComponentKind, type[_OnCluster]] = {
     "ServingStack": ServingStack,
     "ModelCache": ModelCache,
     "ModelEndpoint": ModelEndpoint,
     "ModelReplicas": ModelReplicas,
     "ModelService": ModelService,
+    "FrontDoor": FrontDoor,
+    "FrontDoorService": FrontDoorService,
 }
 
 
@@ -105,6 +121,9 @@ class Manifest(pulumi.CustomResource):
         if plan.kind == "Secret":
             values = inputs.secrets.get((plan.namespace or "", plan.kubernetes_name))
             props |= {} if values is None else {"data": dict(values)}
+        if plan.address_of:
+            address = inputs.addresses[plan.address_of]
+            props["endpoints"] = address.apply(partial(_endpoints, plan.address_of))
         listens = plan.watched and not held
         super().__init__(
             plan.token,
@@ -120,6 +139,23 @@ class Manifest(pulumi.CustomResource):
                 hooks=while_awaited(plan, inputs.listen, inputs.prefix) if listens else None,
             ),
         )
+
+
+def _endpoints(cluster: str, address: Address | None) -> list[dict[str, Any]]:
+    """Return the endpoints of an EndpointSlice for the gateway of a cluster. Raises RunError for host names,
+    which no EndpointSlice has.
+    """
+    if address is None:
+        return []
+    try:
+        ip_address(address.host)
+    except ValueError:
+        raise pulumi.RunError(
+            f"the gateway of cluster {cluster!r} has the host name {address.host}, and an InferenceGateway "
+            "on another cluster finds it by an IP address. Write this name, or another that leads there, as "
+            "serving.gateway.address of the cluster"
+        ) from None
+    return [endpoint(address.host)]
 
 
 def register_standing(

@@ -6,7 +6,7 @@ kubeconfigs of clusters that are created.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from inferfleet.cloud.values import CloudCluster
 from inferfleet.components.ending import confirm_served, keep_all_if_any_failed
 from inferfleet.components.objects import BY_KIND, Inputs, SecretValues
 from inferfleet.components.provider import NOWHERE, gke_kubeconfig
-from inferfleet.desired.values import CallHook, Confirm, Desired, KubeObject, Listen
+from inferfleet.desired.values import FRONT_DOORS, CallHook, Confirm, Desired, KubeObject, Listen
 from inferfleet.serving.gateway import Address, address_of, url
 
 
@@ -65,6 +65,11 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
     remembered: dict[str, dict[str, pulumi.Output[str]]] = {}
     kubeconfigs: dict[str, pulumi.Input[str]] = {}
     google = _google(fleet, desired, given.prefix)
+    addresses: dict[str, pulumi.Output[Address | None]] = {
+        name: pulumi.Output.from_input(address) for name, address in given.addresses.items()
+    }
+    # They lead to gateways of all clusters, and those of several to each other.
+    front_doors: list[Callable[[], object]] = []
     for cluster in desired.clusters:
         connection = cluster.connection
         name = connection.cluster
@@ -80,15 +85,29 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
             secrets=given.secrets,
             prefix=given.prefix,
             created=registered.get(connection.cloud.key) if connection.cloud else None,
+            addresses=addresses,
         )
         options = pulumi.ResourceOptions(parent=fleet, providers=[given.providers[name]])
         for component in cluster.components:
-            BY_KIND[component.kind](component, inputs, options)
+            registering = partial(BY_KIND[component.kind], component, inputs, options)
+            if component.kind in FRONT_DOORS:
+                front_doors.append(registering)
+            else:
+                registering()
+        if cluster.gateway:
+            addresses[name] = _address(registered[cluster.gateway.key], cluster.gateway)
+    for register_front_door in front_doors:
+        register_front_door()
     if not given.preview:
         confirm_served(desired, registered, given.confirm)
         keep_all_if_any_failed(registered, remembered)
     return Registered(
-        outputs={**desired.outputs, **_addresses(desired, registered, given.addresses), "ready": remembered},
+        outputs={
+            **desired.outputs,
+            **_addresses(desired, addresses),
+            "frontDoors": _front_doors(desired, registered),
+            "ready": remembered,
+        },
         clusters=_clusters(desired),
         identifiers={
             cluster.connection.cluster: cluster.connection.identifier for cluster in desired.clusters
@@ -152,19 +171,23 @@ def _clusters(desired: Desired) -> dict[str, dict[str, str]]:
     return clusters
 
 
-def _addresses(
-    desired: Desired, registered: Mapping[str, pulumi.CustomResource], theirs: Mapping[str, Address]
-) -> dict[str, Any]:
-    """Return `gateways` by cluster, and `urls` by service and cluster.
+def _front_doors(
+    desired: Desired, registered: Mapping[str, pulumi.CustomResource]
+) -> dict[str, dict[str, pulumi.Output[str | None]]]:
+    """Return the addresses of InferenceGateways by their names and clusters."""
+    found: dict[str, dict[str, pulumi.Output[str | None]]] = {}
+    for cluster in desired.clusters:
+        for name, gateway in cluster.front_doors.items():
+            if gateway.key in registered:
+                address = _address(registered[gateway.key], gateway).apply(_host)
+                found.setdefault(name, {})[cluster.connection.cluster] = address
+    return found
 
-    `theirs` are addresses of gateways that the stack did not create; a cluster whose gateway has none is
-    left out.
+
+def _addresses(desired: Desired, addresses: Mapping[str, pulumi.Output[Address | None]]) -> dict[str, Any]:
+    """Return `gateways` by cluster, and `urls` by service and cluster. A cluster whose gateway is somebody
+    else's and has no address yet is left out.
     """
-    addresses = {name: pulumi.Output.from_input(address) for name, address in theirs.items()} | {
-        cluster.connection.cluster: _address(registered[cluster.gateway.key], cluster.gateway)
-        for cluster in desired.clusters
-        if cluster.gateway
-    }
     urls: dict[str, dict[str, pulumi.Output[str | None]]] = {}
     for route in desired.plan.services:
         if route.cluster in addresses:
@@ -186,20 +209,24 @@ def _url(path: str, address: Address | None) -> str | None:
     return url(address, path)
 
 
-def secret_values(setting: str | Mapping[str, Mapping[str, str]] | None) -> SecretValues:
-    """Return the values in the setting `secrets`, as JSON text or a map, by namespace, name and key.
-
-    They are in base64, and outputs that Pulumi encrypts in its state.
-    """
+def plain_values(
+    setting: str | Mapping[str, Mapping[str, str]] | None,
+) -> Mapping[tuple[str, str], Mapping[str, str]]:
+    """Return the values in the setting `secrets`, as JSON text or a map, by namespace, name and key."""
     secrets: Mapping[str, Mapping[str, str]] = (
         json.loads(setting) if isinstance(setting, str) else setting or {}
     )
+    return {_pair(name): values for name, values in secrets.items()}
+
+
+def secret_values(values: Mapping[tuple[str, str], Mapping[str, str]]) -> SecretValues:
+    """Return the values in base64, and as outputs that Pulumi encrypts in its state."""
     return {
-        _pair(name): {
+        name: {
             key: pulumi.Output.secret(base64.b64encode(value.encode()).decode())
-            for key, value in values.items()
+            for key, value in of_secret.items()
         }
-        for name, values in secrets.items()
+        for name, of_secret in values.items()
     }
 
 

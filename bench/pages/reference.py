@@ -72,6 +72,7 @@ _EXAMPLE_OUTPUTS: Outputs = {
     "services": {"ml/coder": ["dc1", "east"]},
     "gateways": {"dc1": "192.168.4.20", "east": "10.4.0.9"},
     "urls": {"ml/coder": {"dc1": "http://192.168.4.20:80/ml/coder/", "east": "http://10.4.0.9:80/ml/coder/"}},
+    "frontDoors": {"main": {"east": "10.4.0.12"}},
     "plugins": {"east/ml/qwen3-coder-decode-h100": ["accelerator@1.0.0", "registrar@1.2.0"]},
     "ready": {"east/ml/qwen3-coder-decode-h100": {"registrar": "template 3f2a9c1b7d20"}},
 }

@@ -6,7 +6,7 @@ wait for each other.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
@@ -30,6 +30,7 @@ from inferfleet.desired.endpoints import (
     routes_follow,
     what_serves,
 )
+from inferfleet.desired.front_door import door_secrets, front_door
 from inferfleet.desired.needs import object_needs
 from inferfleet.desired.paused import held_cloud
 from inferfleet.desired.pods import Chains, Pods, chains, spot_pods
@@ -50,6 +51,7 @@ from inferfleet.documents.pods.references import Reference, references
 from inferfleet.documents.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.documents.work import spend
 from inferfleet.fleet.decisions import Plan, ServiceRoute
+from inferfleet.fleet.front_door import Door, doors, front_door_problems
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.roles import caches_of
@@ -85,6 +87,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     clouds = decide(documents, lock, planned)
     pods, problems_of_pods = _pods(documents, planned, lock, clouds, all_chains, demands)
     pickers = _pickers(documents, planned, pods)
+    front_doors = doors(documents, planned.endpoints, planned.services, lock)
     reads = {
         spot: [
             *(reference for of_position in of_spot for reference in references(of_position.outcome.template)),
@@ -104,9 +107,19 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *secret_problems(
             documents, reads, chain.from_iterable(cache_reads(documents, name) for name in documents.clusters)
         ),
+        *front_door_problems(documents, planned.endpoints, front_doors),
     ]
     _refuse(documents, problems)
-    clusters = _clusters(documents, planned, pods, pickers=pickers, reads=reads, lock=lock, clouds=clouds)
+    clusters = _clusters(
+        documents,
+        planned,
+        pods,
+        pickers=pickers,
+        reads=reads,
+        lock=lock,
+        clouds=clouds,
+        front_doors=front_doors,
+    )
     _refuse(documents, same_name_problems(documents, clusters))
     return Desired(
         stack=documents.settings.stack,
@@ -118,6 +131,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         warnings=(*documents.notices, *documents.located(of_severity(problems, "warning", "notice"))),
         effects=_effects_by_spot(pods, "Entry"),
         follower_effects=_effects_by_spot(pods, "Follower"),
+        doors=front_doors,
     )
 
 
@@ -198,6 +212,7 @@ def _clusters(
     reads: Reads,
     lock: Lock,
     clouds: Clouds,
+    front_doors: tuple[Door, ...],
 ) -> tuple[DesiredCluster, ...]:
     """Return every cluster with all that should exist there."""
     read_on = _by_cluster(
@@ -209,7 +224,7 @@ def _clusters(
     for name in documents.clusters:
         read_on[name] += cache_reads(documents, name)
     sites = {name: Site(name, clouds.clusters.get(name)) for name in sorted(documents.clusters)}
-    shared = _serving_stacks(documents, planned, sites, read_on)
+    shared = _serving_stacks(documents, planned, sites, read_on, front_doors)
     endpoints = _endpoints(documents, planned, pods, pickers=pickers, sites=sites, shared=shared)
     filled = {name: fillings(documents, site, shared[name]) for name, site in sites.items()}
     placed = _replicas(
@@ -241,7 +256,36 @@ def _clusters(
         for name, site in sites.items()
     ]
     revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}
-    return tuple(routes_follow(cluster, revised) for cluster in clusters)
+    clusters = [routes_follow(cluster, revised) for cluster in clusters]
+    return tuple(_with_front_doors(documents, clusters, front_doors, sites=sites, shared=shared))
+
+
+def _with_front_doors(
+    documents: Documents,
+    clusters: list[DesiredCluster],
+    front_doors: tuple[Door, ...],
+    *,
+    sites: Mapping[str, Site],
+    shared: Mapping[str, ServingStack],
+) -> Iterator[DesiredCluster]:
+    """Yield the clusters with the InferenceGateways that stand on them, where anything is registered."""
+    routes = {
+        (component.name.removeprefix(f"{cluster.connection.cluster}/"), cluster.connection.cluster): item.key
+        for cluster in clusters
+        for component in cluster.components
+        if component.kind == "ModelService"
+        for item in component.objects
+    }
+    for cluster in clusters:
+        name = cluster.connection.cluster
+        components: list[Component] = []
+        gateways = {}
+        for door in front_doors:
+            if door.hub == name and cluster.components:
+                made = front_door(documents, door, site=sites[name], shared=shared[name], routes=routes)
+                gateways[door.gateway] = next(item for item in made[0].objects if item.kind == "Gateway")
+                components += made
+        yield replace(cluster, components=(*cluster.components, *components), front_doors=gateways)
 
 
 def _serving_stacks(
@@ -249,6 +293,7 @@ def _serving_stacks(
     planned: Plan,
     sites: Mapping[str, Site],
     read_on: Mapping[str, list[Read]],
+    front_doors: tuple[Door, ...],
 ) -> dict[str, ServingStack]:
     """Return what the deployments of a cluster share, by cluster. `read_on` has what its pods name."""
     keys_on = _by_cluster(
@@ -262,10 +307,14 @@ def _serving_stacks(
         name: serving_stack(
             site,
             namespaces={key.partition("/")[0] for key in keys_on[name]},
-            secrets=stack_secrets(documents, read_on[name]),
+            secrets={
+                **stack_secrets(documents, read_on[name]),
+                **door_secrets(documents, front_doors, name),
+            },
             serving=documents.clusters[name].spec.serving,
             stack=documents.settings.stack,
             pod_security=documents.settings.pod_security,
+            front_doors=any(door.hub == name for door in front_doors),
         )
         for name, site in sites.items()
     }

@@ -10,6 +10,7 @@ from inferfleet.documents.pods.references import Reference, references
 from inferfleet.documents.pods.texts import SUBDOMAIN
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing, path_of, shown
+from inferfleet.fleet.names import SYSTEM_NAMESPACE
 from inferfleet.fleet.roles import role_templates, roles_of, template_path
 from inferfleet.fleet.spot import Spot
 
@@ -125,6 +126,11 @@ def _unread_secret_problems(
     said of the Secrets in its namespace.
     """
     names = {f"{namespace_of(key)}/{ref.name}" for key, refs in reads.items() for ref in refs}
+    names |= {
+        f"{SYSTEM_NAMESPACE}/{name}"
+        for gateway in documents.gateways.values()
+        for name in gateway.spec.secrets
+    }
     unknown = {namespace_of(key) for key in documents.deployments if key not in reads}
     for name in sorted(documents.settings.secrets):
         if name not in names and name.partition("/")[0] not in unknown:

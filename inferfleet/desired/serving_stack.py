@@ -71,10 +71,12 @@ def serving_stack(
     serving: Serving,
     stack: str,
     pod_security: PodSecurity,
+    front_doors: bool = False,
 ) -> ServingStack:
     """Return the shared objects. `secrets` are the keys of each Secret, by namespace and name.
 
-    `pod_security` says what the labels of namespaces ask of Pod Security admission.
+    `pod_security` says what the labels of namespaces ask of Pod Security admission, `front_doors` whether
+    InferenceGateways stand there.
     """
     internal = site.cloud.internal if site.cloud else {}
     gateway_objects = own_gateway(gateway=serving.gateway, stack=stack, internal=internal)
@@ -85,7 +87,9 @@ def serving_stack(
         name: site.place(
             namespace(name, stack=stack, labels=_security(name, pod_security, unknown)), retain=True
         )
-        for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if gateway_objects else [])})
+        for name in sorted(
+            {*namespaces, *([names.SYSTEM_NAMESPACE] if gateway_objects or front_doors else [])}
+        )
     }
     held = {
         (space, name): site.place(

@@ -10,6 +10,7 @@ from inferfleet.documents.kinds.inference_cluster import State
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.front_door import Door
 from inferfleet.fleet.node_conditions import Labels, NodeConditions
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import LinkEffect
@@ -22,8 +23,18 @@ from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET
 
 _NOT_CALLED = "not told yet"
-ComponentKind = Literal["ServingStack", "ModelCache", "ModelEndpoint", "ModelReplicas", "ModelService"]
+ComponentKind = Literal[
+    "ServingStack",
+    "ModelCache",
+    "ModelEndpoint",
+    "ModelReplicas",
+    "ModelService",
+    "FrontDoor",
+    "FrontDoorService",
+]
 KINDS: tuple[ComponentKind, ...] = get_args(ComponentKind)
+# Components that lead to other clusters, and come after all of these.
+FRONT_DOORS: tuple[ComponentKind, ...] = ("FrontDoor", "FrontDoorService")
 # In front of a component's kind in its type.
 COMPONENTS = "inferfleet:components:"
 
@@ -62,6 +73,8 @@ class KubeObject:
     """Key of the cloud resource that takes the object along when it goes."""
     ignore: tuple[str, ...] = ()
     """Fields of somebody else, which no update changes once the object is there."""
+    address_of: str | None = None
+    """The cluster whose gateway's address it has: an EndpointSlice without endpoints until that is known."""
 
     @property
     def api_version(self) -> str:
@@ -296,6 +309,8 @@ class DesiredCluster:
     """What serves each deployment."""
     pools: tuple[ExpectedNodes, ...] = ()
     """The pools whose nodes are looked at: all of an existing cluster."""
+    front_doors: Mapping[str, KubeObject] = field(default_factory=dict)
+    """The Gateways of InferenceGateways that stand there, by their names."""
 
     @property
     def objects(self) -> Iterator[KubeObject]:
@@ -342,6 +357,8 @@ class Outputs(TypedDict):
     """URL of each service on each cluster that has a route of it, by service and cluster. A cluster without
     an entry in `gateways` is left out.
     """
+    frontDoors: dict[str, dict[str, str | None]]
+    """Address of each InferenceGateway on each of its clusters, an IP address or a host name."""
     plugins: dict[str, list[str]]
     """Plugins that changed the pods of a workload or added objects beside it, each as `<name>@<version>` in
     the order in which they ran, by workload (`<cluster>/<namespace>/<name>`).
@@ -368,6 +385,8 @@ class Desired:
     cloud_changes: tuple[CloudChange, ...] = ()
     follower_effects: Mapping[Spot, Mapping[str, tuple[LinkEffect, ...]]] = field(default_factory=dict)
     """Those to the followers of roles whose workers have many pods."""
+    doors: tuple[Door, ...] = ()
+    """InferenceGateways on each of their clusters, and where they lead."""
     fleet: str = field(default="", compare=False)
     """Options by which commands find the documents of a Fleet in somebody's program; "" for a stack."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_gateway import InferenceGateway
 from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
@@ -28,8 +29,8 @@ def cache_key(deployment: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Documents:
-    """Valid documents by key: classes, clusters, policies and waivers by name, deployments, services, caches
-    and quotas by `namespace/name`.
+    """Valid documents by key: classes, clusters, gateways, policies and waivers by name, deployments,
+    services, caches and quotas by `namespace/name`.
     """
 
     settings: Settings
@@ -53,6 +54,7 @@ class Documents:
     """The file of every document, for paths relative to it."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
+    gateways: Mapping[str, InferenceGateway] = field(default_factory=dict)
     of_all_stacks: frozenset[DocumentName] = frozenset()
     """Those from the folder of policies; the others are of this stack alone."""
     fleet: str = field(default="", compare=False)

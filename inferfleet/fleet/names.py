@@ -23,6 +23,8 @@ STACK = f"{DOMAIN}/stack"
 DEPLOYMENT = f"{DOMAIN}/deployment"
 SERVICE = f"{DOMAIN}/service"
 CACHE = f"{DOMAIN}/cache"
+# Of the objects of an InferenceGateway: its name.
+FRONT_DOOR = f"{DOMAIN}/gateway"
 CLUSTER = f"{DOMAIN}/cluster"
 ROLE = f"{DOMAIN}/role"
 PLACEMENT = f"{DOMAIN}/placement"
@@ -182,6 +184,29 @@ def deployment_path(deployment: str) -> str:
 def service_path(service: str) -> str:
     """Return the path prefix of requests to a service, on each cluster's gateway."""
     return f"/{_namespace(service)}/{_name(service)}/"
+
+
+def front_door(gateway: str) -> str:
+    """Return the name of an InferenceGateway's own objects, and of its component on a cluster."""
+    return f"front-{gateway}"
+
+
+def of_front_door(gateway: str, *parts: str) -> str:
+    """Return the name of an object of an InferenceGateway for something that it leads to, or has besides.
+
+    No two meet, for no part has a dot.
+    """
+    return ".".join((front_door(gateway), *parts))
+
+
+def front_door_router(gateway: str) -> str:
+    """Return the name of what routes the requests of an InferenceGateway by their models."""
+    return f"{front_door(gateway)}-router"
+
+
+def front_door_cluster(gateway: str, cluster: str) -> str:
+    """Return the name of the Service by which an InferenceGateway finds a cluster, at most 63 characters."""
+    return f"{front_door(gateway)}-{cluster}-{short_hash(6, gateway, cluster)}"
 
 
 def existing_identity(cluster: str) -> str:

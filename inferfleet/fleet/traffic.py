@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
+from typing import TypeVar
 
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import LabelSelector
@@ -165,16 +166,47 @@ class EndpointIndex:
 def routes(documents: Documents, selected: EndpointIndex, lock: Lock) -> tuple[ServiceRoute, ...]:
     """Return the route of each service on each cluster with an endpoint of it, by service and cluster.
 
-    A cluster that is paused or lost has exactly the services that the lock has there.
+    A cluster that is paused or lost has exactly the services that the lock has there. Of a service behind a
+    front door each route has those shares of the service's traffic that its endpoints have in all.
     """
     all_routes: list[ServiceRoute] = []
     for key, service in sorted(documents.services.items()):
         locked = lock.services.get(key, ())
+        in_all = shares_in_all(documents, service, selected) if service.spec.gateways else {}
         for cluster, entries in sorted(_by_cluster(service, selected).items()):
             if not documents.clusters[cluster].spec.held or cluster in locked:
                 root = service.spec.route.path == "/"
-                all_routes.append(ServiceRoute(key, cluster, _backends(entries), root=root))
+                backends = _backends(entries, in_all.get(cluster))
+                all_routes.append(ServiceRoute(key, cluster, backends, root=root))
     return tuple(all_routes)
+
+
+def shares_in_all(
+    documents: Documents, service: ModelService, selected: EndpointIndex, *, regional: bool | None = None
+) -> dict[str, dict[str, int]]:
+    """Return the shares of a service's traffic that its deployments have on each cluster, by cluster.
+
+    They are relative to each other within a region, and with `prefer: Weight` (or not `regional`) on all
+    clusters. Those that are lost get nothing.
+    """
+    if regional is None:
+        regional = service.spec.prefer == "SameRegion"
+    regions: dict[str | None, list[tuple[int, dict[tuple[str, str], int]]]] = {}
+    for entry in service.spec.endpoints:
+        of_entry: dict[str | None, dict[tuple[str, str], int]] = {}
+        for endpoint in selected.of(service.metadata.namespace, entry.selector):
+            cluster = documents.clusters[endpoint.cluster]
+            if cluster.spec.state != "lost":
+                region = cluster.region if regional else None
+                spot = endpoint.cluster, endpoint.deployment
+                of_entry.setdefault(region, {})[spot] = endpoint.replicas
+        for region, replicas in of_entry.items():
+            regions.setdefault(region, []).append((entry.weight, replicas))
+    by_cluster: dict[str, dict[str, int]] = {}
+    for entries in regions.values():
+        for (name, deployment), weight in shares(entries).items():
+            by_cluster.setdefault(name, {})[deployment] = weight
+    return by_cluster
 
 
 def _by_cluster(
@@ -192,9 +224,18 @@ def _by_cluster(
     return by_cluster
 
 
-def _backends(entries: list[tuple[int, list[Endpoint]]]) -> tuple[Backend, ...]:
-    """Return the backends of a service on one cluster, of entries with at least one endpoint each."""
+def _backends(
+    entries: list[tuple[int, list[Endpoint]]], in_all: Mapping[str, int] | None
+) -> tuple[Backend, ...]:
+    """Return the backends of a service on one cluster, of entries with at least one endpoint each, by their
+    shares of all of its traffic where these are known.
+    """
     revisions = {endpoint.deployment: endpoint.revision for _, matched in entries for endpoint in matched}
+    if in_all is not None:
+        divisor = gcd(*in_all.values())
+        return tuple(
+            Backend(name, weight // divisor, revisions[name]) for name, weight in sorted(in_all.items())
+        )
     weights = shares(
         [
             (weight, {endpoint.deployment: endpoint.replicas for endpoint in matched})
@@ -204,12 +245,15 @@ def _backends(entries: list[tuple[int, list[Endpoint]]]) -> tuple[Backend, ...]:
     return tuple(Backend(name, weight, revisions[name]) for name, weight in weights.items())
 
 
-def shares(entries: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
+_Sharing = TypeVar("_Sharing", str, tuple[str, str])
+
+
+def shares(entries: Sequence[tuple[int, Mapping[_Sharing, int]]]) -> dict[_Sharing, int]:
     """Return integer weights by deployment: the weight of each entry, split over its deployments by replicas.
 
     They are exact, unless one would exceed the limit: then they are the nearest millionths, none below 1.
     """
-    exact: dict[str, Fraction] = {}
+    exact: dict[_Sharing, Fraction] = {}
     for weight, replicas in entries:
         for deployment, number in replicas.items():
             share = Fraction(weight * number, sum(replicas.values()))
@@ -221,7 +265,7 @@ def shares(entries: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
     return reduced if max(reduced.values()) <= WEIGHT_LIMIT else _largest_remainder(reduced)
 
 
-def _largest_remainder(weights: Mapping[str, int]) -> dict[str, int]:
+def _largest_remainder(weights: Mapping[_Sharing, int]) -> dict[_Sharing, int]:
     total = sum(weights.values())
     whole = {name: weight * WEIGHT_LIMIT // total for name, weight in weights.items()}
     missing = WEIGHT_LIMIT - sum(whole.values())

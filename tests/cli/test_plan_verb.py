@@ -44,6 +44,7 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
         "services": [
             {"service": "ml/chat", "cluster": "east", "backends": [{"deployment": "ml/qwen", "weight": 1}]}
         ],
+        "gateways": [],
         "pickers": [{"cluster": "east", "pods": 1, "cores": 0.5, "gib": 0.5}],
         "changes": [{**PLACED, "before": 0, "after": 1, "why": None}],
         "rolls": [],

@@ -244,9 +244,44 @@ def test_the_stack_exports_where_gateways_and_services_are_reached() -> None:
                 "east": "http://10.0.0.5:8080/ml/chat/",
             }
         },
+        "frontDoors": {},
         "plugins": {},
         "ready": {},
     }
+
+
+def _slice(cluster: str) -> KubeObject:
+    manifest = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"namespace": "inferfleet-system", "name": cluster},
+        "endpoints": [],
+    }
+    return KubeObject(f"a/inferfleet-system/{cluster}", manifest, address_of=cluster)
+
+
+def test_a_front_door_is_registered_once_the_gateways_are_that_it_leads_to() -> None:
+    """Its cluster comes first here, and the other's address is known only after that."""
+    desired = _with_gateways()
+    door = replace(GATEWAY, name="a/inferfleet-system/front-main")
+    hub = DesiredCluster(
+        Connection("a", "existing/a", "active"),
+        (Component("FrontDoor", "a/front-main", (door, _slice("east"))),),
+        front_doors={"main": door},
+    )
+    recorder, _ = run(replace(desired, clusters=(hub, *desired.clusters)), preview=False)
+    endpoints = recorder.inputs["kubernetes:discovery.k8s.io/v1:EndpointSlice", "a/inferfleet-system/east"]
+    assert endpoints["endpoints"] == [{"addresses": ["10.0.0.5"], "conditions": {"ready": True}}]
+    assert recorder.outputs["frontDoors"] == {"main": {"a": "10.0.0.5"}}
+
+
+def test_a_front_door_finds_no_gateway_with_a_host_name_that_no_document_says() -> None:
+    hub = DesiredCluster(
+        Connection("a", "existing/a", "active"),
+        (Component("FrontDoor", "a/front-main", (_slice("dc1"),)),),
+    )
+    with pytest.raises(pulumi.RunError, match=r"host name shared\.example\.com.*serving\.gateway\.address"):
+        run(replace(_with_gateways(), clusters=(hub, *_with_gateways().clusters)), preview=False)
 
 
 def test_every_output_is_described() -> None:
@@ -257,7 +292,13 @@ def test_every_output_is_described() -> None:
 def test_a_preview_does_not_know_the_address_of_a_new_gateway() -> None:
     recorder, _ = run(_with_gateways(), preview=True)
     services = {"ml/chat": ["dc1", "dc2", "east"]}
-    assert recorder.outputs == {"placements": {}, "services": services, "plugins": {}, "ready": {}}
+    assert recorder.outputs == {
+        "placements": {},
+        "services": services,
+        "frontDoors": {},
+        "plugins": {},
+        "ready": {},
+    }
 
 
 def test_a_gateway_is_registered_key_for_key_though_its_status_is_read() -> None:

@@ -2,7 +2,7 @@
 which pods roll since a commit.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from inferfleet.fleet.advice.summaries import (
 )
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
 from inferfleet.fleet.demands import Demand, Demands
+from inferfleet.fleet.front_door import Door
 from inferfleet.fleet.shapes import counted, requests
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.whatif import Outcome
@@ -80,6 +81,10 @@ def show(desired: Desired, *, remembered: bool) -> None:
         ]
         print_line()
         print_table("services", ("service", "cluster", "endpoints by weight"), backends)
+    if desired.doors:
+        print_line()
+        columns = ("gateway", "on", "service", "names", "clusters by weight")
+        print_table("gateways", columns, [row for door in desired.doors for row in _door_rows(door)])
     show_pickers(desired)
     if plan.changes and remembered:
         print_line()
@@ -183,6 +188,21 @@ def reason_values(reasons: Iterable[Reason]) -> list[dict[str, str | None]]:
     ]
 
 
+def _door_rows(door: Door) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each service behind an InferenceGateway; fallbacks follow a semicolon."""
+    for route in door.routes:
+        parts = [
+            ", ".join(
+                f"{backend.cluster} {backend.weight}"
+                for backend in route.backends
+                if backend.fallback == fallback
+            )
+            for fallback in (False, True)
+        ]
+        names_of_models = ", ".join(route.models) or "by path alone"
+        yield door.gateway, door.hub, route.service, names_of_models, "; ".join(filter(None, parts)) or "none"
+
+
 def as_values(desired: Desired) -> dict[str, Any]:
     """Return the same facts as values for JSON."""
     plan = desired.plan
@@ -208,6 +228,20 @@ def as_values(desired: Desired) -> dict[str, Any]:
                 ],
             }
             for route in plan.services
+        ],
+        "gateways": [
+            {
+                "gateway": door.gateway,
+                "cluster": door.hub,
+                "service": route.service,
+                "models": list(route.models),
+                "clusters": [
+                    {"cluster": backend.cluster, "weight": backend.weight, "fallback": backend.fallback}
+                    for backend in route.backends
+                ],
+            }
+            for door in desired.doors
+            for route in door.routes
         ],
         "pickers": picker_values(desired),
         "changes": [

@@ -27,7 +27,7 @@ from inferfleet.documents.pods.template import containers_of
 from inferfleet.documents.problems import FieldPath, Problem, Severity, cluster_problem, part_of
 from inferfleet.documents.wording import listing
 from inferfleet.documents.wording import path_of as path_in_document
-from inferfleet.fleet.names import DEPLOYMENT, REPLICAS, ROLE, SERVICE
+from inferfleet.fleet.names import DEPLOYMENT, FRONT_DOOR, REPLICAS, ROLE, SERVICE
 from inferfleet.fleet.roles import path_of_role, template_path, workers_of
 from inferfleet.serving.comparison import differences
 from inferfleet.serving.picker import deployment_of
@@ -477,6 +477,8 @@ def document_field(
         )
     if SERVICE in labels:
         return "ModelService", f"{obj.namespace}/{labels[SERVICE]}", ""
+    if FRONT_DOOR in labels:
+        return "InferenceGateway", labels[FRONT_DOOR], ""
     return "InferenceCluster", cluster, "spec.serving"
 
 

@@ -38,7 +38,7 @@ from inferfleet.documents.kinds.gke import (
 )
 from inferfleet.documents.kinds.scheduler import Scheduler, check_cluster_scheduler
 from inferfleet.documents.pods.template import POOL_LABEL
-from inferfleet.documents.pods.texts import ANNOTATION_KEY, SUBDOMAIN, TextRule
+from inferfleet.documents.pods.texts import ANNOTATION_KEY, SUBDOMAIN, SUBDOMAIN_PATTERN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.wording import named, nearest, shown
 from inferfleet.tables.engines import EngineType
@@ -240,6 +240,9 @@ class NodePool(StrictModel):
 # `serving.gateway`: the Gateway through which models are reached.
 
 
+HOST = TextRule(SUBDOMAIN_PATTERN, "a host name or an IPv4 address")
+
+
 class GatewayRef(StrictModel):
     """A Gateway that exists and belongs to somebody else."""
 
@@ -290,6 +293,11 @@ class Gateway(StrictModel):
     """Annotations of the Service of such a Gateway, in the words of its cloud, such as
     `service.beta.kubernetes.io/azure-load-balancer-internal: "true"`. Required for `Internal`, but on
     clusters that inferfleet creates on GKE, where it writes its own. Default: none.
+    """
+
+    address: Annotated[str, HOST] | None = None
+    """Host name or IPv4 address at which InferenceGateways on other clusters reach the Gateway. Default: the
+    address that its controller gives it, which must be an IP address then.
     """
 
     @model_validator(mode="after")
@@ -563,6 +571,9 @@ class Serving(StrictModel):
 
 # The cluster itself: where it comes from, and in which state it is.
 
+# By which nodes say their region, and documents that of a cluster that exists.
+REGION_LABEL = "topology.kubernetes.io/region"
+
 State = Literal["active", "cordoned", "drained", "paused", "lost", "abandoned"]
 # States in which nothing changes on a cluster, nor in its cloud.
 HELD: tuple[State, ...] = ("paused", "lost")
@@ -642,8 +653,10 @@ class InferenceClusterSpec(StrictModel):
     """
     cluster: ClusterSource
     """Where the cluster comes from."""
-    node_pools: Annotated[tuple[NodePool, ...], Field(min_length=1, max_length=64)]
-    """Node pools for model pods. On GKE each is created; on an existing cluster the nodes are there."""
+    node_pools: Annotated[tuple[NodePool, ...], Field(max_length=64)]
+    """Node pools for model pods. On GKE each is created; on an existing cluster the nodes are there. `[]` is
+    for a cluster that has no models, and where an InferenceGateway stands.
+    """
     taints: tuple[Taint, ...] = ()
     """Taints of the cluster as a whole, which keep away deployments without a toleration. They are for
     placement only and are put on no node; default: none.
@@ -745,3 +758,9 @@ class InferenceCluster(StrictModel):
     """Name and labels of the cluster."""
     spec: InferenceClusterSpec
     """The cluster, its node pools, and how it serves."""
+
+    @property
+    def region(self) -> str | None:
+        """Return its region on GKE, or of an existing cluster the one that its label says."""
+        gke = self.spec.cluster.gke
+        return gke.region if gke else self.metadata.labels.get(REGION_LABEL)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from inferfleet.documents.kinds.base import (
     API_VERSION,
     HOSTNAME,
+    Duration,
     LabelSelector,
     NamespacedMetadata,
     RefusedField,
@@ -22,6 +23,8 @@ Hostname = Annotated[str, HOSTNAME]
 _PATH = re.compile(r"/|(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 # Each path is a rule of the HTTPRoute, which has 16 at most. https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
 PATH_LIMIT = 16
+# Names of models as values of a header, and of a rule that has 16 matches at most.
+_MODEL = re.compile(r"[!-~]{1,256}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 
 
@@ -115,6 +118,32 @@ class ServiceEndpoints(StrictModel):
     """
 
 
+class Timeouts(StrictModel):
+    """How long an InferenceGateway waits for the service."""
+
+    request: Duration = 3600
+    """For the end of an answer, such as `1h`; the default is in seconds."""
+    idle: Duration = 600
+    """For the next part of an answer, the first one too, such as `10m`; the default is in seconds."""
+
+
+def _check_models(models: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names. Raises Mistaken for those that no header can have, and for repeated ones."""
+    mistakes = [
+        Mistake(f"{shown(name)!r} is no name of a model", "Use printable characters without blanks", (index,))
+        for index, name in enumerate(models)
+        if not _MODEL.fullmatch(name)
+    ]
+    mistakes += [
+        Mistake(f"name {shown(name)} is there twice", "Keep one of the two", (index,))
+        for index, name in enumerate(models)
+        if name in models[:index]
+    ]
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return models
+
+
 class ModelServiceSpec(StrictModel):
     """What a ModelService routes to."""
 
@@ -126,6 +155,30 @@ class ModelServiceSpec(StrictModel):
     """Which requests are for the service. Default: those under `/<namespace>/<service>/` for all hosts, with
     the paths of its deployments' engines.
     """
+    gateways: Annotated[tuple[str, ...], Field(max_length=16)] = ()
+    """InferenceGateways that lead to the service. Default: none, and it is reached at each cluster's own
+    gateway alone.
+    """
+    models: Annotated[tuple[str, ...], Field(max_length=16), AfterValidator(_check_models)] = ()
+    """Names by which requests to these gateways ask for the service in `model`. Each is one that all of its
+    deployments declare (`engine.servedNames`). Default: all such names.
+    """
+    timeouts: Timeouts = Timeouts()
+    """How long these gateways wait for the service."""
+    prefer: Literal["SameRegion", "Weight"] = "SameRegion"
+    """Where these gateways send requests: `SameRegion`: to clusters of their own region by weight, and to
+    others when those fail; `Weight`: to all clusters by weight.
+    """
+
+    @model_validator(mode="after")
+    def _check_fields_of_gateways(self) -> "ModelServiceSpec":
+        fields = [name for name in ("models", "timeouts", "prefer") if name in self.model_fields_set]
+        if fields and not self.gateways:
+            what = f"{fields[0]} is for InferenceGateways, and the service names none"
+            raise Mistaken(Mistake(what, f"Add gateways, or remove {fields[0]}", (fields[0],)))
+        if twice := [name for index, name in enumerate(self.gateways) if name in self.gateways[:index]]:
+            raise Mistaken(Mistake(f"gateway {twice[0]} is there twice", "Keep one", ("gateways",)))
+        return self
 
 
 class ModelService(StrictModel):

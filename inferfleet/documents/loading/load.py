@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from inferfleet.documents.documents import DocumentName, Documents, cache_key
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_gateway import InferenceGateway
 from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.kinds.model_deployment import CachedModel, Engine, ModelDeployment
 from inferfleet.documents.kinds.model_service import ModelService
@@ -28,7 +29,15 @@ from inferfleet.documents.yaml import Budget
 from inferfleet.tables.pickers import names
 
 Document = (
-    InferenceClass | InferenceCluster | ModelDeployment | ModelService | ModelCache | Quota | Policy | Waiver
+    InferenceClass
+    | InferenceCluster
+    | InferenceGateway
+    | ModelDeployment
+    | ModelService
+    | ModelCache
+    | Quota
+    | Policy
+    | Waiver
 )
 
 
@@ -44,6 +53,7 @@ _OF_ALL_STACKS = ("Policy", "Waiver", "Quota")
 KINDS: dict[str, type[Document]] = {
     "InferenceClass": InferenceClass,
     "InferenceCluster": InferenceCluster,
+    "InferenceGateway": InferenceGateway,
     "ModelDeployment": ModelDeployment,
     "ModelService": ModelService,
     "ModelCache": ModelCache,
@@ -111,6 +121,7 @@ class Collection:
             quotas=_of(by_name, Quota),
             policies=_of(by_name, Policy),
             waivers=_of(by_name, Waiver),
+            gateways=_of(by_name, InferenceGateway),
             positions={name: entry.source.positions() for name, entry in by_name.items()},
             broken_links=self.broken_links,
             sources={name: entry.source.file for name, entry in by_name.items()},
@@ -325,6 +336,12 @@ def reference_problems(collection: Collection, catalogue: Path | None) -> Iterat
             problems = [*_profile_problems(f"deployment {key!r}", data, "profile"), *unknown_caches]
         elif kind == "ModelCache":
             problems = _shared_folder_problems(key, entry, collection)
+        elif kind == "InferenceGateway" and collection.complete:
+            clusters = frozenset(collection.keys("InferenceCluster"))
+            problems = _named_problems(f"gateway {key} stands on cluster", data, "clusters", clusters)
+        elif kind == "ModelService" and collection.complete:
+            gateways = frozenset(collection.keys("InferenceGateway"))
+            problems = _named_problems(f"service {key} names gateway", data, "gateways", gateways)
         elif kind == "Quota" and collection.complete:
             problems = _quota_problems(data, classes, catalogue)
         elif kind == "Waiver" and collection.complete:
@@ -411,6 +428,16 @@ def _class_problems(
             path = path_of(("spec", "nodePools", index, "className"))
             next_step = one_of(class_name, classes, "Known classes") if classes else _no_classes(catalogue)
             yield Problem(what, next_step, path)
+
+
+def _named_problems(whose: str, data: Any, field: str, known: frozenset[str]) -> Iterator[Problem]:
+    """Yield a problem for each name in a list of the spec that no document has."""
+    named = part_of(data, ("spec", field))
+    for index, name in enumerate(named if isinstance(named, list) else ()):
+        if isinstance(name, str) and name and name not in known:
+            what = f"{whose} {shown(name)!r}, which does not exist"
+            step = one_of(name, known, "There is") if known else "Write its document"
+            yield Problem(what, step, path_of(("spec", field, index)))
 
 
 def _quota_problems(data: Any, classes: frozenset[str], catalogue: Path | None) -> Iterator[Problem]:

@@ -54,6 +54,7 @@ def document_changes(update: Update, digest: StackDigest, *, is_new: bool) -> tu
         ("Quota", base.quotas, head.quotas),
         ("InferenceCluster", base.clusters, head.clusters),
         ("InferenceClass", base.classes, head.classes),
+        ("InferenceGateway", base.gateways, head.gateways),
         ("ModelDeployment", base.deployments, head.deployments),
         ("ModelService", base.services, head.services),
         ("ModelCache", base.caches, head.caches),

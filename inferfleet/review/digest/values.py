@@ -23,6 +23,7 @@ DocumentKind = Literal[
     "Quota",
     "InferenceCluster",
     "InferenceClass",
+    "InferenceGateway",
     "ModelDeployment",
     "ModelService",
     "ModelCache",

@@ -1,0 +1,157 @@
+"""InferenceGateways on clusters: what comes before what, and keys that would open too much or nothing."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from small_fleet import cluster, deployment, fleet, lock
+
+from inferfleet.desired.build import desired
+from inferfleet.desired.front_door import key_problems
+from inferfleet.desired.values import Desired
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_gateway import InferenceGateway
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.settings import Settings
+
+KEYS = [{"secretRef": {"name": "keys", "key": "team-a"}}, {"secretRef": {"name": "keys", "key": "team-a.2"}}]
+
+
+def at(name: str, address: str | None) -> InferenceCluster:
+    made = cluster(name, {"l4": ("l4", 9)}).model_dump(by_alias=True, exclude_unset=True)
+    if address:
+        made["spec"]["serving"]["gateway"]["address"] = address
+    return InferenceCluster.model_validate(made)
+
+
+def documents(address: str | None = None) -> Documents:
+    gateway = InferenceGateway.model_validate(
+        {
+            "metadata": {"name": "main"},
+            "spec": {
+                "clusters": ["hub"],
+                "listeners": {"http": {}},
+                "callers": [{"name": "team-a", "keys": KEYS}],
+            },
+        }
+    )
+    hub = cluster("hub", {}).model_dump(by_alias=True, exclude_unset=True)
+    chat = ModelService.model_validate(
+        {
+            "metadata": {"name": "chat", "namespace": "ml"},
+            "spec": {"endpoints": [{"selector": {}}], "gateways": ["main"]},
+        }
+    )
+    secrets = {"inferfleet-system/keys": ("team-a", "team-a.2")}
+    made = fleet(
+        Settings(stack="test", secrets=secrets),
+        InferenceCluster.model_validate(hub),
+        at("east", address),
+        deployment("a", 1),
+        chat,
+    )
+    return replace(made, gateways={"main": gateway})
+
+
+def on_hub(made: Desired) -> dict[str, Any]:
+    """The objects on the hub by kind and name."""
+    [hub] = [one for one in made.clusters if one.connection.cluster == "hub"]
+    return {f"{item.kind} {item.kubernetes_name}": item for item in hub.objects}
+
+
+def first_of(objects: Mapping[str, Any], name: str) -> set[str]:
+    """What on the hub comes before an object, however far."""
+    by_key = {item.key: title for title, item in objects.items()}
+    found: set[str] = set()
+    open_keys = list(objects[name].after)
+    while open_keys:
+        title = by_key.get(open_keys.pop())
+        if title and title not in found:
+            found.add(title)
+            open_keys += objects[title].after
+    return found
+
+
+@pytest.mark.parametrize("route", ["front-main.ml.chat", "front-main.ml.chat.path"])
+def test_a_service_is_guarded_before_it_is_reached(route: str) -> None:
+    objects = on_hub(desired(documents("east.acme.com"), lock({"a east/l4": 1}, {"chat": ("east",)})))
+    assert first_of(objects, f"HTTPRoute {route}") == {
+        "Namespace inferfleet-system",
+        "Secret keys",
+        "EnvoyProxy front-main",
+        "Gateway front-main",
+        "SecurityPolicy front-main",
+        "ClientTrafficPolicy front-main",
+        "BackendTrafficPolicy front-main",
+        "HTTPRouteFilter front-main.unknown",
+        "HTTPRouteFilter front-main.nowhere",
+        "HTTPRouteFilter front-main.models",
+        "Secret front-main.steady",
+        "SecurityPolicy front-main.steady",
+        "HTTPRoute front-main.steady",
+        "ServiceAccount front-main-router",
+        "Service front-main-router",
+        "PodDisruptionBudget front-main-router",
+        "Deployment front-main-router",
+        "HTTPRoute front-main.catch-all",
+        "EnvoyExtensionPolicy front-main.router",
+        "Backend front-main.east",
+        "SecurityPolicy front-main.ml.chat",
+        "BackendTrafficPolicy front-main.ml.chat",
+    }
+
+
+@pytest.mark.parametrize(("services", "waits"), [({}, True), ({"chat": ("east",)}, False)])
+def test_a_route_waits_for_clusters_that_are_new_to_its_service_alone(
+    services: dict[str, tuple[str, ...]], waits: bool
+) -> None:
+    made = desired(documents("east.acme.com"), lock({"a east/l4": 1}, services))
+    route = on_hub(made)["HTTPRoute front-main.ml.chat"]
+    [own] = [item.key for one in made.clusters for item in one.objects if item.kubernetes_name == "chat-svc"]
+    assert (own in route.after) == waits
+
+
+@pytest.mark.parametrize(
+    ("address", "endpoints", "address_of"),
+    [
+        (None, [], "east"),
+        ("10.1.2.3", [{"addresses": ["10.1.2.3"], "conditions": {"ready": True}}], None),
+    ],
+)
+def test_an_address_has_a_name_and_no_route_waits_for_it(
+    address: str | None, endpoints: list[Any], address_of: str | None
+) -> None:
+    objects = on_hub(desired(documents(address), lock({"a east/l4": 1})))
+    [title] = [title for title in objects if title.startswith("EndpointSlice")]
+    assert objects[title].manifest["endpoints"] == endpoints
+    assert objects[title].address_of == address_of
+    assert title not in first_of(objects, "HTTPRoute front-main.ml.chat")
+    [backend] = [item for name, item in objects.items() if name == "Backend front-main.east"]
+    [endpoint] = backend.manifest["spec"]["endpoints"]
+    assert endpoint["fqdn"]["hostname"] == (
+        f"{objects[title].kubernetes_name}.inferfleet-system.svc.cluster.local"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"team-a": "sk-1", "team-a.2": "sk-2"}, []),
+        ({"team-a": "sk-1"}, []),
+        ({"team-a": "", "team-a.2": "sk-2"}, ["key team-a of gateway main is empty"]),
+        (
+            {"team-a": "sk-1\n", "team-a.2": "sk-2"},
+            [
+                "key team-a of gateway main has blanks or a newline at an end, with which no client's key is "
+                "equal to it"
+            ],
+        ),
+        ({"team-a": "sk-1", "team-a.2": "sk-1"}, ["key team-a.2 of gateway main is that of team-a too"]),
+    ],
+)
+def test_a_key_that_breaks_all_of_them_is_refused(values: dict[str, str], said: list[str]) -> None:
+    found = [*key_problems(documents(), {("inferfleet-system", "keys"): values})]
+    assert [problem.what for problem in found] == said
+    assert "sk-" not in "".join(map(str, found))

@@ -1,0 +1,283 @@
+"""Where InferenceGateways lead, by which names and weights, and what is wrong with them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from small_fleet import cluster, deployment, fleet, gke, lock
+
+from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.inference_cluster import InferenceCluster
+from inferfleet.documents.kinds.inference_gateway import InferenceGateway
+from inferfleet.documents.kinds.model_service import ModelService
+from inferfleet.documents.kinds.settings import Settings
+from inferfleet.fleet.decisions import Backend
+from inferfleet.fleet.front_door import Door, DoorBackend, DoorRoute, doors, front_door_problems
+from inferfleet.fleet.planning import plan
+from inferfleet.fleet.traffic import Requests
+
+REGION = "topology.kubernetes.io/region"
+TEAM_A = {"name": "team-a", "keys": [{"secretRef": {"name": "keys", "key": "team-a"}}]}
+
+
+def place(name: str, region: str, *, state: str = "active", **gateway: Any) -> InferenceCluster:
+    made = cluster(name, {"l4": ("l4", 9)}, labels={REGION: region}, state=state)
+    spec = made.model_dump(by_alias=True, exclude_unset=True)
+    spec["spec"]["serving"]["gateway"] |= gateway
+    return InferenceCluster.model_validate(spec)
+
+
+def gateway(name: str = "main", hubs: Sequence[str] = ("east",), **spec: Any) -> InferenceGateway:
+    who = {} if "open" in spec else {"callers": [TEAM_A]}
+    listeners = {"http": {}}
+    return InferenceGateway.model_validate(
+        {"metadata": {"name": name}, "spec": {"clusters": hubs, "listeners": listeners, **who, **spec}}
+    )
+
+
+def behind(name: str, *entries: tuple[int, str], **spec: Any) -> ModelService:
+    """A service of deployments with weights, behind the gateway `main`."""
+    endpoints = [
+        {"weight": weight, "selector": {"matchLabels": {"inferfleet.dev/deployment": one}}}
+        for weight, one in entries
+    ]
+    return ModelService.model_validate(
+        {
+            "metadata": {"name": name, "namespace": "ml"},
+            "spec": {"endpoints": endpoints, "gateways": ["main"], **spec},
+        }
+    )
+
+
+def documents_of(*documents: Any, settings: Settings | None = None) -> Documents:
+    gateways = {one.metadata.name: one for one in documents if isinstance(one, InferenceGateway)}
+    others = [one for one in documents if not isinstance(one, InferenceGateway)]
+    made = replace(fleet(*others), gateways=gateways)
+    return replace(made, settings=settings) if settings else made
+
+
+def led(documents: Documents, placements: dict[str, int], **services: tuple[str, ...]) -> tuple[Door, ...]:
+    before = lock(placements, services)
+    planned = plan(documents, before)
+    return doors(documents, planned.endpoints, planned.services, before)
+
+
+def told(documents: Documents, placements: dict[str, int] | None = None) -> list[str]:
+    before = lock(placements or {})
+    planned = plan(documents, before)
+    door = doors(documents, planned.endpoints, planned.services, before)
+    return [
+        f"{problem.severity} {problem.key} {problem.path}: {problem.what}"
+        for problem in front_door_problems(documents, planned.endpoints, door)
+    ]
+
+
+CANARY = (
+    place("east", "us"),
+    place("west", "us"),
+    deployment("stable", 4),
+    deployment("canary", 1),
+)
+SPREAD = {"stable east/l4": 2, "stable west/l4": 2, "canary west/l4": 1}
+
+
+def test_a_gateway_leads_to_clusters_by_the_sum_of_their_shares() -> None:
+    documents = documents_of(*CANARY, gateway(), behind("chat", (80, "stable"), (20, "canary")))
+    assert led(documents, SPREAD) == (
+        Door(
+            "main",
+            "east",
+            (
+                DoorRoute(
+                    "ml/chat",
+                    ("shared",),
+                    Requests("/ml/chat", ("/v1",)),
+                    (DoorBackend("east", 2), DoorBackend("west", 3)),
+                    ("team-a",),
+                    ("east", "west"),
+                ),
+            ),
+        ),
+    )
+
+
+def test_the_route_of_a_cluster_splits_by_the_same_shares() -> None:
+    behind_a_gateway = documents_of(*CANARY, gateway(), behind("chat", (80, "stable"), (20, "canary")))
+    planned = plan(behind_a_gateway, lock(SPREAD))
+    assert {route.cluster: route.backends for route in planned.services} == {
+        "east": (Backend("ml/stable", 1),),
+        "west": (Backend("ml/canary", 1), Backend("ml/stable", 2)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("hub", "prefer", "backends"),
+    [
+        ("east", "SameRegion", [DoorBackend("east", 1), DoorBackend("west", 1, fallback=True)]),
+        ("west", "SameRegion", [DoorBackend("west", 1), DoorBackend("east", 1, fallback=True)]),
+        ("hub", "SameRegion", [DoorBackend("east", 1), DoorBackend("west", 3)]),
+        ("east", "Weight", [DoorBackend("east", 1), DoorBackend("west", 3)]),
+    ],
+)
+def test_clusters_of_the_own_region_come_first(hub: str, prefer: str, backends: list[DoorBackend]) -> None:
+    documents = documents_of(
+        place("east", "us"),
+        place("west", "eu"),
+        place("hub", "asia"),
+        deployment("a", 4),
+        gateway(hubs=[hub]),
+        behind("chat", (1, "a"), prefer=prefer),
+    )
+    [door] = led(documents, {"a east/l4": 1, "a west/l4": 3}, chat=("east", "west"))
+    assert door.routes[0].backends == tuple(backends)
+    assert door.routes[0].new == ()
+
+
+def test_a_cluster_that_is_lost_gets_nothing() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        place("west", "us", state="lost"),
+        deployment("a", 2),
+        gateway(),
+        behind("chat", (1, "a")),
+    )
+    [door] = led(documents, {"a east/l4": 1, "a west/l4": 1}, chat=("east", "west"))
+    assert door.routes[0].backends == (DoorBackend("east", 1),)
+
+
+def test_no_gateway_stands_on_a_cluster_that_is_given_up() -> None:
+    documents = documents_of(
+        place("east", "us", state="lost"),
+        place("west", "us"),
+        deployment("a", 1),
+        gateway(hubs=["east", "west"]),
+        behind("chat", (1, "a")),
+    )
+    assert [door.hub for door in led(documents, {"a west/l4": 1})] == ["west"]
+    assert told(documents) == [
+        "warning main spec.clusters[0]: gateway main stands on cluster east, which is lost: nothing of it "
+        "changes there"
+    ]
+
+
+def test_two_services_cannot_have_one_name_at_a_gateway() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        deployment("a", 1),
+        gateway(),
+        behind("chat", (1, "a")),
+        behind("other", (1, "a")),
+    )
+    assert told(documents) == [
+        "error ml/other spec.gateways: service ml/other answers to model shared at gateway main, and so does "
+        "service ml/chat: a name leads to one of the two"
+    ]
+
+
+def test_a_name_that_not_all_endpoints_declare_is_refused() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        deployment("a", 1, engine={"servedNames": ["chat", "shared"]}),
+        deployment("b", 1),
+        gateway(),
+        behind("chat", (1, "a"), (1, "b"), models=["chat"]),
+    )
+    assert told(documents) == [
+        "error ml/chat spec.models[0]: service ml/chat answers to model chat, which ml/b does not serve: "
+        "engines refuse names that they do not know"
+    ]
+
+
+def test_a_service_whose_endpoints_are_gone_is_answered_with_a_reason() -> None:
+    documents = documents_of(place("east", "us"), gateway(), behind("chat", (1, "a")), deployment("a", 0))
+    [door] = led(documents, {})
+    assert door.routes[0].backends == ()
+    assert told(documents) == [
+        "warning ml/chat spec.gateways: service ml/chat has no endpoint on any cluster that answers, so "
+        "gateway main answers 503 for it"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("secrets", "problem"),
+    [
+        ({"inferfleet-system/keys": ("team-a",)}, []),
+        ({}, []),
+        (
+            {"inferfleet-system/keys": ("team-b",)},
+            [
+                "error main spec.callers[0].keys[0].secretRef.key: caller team-a has key team-a of secret "
+                "keys, and the stack holds only team-b for inferfleet-system/keys",
+                "error main spec.callers: secret inferfleet-system/keys has team-b, which is no key of a "
+                "caller, and a gateway lets in whoever has a key of any entry",
+            ],
+        ),
+    ],
+)
+def test_every_entry_of_a_secret_is_a_caller(secrets: dict[str, tuple[str, ...]], problem: list[str]) -> None:
+    documents = documents_of(
+        place("east", "us"),
+        deployment("a", 1),
+        gateway(),
+        behind("chat", (1, "a")),
+        settings=Settings(stack="test", secrets=secrets),
+    )
+    assert told(documents) == problem
+
+
+def test_a_caller_may_use_services_of_the_gateway_alone() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        deployment("a", 1),
+        gateway(callers=[{**TEAM_A, "services": ["ml/chat", "ml/other"]}]),
+        behind("chat", (1, "a")),
+    )
+    assert told(documents) == [
+        "error main spec.callers[0].services[1]: caller team-a may use service ml/other, which is not behind "
+        "gateway main"
+    ]
+
+
+def test_a_gateway_in_another_network_than_a_cluster_is_refused() -> None:
+    """Each new GKE cluster has a network of its own."""
+    hub = place("hub", "us")
+    inside = gke("east", {"l4": ("l4", 9)})
+    spec = inside.model_dump(by_alias=True, exclude_unset=True)
+    spec["spec"]["serving"] = {
+        "gateway": {"className": "gke-l7-rilb", "provider": "gke", "address": "10.0.0.9"}
+    }
+    addressed = InferenceCluster.model_validate(spec)
+    chat = behind("chat", (1, "a"))
+    documents = documents_of(hub, inside, deployment("a", 1), gateway(hubs=["hub"]), chat)
+    assert told(documents, {"a east/l4": 1}) == [
+        "error east spec.serving.gateway: gateway main on cluster hub does not reach the gateway of cluster "
+        "east, which is in a network of the cluster's own"
+    ]
+    reached = documents_of(hub, addressed, deployment("a", 1), gateway(hubs=["hub"]), chat)
+    assert told(reached, {"a east/l4": 1}) == []
+
+
+def test_a_gateway_reaches_no_gateway_that_is_closed_to_others() -> None:
+    closed = place("east", "us", provider="istio")
+    documents = documents_of(
+        place("hub", "us"), closed, deployment("a", 1), gateway(hubs=["hub"]), behind("chat", (1, "a"))
+    )
+    assert told(documents, {"a east/l4": 1}) == [
+        "error east spec.serving.gateway: gateway main on cluster hub does not reach the gateway of cluster "
+        "east, which has serviceType: ClusterIP, and is reached from inside of its cluster alone"
+    ]
+
+
+def test_two_gateways_cannot_have_one_host_name() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        deployment("a", 1),
+        gateway(hostname="ai.acme.com"),
+        gateway("other", hostname="ai.acme.com"),
+        behind("chat", (1, "a"), gateways=["main", "other"]),
+    )
+    assert told(documents) == [
+        "error other spec.hostname: gateway other has host name ai.acme.com, and so has gateway main: a name "
+        "leads to one of the two"
+    ]
