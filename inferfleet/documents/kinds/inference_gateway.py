@@ -203,8 +203,8 @@ class InferenceGatewaySpec(StrictModel):
     """Where the gateway listens: for HTTPS, or for plain HTTP if that is asked for."""
     callers: Annotated[tuple[Caller, ...], AfterValidator(_check_callers)] = ()
     """Who may send requests, by keys. Required unless `open` is true."""
-    open_: Literal[True] | None = Field(default=None, alias="open")
-    """`true` lets everybody in who reaches the address, without a key. Default: nobody without one."""
+    open_: bool = Field(default=False, alias="open")
+    """Whether everybody is let in who reaches the address, without a key."""
     failover: Failover = Failover()
     """When a cluster is left out, and where its requests go."""
     service_type: ServiceType = "LoadBalancer"
