@@ -30,7 +30,7 @@ from inferfleet.desired.endpoints import (
     routes_follow,
     what_serves,
 )
-from inferfleet.desired.front_door import door_secrets, front_door
+from inferfleet.desired.front_door import door_needs, door_secrets, front_door
 from inferfleet.desired.needs import object_needs
 from inferfleet.desired.paused import held_cloud
 from inferfleet.desired.pods import Chains, Pods, chains, spot_pods
@@ -285,7 +285,15 @@ def _with_front_doors(
                 made = front_door(documents, door, site=sites[name], shared=shared[name], routes=routes)
                 gateways[door.gateway] = next(item for item in made[0].objects if item.kind == "Gateway")
                 components += made
-        yield replace(cluster, components=(*cluster.components, *components), front_doors=gateways)
+        yield replace(
+            cluster,
+            components=(*cluster.components, *components),
+            front_doors=gateways,
+            objects_needed=(
+                *cluster.objects_needed,
+                *(door_needs(documents, front_doors, name) if gateways else ()),
+            ),
+        )
 
 
 def _serving_stacks(
@@ -314,6 +322,7 @@ def _serving_stacks(
             serving=documents.clusters[name].spec.serving,
             stack=documents.settings.stack,
             pod_security=documents.settings.pod_security,
+            models=bool(documents.clusters[name].spec.node_pools),
             front_doors=any(door.hub == name for door in front_doors),
         )
         for name, site in sites.items()
@@ -339,7 +348,9 @@ def _cluster(
     `locks` are the loaded one and the next. `read` has what the pods of deployments and caches name.
     """
     name, (loaded, next_lock) = site.cluster, locks
-    gateway = documents.clusters[name].spec.serving.gateway
+    spec = documents.clusters[name].spec
+    # Where no models are, nothing leads to them.
+    gateway = spec.serving.gateway if spec.node_pools else None
     registered = _is_registered(documents, name, loaded)
     cloud = site.cloud
     if cloud and documents.clusters[name].spec.state == "paused":
@@ -354,9 +365,9 @@ def _cluster(
     return DesiredCluster(
         connection=connection(documents, name, next_lock, cloud),
         components=components,
-        gateway_class=gateway.class_name,
-        gateway_provider=gateway.provider,
-        gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
+        gateway_class=gateway.class_name if gateway else None,
+        gateway_provider=gateway.provider if gateway else "none",
+        gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway and gateway.ref else None,
         objects_needed=object_needs(
             documents,
             [(key, reference) for key, reference in read if not documents.holds(key, name)],

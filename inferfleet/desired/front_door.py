@@ -12,7 +12,7 @@ from typing import Any
 
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.serving_stack import GATEWAY_SECONDS, ROUTE_SECONDS, ServingStack
-from inferfleet.desired.values import Component, KubeObject
+from inferfleet.desired.values import Component, KubeObject, ObjectNeed
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
@@ -35,6 +35,34 @@ def door_secrets(
         for name in documents.gateways[door.gateway].spec.secrets
         if f"{names.SYSTEM_NAMESPACE}/{name}" in held
     }
+
+
+def door_needs(documents: Documents, doors: Iterable[Door], cluster: str) -> Iterator[ObjectNeed]:
+    """Yield the Secrets that gateways on a cluster read and the stack does not hold.
+
+    Without one of keys a gateway answers 500 to everybody, without that of a certificate nothing listens.
+    """
+    for door in doors:
+        spec = documents.gateways[door.gateway].spec
+        for name in spec.secrets if door.hub == cluster else ():
+            if f"{names.SYSTEM_NAMESPACE}/{name}" in documents.settings.secrets:
+                continue
+            entries = {
+                key.secret_ref.key: f"spec.callers[{index}].keys[{position}].secretRef"
+                for index, caller in enumerate(spec.callers)
+                for position, key in enumerate(caller.keys)
+                if key.secret_ref.name == name
+            }
+            yield ObjectNeed(
+                "Secret",
+                names.SYSTEM_NAMESPACE,
+                name,
+                keys=tuple(sorted(entries)),
+                deployments=(f"gateway {door.gateway}",),
+                kind="InferenceGateway",
+                key=door.gateway,
+                path=next(iter(entries.values()), "spec.listeners.https.certificate.secretRef"),
+            )
 
 
 def key_problems(

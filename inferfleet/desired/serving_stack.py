@@ -71,15 +71,16 @@ def serving_stack(
     serving: Serving,
     stack: str,
     pod_security: PodSecurity,
+    models: bool = True,
     front_doors: bool = False,
 ) -> ServingStack:
     """Return the shared objects. `secrets` are the keys of each Secret, by namespace and name.
 
-    `pod_security` says what the labels of namespaces ask of Pod Security admission, `front_doors` whether
-    InferenceGateways stand there.
+    `pod_security` says what the labels of namespaces ask of Pod Security admission, `models` whether the
+    cluster has nodes for any, `front_doors` whether InferenceGateways stand there.
     """
     internal = site.cloud.internal if site.cloud else {}
-    gateway_objects = own_gateway(gateway=serving.gateway, stack=stack, internal=internal)
+    gateway_objects = own_gateway(gateway=serving.gateway, stack=stack, internal=internal) if models else None
     # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
     unknown = {names.SYSTEM_NAMESPACE} if serving.gateway.provider == "none" else set()
     spaces = {

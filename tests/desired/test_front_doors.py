@@ -9,7 +9,7 @@ from small_fleet import cluster, deployment, fleet, lock
 
 from inferfleet.desired.build import desired
 from inferfleet.desired.front_door import key_problems
-from inferfleet.desired.values import Desired
+from inferfleet.desired.values import Desired, ObjectNeed
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.inference_gateway import InferenceGateway
@@ -101,6 +101,34 @@ def test_a_service_is_guarded_before_it_is_reached(route: str) -> None:
         "SecurityPolicy front-main.ml.chat",
         "BackendTrafficPolicy front-main.ml.chat",
     }
+
+
+def test_a_cluster_without_node_pools_has_no_gateway_of_its_own() -> None:
+    made = desired(documents("east.acme.com"), lock({"a east/l4": 1}))
+    assert {one.connection.cluster: one.gateway is not None for one in made.clusters} == {
+        "east": True,
+        "hub": False,
+    }
+    assert [title for title in on_hub(made) if title.startswith("Gateway ")] == ["Gateway front-main"]
+
+
+def test_secrets_that_the_stack_does_not_hold_are_looked_for() -> None:
+    held = documents("east.acme.com")
+    assert [one.objects_needed for one in desired(held, lock({"a east/l4": 1})).clusters] == [(), ()]
+    without = replace(held, settings=Settings(stack="test"))
+    [_, hub] = desired(without, lock({"a east/l4": 1})).clusters
+    assert hub.objects_needed == (
+        ObjectNeed(
+            "Secret",
+            "inferfleet-system",
+            "keys",
+            keys=("team-a", "team-a.2"),
+            deployments=("gateway main",),
+            kind="InferenceGateway",
+            key="main",
+            path="spec.callers[0].keys[0].secretRef",
+        ),
+    )
 
 
 @pytest.mark.parametrize(("services", "waits"), [({}, True), ({"chat": ("east",)}, False)])

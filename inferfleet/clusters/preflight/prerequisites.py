@@ -98,7 +98,7 @@ _LWS_MAKES_GROUPS = re.compile(r"""^\s*schedulerProvider:\s*["']?volcano\b""", r
 def kinds_needed(cluster: DesiredCluster) -> set[ApiKind]:
     """Return the kinds of everything that an update writes or reads on the cluster."""
     kinds = {(obj.api_version, obj.kind) for obj in cluster.objects}
-    if cluster.gateway_class:
+    if cluster.gateway_class or cluster.front_doors:
         kinds.add((_gateway_api(kinds), "GatewayClass"))
     if cluster.gateway_ref:
         kinds.add((_gateway_api(kinds), "Gateway"))
@@ -202,30 +202,39 @@ def gateway_class_problems(
     warning, because it may come later.
     """
     resource = _gateway_resource(resources, "GatewayClass")
-    if not cluster.gateway_class or not resource:
+    if not resource or not (cluster.gateway_class or cluster.front_doors):
         return
-    by_google = cluster.gateway_class.startswith("gke-")
-    for problem in _class_problems(api, cluster, resource):
-        yield _pending(problem, cluster) if by_google else problem
-
-
-def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
-    command = _CONTROLLERS.get(cluster.gateway_provider)
-    if cluster.gateway_class not in classes:
+    if cluster.gateway_class:
+        by_google = cluster.gateway_class.startswith("gke-")
+        for problem in _class_problems(cluster, cluster.gateway_class, cluster.gateway_provider, classes):
+            yield _pending(problem, cluster) if by_google else problem
+    for name, gateway in sorted(cluster.front_doors.items()):
+        class_name = gateway.manifest["spec"]["gatewayClassName"]
+        for problem in _class_problems(cluster, class_name, "envoy", classes):
+            yield replace(problem, kind="InferenceGateway", key=name, path="spec.className")
+
+
+def _class_problems(
+    cluster: DesiredCluster, class_name: str, provider: str, classes: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Problem]:
+    command = _CONTROLLERS.get(provider)
+    if class_name not in classes:
         yield cluster_problem(
             cluster.connection.cluster,
-            f"cluster {cluster.connection.cluster!r} has no GatewayClass {cluster.gateway_class!r} "
+            f"cluster {cluster.connection.cluster!r} has no GatewayClass {class_name!r} "
             f"(it has: {', '.join(sorted(classes)) or 'none'})",
             (f"Run `{command}` there" if command else "Install its controller there")
             + ", or name a class that exists",
             CLASS_NAME,
         )
     else:
-        yield from _acceptance_problems(cluster, classes[cluster.gateway_class])
+        yield from _acceptance_problems(cluster, class_name, classes[class_name])
 
 
-def _acceptance_problems(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[Problem]:
+def _acceptance_problems(
+    cluster: DesiredCluster, class_name: str, item: Mapping[str, Any]
+) -> Iterator[Problem]:
     """Yield a warning for a class that its controller has not accepted. The API server sets the condition to
     Unknown until one does (default of GatewayClass.status in kubernetes-sigs/gateway-api,
     apis/v1/gatewayclass_types.go; from memory, not looked up).
@@ -235,10 +244,10 @@ def _acceptance_problems(cluster: DesiredCluster, item: Mapping[str, Any]) -> It
             words = condition.get("message") or condition.get("reason") or "no reason given"
             yield cluster_problem(
                 cluster.connection.cluster,
-                f"GatewayClass {cluster.gateway_class!r} on cluster {cluster.connection.cluster!r} is not "
+                f"GatewayClass {class_name!r} on cluster {cluster.connection.cluster!r} is not "
                 f"accepted by its controller {item['spec']['controllerName']}: {words}. An update would wait "
                 "for its Gateway",
-                f"See whether that controller runs (`kubectl describe gatewayclass {cluster.gateway_class}`, "
+                f"See whether that controller runs (`kubectl describe gatewayclass {class_name}`, "
                 "`kubectl get pods --all-namespaces`), or name another class",
                 CLASS_NAME,
                 severity="warning",

@@ -662,8 +662,9 @@ class InferenceClusterSpec(StrictModel):
     placement only and are put on no node; default: none.
     """
     serving: Serving = Serving()
-    """How the cluster serves models. Required on existing clusters, which must name a gateway; default on
-    GKE: the default profile with an internal gateway.
+    """How the cluster serves models. Required on existing clusters with node pools, which must name a
+    gateway; default on GKE: the default profile with an internal gateway. Without node pools no gateway is
+    created.
     """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for every pod on this cluster; they run after those of the class. Default: none."""
@@ -672,7 +673,8 @@ class InferenceClusterSpec(StrictModel):
     def _check_fields_of_source(self) -> "InferenceClusterSpec":
         if self.cluster.source == "Existing":
             mistakes = []
-            if "serving" not in self.model_fields_set or "gateway" not in self.serving.model_fields_set:
+            written = "serving" in self.model_fields_set and "gateway" in self.serving.model_fields_set
+            if self.node_pools and not written:
                 what = "an existing cluster needs serving.gateway"
                 mistakes.append(Mistake(what, "Add serving: {gateway: ...}"))
             gateway = self.serving.gateway
