@@ -8,7 +8,8 @@ from inferfleet.documents.loading.schema import json_schema, settings_schema
 
 def test_a_document_is_one_of_the_kinds() -> None:
     schema = json_schema()
-    kinds = ["InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService", "ModelCache"]
+    kinds = ["InferenceClass", "InferenceCluster", "InferenceGateway", "ModelDeployment", "ModelService"]
+    kinds += ["ModelCache", "Quota", "Policy", "Waiver"]
     kinds += ["Quota", "Policy", "Waiver"]
     assert schema["oneOf"] == [{"$ref": f"#/$defs/{kind}"} for kind in kinds]
     for kind in kinds:
