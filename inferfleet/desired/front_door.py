@@ -199,7 +199,7 @@ def _backends(
     for name, fallback in door.clusters:
         if name == cluster:
             manifest = made.backend(cluster, host=host, port=gateway.port, fallback=fallback)
-            item = site.place(manifest, after=after, timeout=ROUTE_SECONDS["envoy"])
+            item = site.place(manifest, after=after)
             objects.append(item)
             keys[cluster, fallback] = item.key
     return keys

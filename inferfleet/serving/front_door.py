@@ -52,7 +52,6 @@ _ACCEPTED_POLICY = _waits('ancestors[0].conditions[?(@.type=="Accepted")]')
 _ACCEPTED_ROUTE = _waits(
     'parents[0].conditions[?(@.type=="Accepted")]', 'parents[0].conditions[?(@.type=="ResolvedRefs")]'
 )
-_ACCEPTED_BACKEND = _waits('conditions[?(@.type=="Accepted")]')
 
 
 class FrontDoor:
@@ -442,7 +441,11 @@ class FrontDoor:
         return service, endpoint_slice
 
     def backend(self, cluster: str, *, host: str | None, port: int, fallback: bool) -> Manifest:
-        """Return the Backend of a cluster's gateway, at a host name or by the name of its Service."""
+        """Return the Backend of a cluster's gateway, at a host name or by the name of its Service.
+
+        Nobody waits for it: Envoy Gateway says nothing of one that no route has, and of one that has a fault
+        the route does.
+        """
         service = names.front_door_cluster(self._gateway.metadata.name, cluster)
         hostname = host or f"{service}.{names.SYSTEM_NAMESPACE}.svc.cluster.local"
         return self._envoys(
@@ -452,7 +455,6 @@ class FrontDoor:
                 **({"fallback": True} if fallback else {}),
                 "endpoints": [{"fqdn": {"hostname": hostname, "port": port}}],
             },
-            _ACCEPTED_BACKEND,
         )
 
     def _backend_name(self, cluster: str, fallback: bool) -> str:
