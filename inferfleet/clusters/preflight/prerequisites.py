@@ -64,6 +64,8 @@ _DEFINITIONS: Mapping[str, str] = {
 _CONTROLLERS: Mapping[str, str] = {
     "istio": "istioctl install -y --set values.pilot.env.ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true"
 }
+# What names of Envoy Gateway's controllers begin with.
+_ENVOY_GATEWAY = "gateway.envoyproxy.io/"
 POOLS = "spec.nodePools"
 DEVICE_CLASS: ApiKind = (RESOURCE_API, "DeviceClass")
 _OBJECTIVES_VERSION = "v1alpha2"
@@ -211,8 +213,28 @@ def gateway_class_problems(
             yield _pending(problem, cluster) if by_google else problem
     for name, gateway in sorted(cluster.front_doors.items()):
         class_name = gateway.manifest["spec"]["gatewayClassName"]
-        for problem in _class_problems(cluster, class_name, "envoy", classes):
+        problems = [
+            *_class_problems(cluster, class_name, "envoy", classes),
+            *_other_controller_problems(cluster, class_name, classes.get(class_name)),
+        ]
+        for problem in problems:
             yield replace(problem, kind="InferenceGateway", key=name, path="spec.className")
+
+
+def _other_controller_problems(
+    cluster: DesiredCluster, class_name: str, item: Mapping[str, Any] | None
+) -> Iterator[Problem]:
+    """Yield an error for a class of another controller, which would serve a Gateway without keys and routes
+    that no model's name leads to.
+    """
+    controller = item["spec"]["controllerName"] if item else _ENVOY_GATEWAY
+    if not controller.startswith(_ENVOY_GATEWAY):
+        yield cluster_problem(
+            cluster.connection.cluster,
+            f"GatewayClass {class_name!r} on cluster {cluster.connection.cluster!r} is of controller "
+            f"{controller}, and only Envoy Gateway serves InferenceGateways",
+            f"Name a class of a controller below {_ENVOY_GATEWAY}",
+        )
 
 
 def _class_problems(

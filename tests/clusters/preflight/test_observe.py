@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,6 +125,38 @@ def test_a_gateway_class_that_nothing_serves_is_refused(cluster: Start, there: l
     assert [(problem.what, problem.path) for problem in seen.problems] == [
         (what, "spec.serving.gateway.className")
     ]
+
+
+@pytest.mark.parametrize(
+    ("there", "what"),
+    [
+        ([], "cluster 'east' has no GatewayClass 'eg' (it has: none)"),
+        (
+            [thing("GatewayClass", "eg", spec={"controllerName": "istio.io/gateway-controller"})],
+            "GatewayClass 'eg' on cluster 'east' is of controller istio.io/gateway-controller, and only "
+            "Envoy Gateway serves InferenceGateways",
+        ),
+        (
+            [
+                thing(
+                    "GatewayClass",
+                    "eg",
+                    spec={"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"},
+                )
+            ],
+            "",
+        ),
+    ],
+)
+def test_an_inference_gateway_has_a_class_of_envoy_gateway(
+    cluster: Start, there: list[Any], what: str
+) -> None:
+    door = thing("Gateway", "front-main", "inferfleet-system", spec={"gatewayClassName": "eg"})
+    made = east(door)
+    made = replace(made, front_doors={"main": next(made.objects)})
+    seen = look(cluster(objects=there), made)
+    said = [(problem.what, problem.kind, problem.key, problem.path) for problem in seen.problems]
+    assert said == ([(what, "InferenceGateway", "main", "spec.className")] if what else [])
 
 
 def test_a_referenced_gateway_must_exist(cluster: Start) -> None:
