@@ -2,10 +2,14 @@
 
     PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --gateway istio
     PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --gateway built-in
+    PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --engine vllm
 
 Nobody runs this as a test, since it takes eleven minutes. It prints a row for each update as it goes, and
-ends with 1 if a stream was lost. Requests come at their rate, whether earlier ones are answered or not. A
+ends with 1 if a request was lost. Requests come at their rate, whether earlier ones are answered or not. A
 client that is refused or cut off is counted in the update that went on at that time.
+
+With `--engine vllm` the pods are vLLM's, which `sandbox up --engine vllm` installs, and fewer. Beside streams
+of up to a minute there are short requests, five in a second.
 """
 
 import argparse
@@ -16,6 +20,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import uniform
 from typing import Any
 
 import aiohttp
@@ -37,8 +42,12 @@ _SHORT_WAIT = "import inferfleet.desired.endpoints as budgets\nbudgets.PICKER_SE
 
 @dataclass(frozen=True)
 class Fleet:
-    """What the documents say: a deployment on two clusters, and what is written of it and of them."""
+    """What the documents say: a deployment on two clusters, and what is written of it and of them.
 
+    With vLLM itself its pods are few, and an event of a stream has many tokens, as two processors carry them.
+    """
+
+    with_vllm: bool = False
     replicas: int = 4
     product: str = "NVIDIA L4"
     env: str = "INFO"
@@ -73,11 +82,27 @@ STEPS = (
 )
 
 
+# With vLLM itself: how many seconds streams are to take, and which updates go on.
+SECONDS = (6, 45)
+STEPS_OF_VLLM = (
+    Step("engine rolls", {"env": "WARNING"}),
+    Step("two replicas of three", {"replicas": 2}),
+    Step("picker: configuration", {"picker": {"config": CONFIG}}),
+    Step("picker: image", {"picker": {"config": CONFIG, "image": IMAGE}}),
+    Step("cluster drains", {"drained": True}),
+)
+
+
 @dataclass
 class Streams:
-    """Clients, and how their streams ended, by the update that went on then."""
+    """Clients, and how their streams ended, by the update that went on then.
+
+    `lengths` are the seconds that whole streams took, and `speed` is how many tokens a second vLLM itself has
+    for one.
+    """
 
     seconds: int
+    with_vllm: bool = False
     targets: dict[str, str] = field(default_factory=dict)
     update: str = "before"
     changed: float = field(default_factory=time.monotonic)
@@ -86,9 +111,11 @@ class Streams:
     whole: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     why: list[str] = field(default_factory=list)
+    lengths: list[float] = field(default_factory=list)
+    speed: float = 20.0
 
-    async def go_on(self, rate: int, over: asyncio.Event) -> None:
-        """Begin so many streams a second until it is over, and wait for all of them."""
+    async def go_on(self, rate: float, over: asyncio.Event, *, stream: bool = True) -> None:
+        """Begin so many streams or short requests a second until it is over, and wait for all of them."""
         loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=60)
         connector = aiohttp.TCPConnector(limit=0)
@@ -97,16 +124,25 @@ class Streams:
             while not over.is_set():
                 await asyncio.sleep(max(0.0, start + number / rate - loop.time()))
                 targets = tuple(self.targets.values())
-                task = loop.create_task(self._stream(session, targets[number % len(targets)]))
+                task = loop.create_task(self._ask(session, targets[number % len(targets)], stream))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
                 number += 1
             if tasks:
                 await asyncio.wait(tasks)
 
-    async def _stream(self, session: aiohttp.ClientSession, target: str) -> None:
-        body = {"model": "shared", "messages": [{"role": "user", "content": "hello"}], "stream": True}
-        body |= {"max_tokens": self.seconds // TOKEN_SECONDS, "ignore_eos": True}
+    def _tokens(self, stream: bool) -> int:
+        if not stream:
+            return 20
+        return int(uniform(*SECONDS) * self.speed) if self.with_vllm else self.seconds // TOKEN_SECONDS
+
+    async def _ask(self, session: aiohttp.ClientSession, target: str, stream: bool) -> None:
+        body: dict[str, Any] = {
+            "model": "shared",
+            "messages": [{"role": "user", "content": "hello"}],
+            "stream": stream,
+        }
+        body |= {"max_tokens": self._tokens(stream), "ignore_eos": True}
         self.begun[self.update] += 1
         self.open += 1
         began, last, pod, problem = time.monotonic(), b"", "nobody", ""
@@ -116,11 +152,15 @@ class Streams:
                 async for piece in response.content.iter_any():
                     last = (last + piece)[-500:]
                 end = last.decode(errors="replace")
-                if response.status != 200 or not end.endswith(END) or ABORTED in end or FAILED in end:
+                whole = end.endswith(END) or not stream
+                if response.status != 200 or not whole or ABORTED in end or FAILED in end:
                     problem = f"{response.status} {end!r}"
         except (aiohttp.ClientError, TimeoutError) as error:
             problem = repr(error)
         self.open -= 1
+        if stream and not problem:
+            self.lengths.append(time.monotonic() - began)
+            self.speed += (body["max_tokens"] / self.lengths[-1] - self.speed) / 5
         (self.lost if problem else self.whole)[self.update] += 1
         if problem:
             asked, ended = began - self.changed, time.monotonic() - self.changed
@@ -141,6 +181,7 @@ def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
         if fleet.drained and name == "east":
             made["spec"]["state"] = "drained"
         clusters.append(made)
+    steered = {} if fleet.with_vllm else {"tokens_per_second": str(1 / TOKEN_SECONDS), "slots": "4096"}
     model = annotated(
         deployment(
             "chat",
@@ -153,14 +194,15 @@ def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
                 {"name": "demo-pod-tweaks", "config": {"env": [{"name": "TWEAK", "value": fleet.tweak}]}}
             ],
         ),
-        tokens_per_second=str(1 / TOKEN_SECONDS),
-        slots="4096",
+        **steered,
     )
     spec = model["spec"]["workers"]["template"]["spec"]
     # What users are advised: half a minute until every gateway knows, then as long as the longest stream.
     [engine] = spec["containers"]
     del engine["lifecycle"], spec["terminationGracePeriodSeconds"]
     model["spec"]["engine"] |= {"servedNames": ["shared"], "drain": "120s"}
+    if fleet.with_vllm:
+        model["spec"]["engine"]["args"] = ["--stream-interval=25", "--max-num-seqs=64"]
     return {"clusters": clusters, "models": [model, service("chat", chat=1)]}
 
 
@@ -183,15 +225,20 @@ async def changed(
 
 
 async def measured(project: Project, arguments: argparse.Namespace) -> int:
-    streams, over, fleet = Streams(arguments.seconds), asyncio.Event(), Fleet()
+    with_vllm, over = arguments.engine == "vllm", asyncio.Event()
+    streams = Streams(arguments.seconds, with_vllm)
+    fleet = Fleet(with_vllm, replicas=3) if with_vllm else Fleet()
     streams.targets = {name: url(project, name, "ml/chat") for name in ("east", "west")}
-    clients = asyncio.create_task(streams.go_on(arguments.rate, over))
+    clients = [asyncio.create_task(streams.go_on(arguments.rate or (0.5 if with_vllm else 50), over))]
+    if with_vllm:
+        clients.append(asyncio.create_task(streams.go_on(5, over, stream=False)))
     await asyncio.sleep(arguments.seconds)
     print(
         f"{'update':>26} {'code':>5} {'seconds':>8} {'open':>6} {'begun':>6} {'whole':>6} {'lost':>5}",
         flush=True,
     )
-    for step in (one for one in STEPS if not arguments.only or one.name in arguments.only):
+    steps = STEPS_OF_VLLM if with_vllm else STEPS
+    for step in (one for one in steps if not arguments.only or one.name in arguments.only):
         held, edited = streams.open, replace(fleet, **step.edit)
         run, seconds = await changed(project, streams, arguments.gateway, step, edited)
         fleet = fleet if step.broken else edited
@@ -203,10 +250,13 @@ async def measured(project: Project, arguments: argparse.Namespace) -> int:
             break
     streams.update = "after"
     over.set()
-    await clients
+    await asyncio.gather(*clients)
     lost = streams.lost.total()
     counts = f"{streams.whole.total()} whole, {lost} lost"
-    print(f"\n{streams.begun.total()} streams of {arguments.seconds} s: {counts}")
+    whole = sorted(streams.lengths)
+    long = sum(5 <= seconds <= 60 for seconds in streams.lengths)
+    print(f"\n{streams.begun.total()} requests: {counts}")
+    print(f"{len(whole)} streams of {whole[0]:.1f} to {whole[-1]:.1f} s, {long} of them of 5 to 60 s")
     print("\n".join(streams.why[:20]))
     return 1 if lost else 0
 
@@ -221,14 +271,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--gateway", choices=sorted(GATEWAYS), default="istio")
-    parser.add_argument("--rate", type=int, default=50, help="streams begun in a second")
+    parser.add_argument("--engine", choices=("stand-in", "vllm"), default="stand-in")
+    parser.add_argument("--rate", type=float, help="streams begun in a second: 50, or 0.5 with vLLM itself")
     parser.add_argument("--seconds", type=int, default=90, help="length of a stream")
     parser.add_argument("--only", action="append", default=[], help="a row of the table; may be repeated")
     arguments = parser.parse_args()
-    first = documents(arguments.gateway, Fleet())
+    with_vllm = arguments.engine == "vllm"
+    first = documents(arguments.gateway, Fleet(with_vllm, replicas=3) if with_vllm else Fleet())
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Path(folder), STACK, *first["clusters"]) as project,
+        running(Path(folder), STACK, *first["clusters"], with_vllm=with_vllm) as project,
     ):
         for name, written in first.items():
             project.write(name, *written)

@@ -19,21 +19,21 @@ from sandbox.toolchain.tools import Tools, make_tools
 
 
 @contextmanager
-def running(root: Path, stack: str, *documents: Document) -> Iterator[Project]:
+def running(root: Path, stack: str, *documents: Document, with_vllm: bool = False) -> Iterator[Project]:
     """A project whose clusters run. The program in it is the one of this checkout."""
     plain = checkout(root, stack)
     plain.begin(clusters=documents)
     try:
-        yield started(plain)[0]
+        yield started(plain, with_vllm=with_vllm)[0]
     finally:
         clusters.down(root, stack)
 
 
-def started(plain: Project) -> tuple[Project, Tools]:
+def started(plain: Project, *, with_vllm: bool = False) -> tuple[Project, Tools]:
     """The project with its sandbox up, and an empty state."""
     root, stack = plain.root, plain.stack
     claim(StackPlaces(root, stack), os.getpid())
-    tools = brought_up(plain)
+    tools = brought_up(plain, with_vllm=with_vllm)
     # CI locks stacks by default; the tests that are about it say so.
     outside = {name: value for name, value in os.environ.items() if name != "CI"}
     project = Project(root, stack, outside | environment(StackPlaces(root, stack), tools))
@@ -42,9 +42,9 @@ def started(plain: Project) -> tuple[Project, Tools]:
     return project, tools
 
 
-def brought_up(project: Project) -> Tools:
+def brought_up(project: Project, *, with_vllm: bool = False) -> Tools:
     """The sandbox as the documents say now: clusters run, and have the nodes of their pools."""
     # Documents that need these may come later, and the project is not brought up again for each.
     make_tools(Progress(), (EPP, LLM_D, LWS))
     documents = load([project.documents], catalogue=project.root / "classes")
-    return clusters.up(project.root, project.stack, documents)
+    return clusters.up(project.root, project.stack, documents, with_vllm=with_vllm)

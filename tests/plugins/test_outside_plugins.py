@@ -86,7 +86,7 @@ def test_the_whole_pod_is_what_the_three_say(project: OnDisk) -> None:
         engine["resources"][part] |= {"rdma/ib": "1", "hugepages-2Mi": "4Gi"}
     engine["securityContext"]["capabilities"]["add"] = ["IPC_LOCK"]
     engine["volumeMounts"].append({"name": "hugepages", "mountPath": "/hugepages-2Mi"})
-    engine["env"] = [{"name": "UCX_TLS", "value": "rc,cuda_copy,cuda_ipc"}]
+    engine["env"].append({"name": "UCX_TLS", "value": "rc,cuda_copy,cuda_ipc"})
     expected["volumes"] += [
         {"name": "hugepages", "emptyDir": {"medium": "HugePages-2Mi"}},
         {"name": "tokenizer", "configMap": {"name": "qwen-decode-l4-tokenizer"}},

@@ -28,7 +28,15 @@ from inferfleet.fleet.roles import (
     workers_of,
 )
 from inferfleet.serving.engines.drain import ending
-from inferfleet.tables.engines import BOOTSTRAP_PORT, MASTER_PORT, RPC_PORT, SGLANG_MEETS, SUPERVISOR_PORT
+from inferfleet.tables.engines import (
+    BOOTSTRAP_PORT,
+    KEEP_ALIVE,
+    KEEP_ALIVE_SECONDS,
+    MASTER_PORT,
+    RPC_PORT,
+    SGLANG_MEETS,
+    SUPERVISOR_PORT,
+)
 
 _PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "vLLM": ("vllm", "serve"),
@@ -238,7 +246,8 @@ def example(deployment: ModelDeployment, role: str) -> str:
 
 
 def variables(pod: WorkerPod) -> Iterator[dict[str, Any]]:
-    """Yield the variables of an engine's container: a token, and what a command of one's own may use.
+    """Yield the variables of an engine's container: a token, how long it keeps connections open, and what a
+    command of one's own may use.
 
     Their values follow from declared fields. Those of a group refer to variables that its controller sets
     before all others.
@@ -248,6 +257,8 @@ def variables(pod: WorkerPod) -> Iterator[dict[str, Any]]:
         ref = engine.model.token.secret_ref
         source = {"secretKeyRef": {"name": ref.name, "key": ref.key}}
         yield {"name": TOKEN, "valueFrom": source}
+    if pod.serves and (keep_alive := KEEP_ALIVE.get(engine.type)):
+        yield {"name": keep_alive, "value": str(KEEP_ALIVE_SECONDS)}
     if has_own_command(pod.deployment, pod.role, pod.position):
         yield from ({"name": f"INFERFLEET_{name}", "value": value} for name, value in _variables_by_name(pod))
 

@@ -445,8 +445,6 @@ def hand_over(container: dict[str, Any], pod: PlacedPod) -> None:
 
 
 def _transfer_variables(container: Mapping[str, Any], pod: PlacedPod) -> Iterator[dict[str, Any]]:
-    if pod.worker.serves and (keep_alive := engines.KEEP_ALIVE.get(pod.worker.engine.type)):
-        yield {"name": keep_alive, "value": str(engines.KEEP_ALIVE_SECONDS)}
     if pod.worker.engine.type == "vLLM" and connector(pod.deployment) == "SharedStorage":
         yield variable_of_pod(REVISION, f"metadata.labels['{names.REVISION}']")
     if is_nixl(pod):

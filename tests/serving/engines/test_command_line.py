@@ -56,16 +56,19 @@ def _variables(position: Position = "Entry", **fields: Any) -> dict[str, Any]:
     }
 
 
-def test_a_written_engine_gets_the_token_alone() -> None:
+KEEPS = {"VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "3700"}
+
+
+def test_a_written_engine_gets_its_token_and_keeps_connections_longer_than_gateways() -> None:
     model = {"repository": MODEL, "token": {"secretRef": {"name": "hf"}}}
     token = {"HF_TOKEN": {"secretKeyRef": {"name": "hf", "key": "token"}}}
-    assert (_variables(), _variables(engine={"model": model})) == ({}, token)
+    assert (_variables(), _variables(engine={"model": model})) == (KEEPS, token | KEEPS)
 
 
 def test_a_command_of_ones_own_gets_what_the_document_declares() -> None:
     assert _variables(
         container=OWN, engine={"servedNames": ["chat", "code"], "port": 9000, "drain": "5m"}
-    ) == {
+    ) == KEEPS | {
         "INFERFLEET_MODEL": MODEL,
         "INFERFLEET_SERVED_NAMES": "chat code",
         "INFERFLEET_PORT": "9000",
@@ -85,7 +88,7 @@ def test_pods_of_a_group_know_their_leader_their_rank_and_how_many_they_are(posi
         container=OWN,
         engine={"model": None},
     )
-    assert found == {
+    assert found == KEEPS | {
         "INFERFLEET_PORT": "8000",
         "INFERFLEET_TENSOR": "8",
         "INFERFLEET_PIPELINE": "1",

@@ -39,7 +39,7 @@ SIDE_CHANNEL = [
     _value("VLLM_NIXL_SIDE_CHANNEL_PORT", "5600"),
 ]
 TO_OTHERS = [
-    _value("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "120"),
+    _value("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "3700"),
     *SIDE_CHANNEL,
     _value("UCX_TLS", "cuda_ipc,cuda_copy,tcp"),
 ]
@@ -178,7 +178,7 @@ def test_each_pod_that_answers_has_a_proxy_with_a_port_for_each_copy(
             {"name": "http-1", "containerPort": 8201},
             {"name": "nixl-side", "containerPort": 5600},
         ],
-        "env": [READY, *TO_OTHERS],
+        "env": [TO_OTHERS[0], READY, *TO_OTHERS[1:]],
         "startupProbe": engine["startupProbe"] | supervised,
         "readinessProbe": engine["readinessProbe"] | {"httpGet": {"path": "/ready", "port": 9256}},
         "livenessProbe": engine["livenessProbe"] | supervised,

@@ -8,7 +8,7 @@ from apart import apart, stand, workers
 from inferfleet.serving.pod.check import document_problems
 from inferfleet.serving.pod.template import PlacedPod, pod_template
 
-KEEPS = ("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "120")
+KEEPS = ("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "3700")
 HOST, PORT = "VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_NIXL_SIDE_CHANNEL_PORT"
 
 
@@ -83,7 +83,7 @@ def test_proxies_ask_sglang_where_prefill_tells_the_way() -> None:
     assert (made["ports"], made["env"]) == (
         [{"name": "http", "containerPort": 30000}, {"name": "bootstrap", "containerPort": 8998}],
         [
+            {"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "3700"},
             {"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"},
-            {"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "120"},
         ],
     )

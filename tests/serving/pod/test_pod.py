@@ -30,9 +30,11 @@ IDENTITY = {
     "llm-d.ai/inference-serving": "true",
 }
 HEALTH = {"httpGet": {"path": "/health", "port": "http"}}
+KEEPS = {"name": "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "value": "3700"}
 ENGINE = {
     "name": "engine",
     "image": "vllm:1",
+    "env": [KEEPS],
     "ports": [{"name": "http", "containerPort": 8000}],
     "startupProbe": HEALTH | {"periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 180},
     "readinessProbe": HEALTH | {"periodSeconds": 5, "timeoutSeconds": 5},
@@ -120,17 +122,20 @@ def test_what_the_team_wrote_is_kept(deployment: Make, spot: Spot, quarter: Hard
                     "args": ["serve"],
                     # A command of the team's own may use what the document declares.
                     "env": [
-                        {"name": f"INFERFLEET_{name}", "value": value}
-                        for name, value in (
-                            ("PORT", "8000"),
-                            ("TENSOR", "2"),
-                            ("PIPELINE", "1"),
-                            ("DATA", "1"),
-                            ("DATA_LOCAL", "1"),
-                            ("DRAIN", "560"),
-                        )
-                    ]
-                    + [{"name": "OWN", "value": "$(INFERFLEET_PORT)"}],
+                        KEEPS,
+                        *(
+                            {"name": f"INFERFLEET_{name}", "value": value}
+                            for name, value in (
+                                ("PORT", "8000"),
+                                ("TENSOR", "2"),
+                                ("PIPELINE", "1"),
+                                ("DATA", "1"),
+                                ("DATA_LOCAL", "1"),
+                                ("DRAIN", "560"),
+                            )
+                        ),
+                        {"name": "OWN", "value": "$(INFERFLEET_PORT)"},
+                    ],
                     "ports": [
                         {"containerPort": 8000, "name": "http"},
                         {"name": "rpc", "containerPort": 5555},

@@ -33,7 +33,10 @@ def test_pods_are_named_as_llm_d_does(deployment: Make, spot: Spot, whole: Hardw
 
 def test_a_busy_sglang_answers_its_probes(deployment: Make, spot: Spot, whole: Hardware) -> None:
     [engine] = _made(deployment(engine={"type": "SGLang"}), spot, whole)["spec"]["containers"]
-    assert engine["env"] == [{"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"}]
+    assert engine["env"] == [
+        {"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "3700"},
+        {"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def _engine(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 WIDE = {"tensor": 1, "data": 16, "dataLocal": 8}
+KEEPS = {"name": "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "value": "3700"}
 WAITS = {"name": "VLLM_ENGINE_READY_TIMEOUT_S", "value": "1800"}
 
 
@@ -65,7 +66,7 @@ def test_a_follower_that_computes_has_no_port_probe_or_drain_and_takes_no_reques
 
 def test_its_entry_is_the_pod_of_a_worker_of_one_that_waits_for_the_others() -> None:
     pod = _pod("Entry", {"tensor": 8, "pipeline": 2})
-    assert _engine(pod) == {**_engine(_pod("Entry", {"tensor": 8})), "env": [WAITS]}
+    assert _engine(pod) == {**_engine(_pod("Entry", {"tensor": 8})), "env": [KEEPS, WAITS]}
     assert pod["metadata"]["labels"][SERVES] == "true"
 
 
@@ -119,8 +120,8 @@ def test_pods_of_one_worker_keep_apart_where_a_node_could_hold_two() -> None:
 
 def test_an_engine_with_a_port_for_each_copy_waits_for_all_copies_of_its_pod() -> None:
     topology = {"tensor": 1, "data": 8, "dataLocal": 8}
-    assert _engine(_pod("Entry", topology, balance="Port"))["env"] == [WAITS]
-    assert "env" not in _engine(_pod("Entry", topology))
+    assert _engine(_pod("Entry", topology, balance="Port"))["env"] == [KEEPS, WAITS]
+    assert _engine(_pod("Entry", topology))["env"] == [KEEPS]
 
 
 def test_every_pod_of_another_role_that_serves_copies_is_behind_its_service() -> None:
