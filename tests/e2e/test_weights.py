@@ -22,7 +22,7 @@ SECONDS = 240.0
 pytest.importorskip("huggingface_hub")
 
 
-def _cache(revision: str = FIRST) -> Document:
+def _cache(revision: str = FIRST, to: Document | None = None) -> Document:
     return {
         "apiVersion": API,
         "kind": "ModelCache",
@@ -30,13 +30,13 @@ def _cache(revision: str = FIRST) -> Document:
         "spec": {
             "source": {"huggingFace": {"repository": "acme/tiny", "revision": revision}},
             "size": "1Gi",
-            "to": {"claim": {"storageClassName": "shared"}},
+            "to": to or {"claim": {"storageClassName": "shared"}},
         },
     }
 
 
-def _chat(replicas: int = 1, *, on: str = "east") -> Document:
-    return model("chat", on=on, replicas=replicas, engine={"model": {"cache": "tiny"}})
+def _chat(replicas: int = 1, *, on: str = "east", name: str = "chat") -> Document:
+    return model(name, on=on, replicas=replicas, engine={"model": {"cache": "tiny"}})
 
 
 class Hub:
@@ -94,8 +94,8 @@ def _up(project: Project, *models: Document) -> dict[str, str]:
     return done.operations
 
 
-def _serves(project: Project, cluster: str = "east") -> bool:
-    return ask(url(project, cluster, "ml/deployments/chat"), "x").status == 200
+def _serves(project: Project, cluster: str = "east", name: str = "chat") -> bool:
+    return ask(url(project, cluster, f"ml/deployments/{name}"), "x").status == 200
 
 
 def test_weights_are_there_before_pods(fleet: Project) -> None:
@@ -131,6 +131,31 @@ def test_weights_are_there_before_pods(fleet: Project) -> None:
     _until(lambda: _filled(fleet, "east"))
     assert "Deployment east/ml/chat-decode-l4" in _up(fleet, _cache(SECOND), _chat())
     assert _serves(fleet)
+
+
+def test_a_bucket_is_filled_once_for_all_clusters(fleet: Project) -> None:
+    hub = Hub(fleet.root / ".sandbox" / STACK / "hub")
+    driver = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": "gcsfuse.csi.storage.gke.io"},
+        "spec": {"attachRequired": False, "podInfoOnMount": True, "volumeLifecycleModes": ["Ephemeral"]},
+    }
+    for cluster in ("east", "west"):
+        file = fleet.root / "driver.json"
+        file.write_text(json.dumps(driver))
+        fleet.kubectl(cluster, "apply", "-f", str(file))
+    cache = _cache("3" * 40, {"bucket": {"name": "acme-weights"}})
+    hub.fetched()
+    _up(fleet, cache, _chat(on="west", name="other"))
+    _until(lambda: _serves(fleet, "west", "other"))
+    fetched = hub.fetched()
+    assert len(fetched) == len(set(fetched)) == 5
+    assert fleet.items("west", "jobs") == []
+    # A move to the other cluster finds them there.
+    _up(fleet, cache, _chat(on="east", name="other"))
+    assert _serves(fleet, "east", "other")
+    assert hub.fetched() == []
 
 
 def _last_words(project: Project) -> str:
