@@ -51,11 +51,11 @@ def store() -> Path:
 def resolve(extra: Iterable[Part] = ()) -> tuple[Resolved, ...]:
     """Return where every part comes from, without building anything.
 
-    Of EXTRA parts, these are those that are there, and `extra`.
+    Of EXTRA parts, these are those that are there, and `extra`, which may be others too.
     """
     path, wanted = without(store(), os.environ.get("PATH", "")), (*PARTS, *extra)
     pulumi = _on_path(PULUMI_CLI, path)
-    resolved = (_resolve(part, path, pulumi) for part in (*PARTS, *EXTRA))
+    resolved = (_resolve(part, path, pulumi) for part in dict.fromkeys((*PARTS, *EXTRA, *wanted)))
     return tuple(one for one in resolved if one.source != "missing" or one.part in wanted)
 
 

@@ -24,10 +24,9 @@ from inferfleet.serving.monitors import engine_monitors, picker_monitors
 from sandbox.passphrase import fits
 from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in
-from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import MONITORS
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.resolve import store
+from sandbox.toolchain.tools import make_tools
 
 # The programs of a fleet that listen; the agent and the controller of the gateway only ask.
 SERVERS = {
@@ -100,7 +99,7 @@ def test_every_file_of_a_sandbox_is_its_owner_s_alone(
 @pytest.fixture(scope="module")
 def definitions(heard: dict[tuple[str, int], set[str]], standing: Project) -> Iterator[Path]:
     """What the Prometheus operator defines, which no cluster of a sandbox has."""
-    folder = build(MONITORS, store(), count="1/1", progress=Progress()) / "crds"
+    folder = make_tools(Progress(), (MONITORS,)).folder(MONITORS.name) / "crds"
     yield folder
     standing.write("clusters", east(), west())
     done = standing.up()

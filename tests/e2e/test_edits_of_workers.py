@@ -16,10 +16,9 @@ from sandboxes import running
 
 from bench.pages.changes import DEPLOYMENT_FIELDS
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
-from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import SCHEDULERS
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.resolve import store
+from sandbox.toolchain.tools import make_tools
 
 Previews = dict[str, Future[Run]]
 
@@ -28,7 +27,7 @@ Previews = dict[str, Future[Run]]
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The stack is deployed, on a cluster that knows the kinds of Kueue and Volcano."""
     root = tmp_path_factory.mktemp(STACK)
-    crds = build(SCHEDULERS, store(), count="1/1", progress=Progress()) / "crds"
+    crds = make_tools(Progress(), (SCHEDULERS,)).folder(SCHEDULERS.name) / "crds"
     with running(root, STACK, *documents().values()) as project:
         project.kubectl("east", "create", "-f", str(crds))
         project.kubectl("east", "wait", "--for=condition=Established", "--timeout=600s", "-f", str(crds))

@@ -12,10 +12,9 @@ from inferfleet.cloud.gke.facts.installers import INSTALLERS
 from inferfleet.cloud.gke.facts.machines import Fabric
 from inferfleet.cloud.gke.gpu_direct import installer, networks
 from sandbox.gcp.nodes.network_cards import cards_of, device_classes
-from sandbox.toolchain.build import build
 from sandbox.toolchain.parts import GKE_NETWORKS
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.resolve import store
+from sandbox.toolchain.tools import make_tools
 
 _NETWORKING = "/apis/networking.gke.io/v1"
 PATHS = {
@@ -31,7 +30,7 @@ FABRICS = (Fabric("TCPX", 4, 4, 8244), Fabric("TCPXO", 8, 8, 8244), Fabric("RDMA
 @pytest.fixture(scope="module")
 def server(standing: Project) -> Iterator[ApiServer]:
     """The API server of the eastern cluster, with Google's definitions of networks."""
-    folder = build(GKE_NETWORKS, store(), count="1/1", progress=Progress()) / "crds"
+    folder = make_tools(Progress(), (GKE_NETWORKS,)).folder(GKE_NETWORKS.name) / "crds"
     standing.kubectl("east", "create", "-f", str(folder))
     standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=600s", "-f", str(folder))
     yield ApiServer(standing.root / ".sandbox" / standing.stack / "east.kubeconfig")

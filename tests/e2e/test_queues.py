@@ -19,10 +19,9 @@ from inferfleet.documents.kinds.scheduler import Closeness
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
 from inferfleet.serving.schedulers import pod_groups
-from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import SCHEDULERS
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.resolve import store
+from sandbox.toolchain.tools import make_tools
 
 POD_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 SPOT = Spot("default/kimi", "east", (("decode", "h200"), ("encode", "l4")))
@@ -41,7 +40,7 @@ POD = {
 @pytest.fixture(scope="module")
 def queues(standing: Project) -> Iterator[Project]:
     """The fleet with the kinds of both schedulers on its eastern cluster."""
-    folder = build(SCHEDULERS, store(), count="1/1", progress=Progress()) / "crds"
+    folder = make_tools(Progress(), (SCHEDULERS,)).folder(SCHEDULERS.name) / "crds"
     standing.kubectl("east", "create", "-f", str(folder))
     standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=600s", "-f", str(folder))
     yield standing

@@ -15,11 +15,10 @@ import pytest
 from engine_process import Process
 from own_addresses import own_address
 
-from sandbox.toolchain.build import build
 from sandbox.toolchain.edits import LISTEN_ADDRESS
 from sandbox.toolchain.parts import LLM_D
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.resolve import store
+from sandbox.toolchain.tools import make_tools
 from sandbox.verbs.chat import Answer, chat
 
 PREFILL, DECODE, OTHER = (own_address(number) for number in (10, 11, 12))
@@ -29,7 +28,7 @@ _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    return build(LLM_D, store(), count="1/1", progress=Progress()) / "pd-sidecar"
+    return make_tools(Progress(), (LLM_D,)).folder(LLM_D.name) / "pd-sidecar"
 
 
 @contextmanager
