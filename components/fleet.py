@@ -26,6 +26,7 @@ from inferfleet.clusters.connections.google import addresses
 from inferfleet.clusters.update.confirm import confirmer
 from inferfleet.clusters.update.hooks import hook_caller
 from inferfleet.clusters.update.pods import pod_listener
+from inferfleet.clusters.update.served import serving_waiter
 from inferfleet.components.provider import NOWHERE, cluster_provider
 from inferfleet.components.registration import Registered, Surroundings, plain_values, register, secret_values
 from inferfleet.components.standing import standing
@@ -287,6 +288,7 @@ class _Run:
                 secrets=secret_values(secrets),
                 tell=hook_caller(desired, prepared.kubeconfigs, container_api=google),
                 listen=pod_listener(desired, prepared.kubeconfigs, container_api=google),
+                await_served=serving_waiter(desired, prepared.kubeconfigs, container_api=google),
                 confirm=confirmer(desired, prepared.kubeconfigs, container_api=google),
                 preview=self.preview,
             ),

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from inferfleet.desired.values import CallHook, KubeObject, Listen, ReadyHook
+from inferfleet.desired.addons import DEFINITION
+from inferfleet.desired.values import AwaitServed, CallHook, KubeObject, Listen, ReadyHook
 
 
 def remember(
@@ -62,7 +63,34 @@ def _binding(
     return pulumi.ResourceHookBinding(before_create=[bound], before_update=[bound])
 
 
-def while_awaited(plan: KubeObject, listen: Listen, prefix: str) -> pulumi.ResourceHookBinding:
+def hooks_of(
+    plan: KubeObject, listen: Listen, await_served: AwaitServed, prefix: str
+) -> pulumi.ResourceHookBinding | None:
+    """Return the hooks of an object: those that wait for its webhooks come first, and a definition is served
+    before anything comes after it.
+    """
+    listening = _while_awaited(plan, listen, prefix) if plan.watched else None
+    defines = plan.kind == DEFINITION
+    if not (plan.webhooks or defines):
+        return listening
+
+    async def wait(_: pulumi.ResourceHookArgs) -> None:
+        if (why := await await_served(plan)) is not None:
+            raise pulumi.RunError(why)
+
+    waiting = pulumi.ResourceHook(f"{prefix}{plan.key}: served", wait)
+    if defines:
+        return pulumi.ResourceHookBinding(after_create=[waiting], after_update=[waiting])
+    binding = listening or pulumi.ResourceHookBinding()
+    return pulumi.ResourceHookBinding(
+        before_create=[waiting, *(binding.before_create or ())],
+        before_update=[waiting, *(binding.before_update or ())],
+        after_create=binding.after_create,
+        after_update=binding.after_update,
+    )
+
+
+def _while_awaited(plan: KubeObject, listen: Listen, prefix: str) -> pulumi.ResourceHookBinding:
     """Return hooks by which the program listens from before a resource is written until it is ready."""
     listening: list[asyncio.Task[None]] = []
 

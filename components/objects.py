@@ -11,9 +11,17 @@ from typing import Any
 
 import pulumi
 
-from inferfleet.components.hooks import remember, while_awaited
+from inferfleet.components.hooks import hooks_of, remember
 from inferfleet.desired.clusters import CLOUD_BODIED
-from inferfleet.desired.values import COMPONENTS, CallHook, Component, ComponentKind, KubeObject, Listen
+from inferfleet.desired.values import (
+    COMPONENTS,
+    AwaitServed,
+    CallHook,
+    Component,
+    ComponentKind,
+    KubeObject,
+    Listen,
+)
 from inferfleet.serving.front_door import endpoint
 from inferfleet.serving.gateway import Address
 
@@ -33,6 +41,8 @@ class Inputs:
     """Calls ready hooks."""
     listen: Listen
     """Listens to pods of engines and pickers."""
+    await_served: AwaitServed
+    """Waits for what an object defines, or for its webhooks."""
     secrets: SecretValues
     """Values of Secrets, which the manifest of none has."""
     prefix: str
@@ -54,8 +64,19 @@ class _OnCluster(pulumi.ComponentResource):
         inputs.remembered.update(
             remember(self, plan.hooks, registered=inputs.registered, tell=inputs.tell, prefix=inputs.prefix)
         )
-        register_standing(self, plan.standing, inputs.prefix, inputs.created)
+        register_standing(
+            self,
+            plan.standing,
+            inputs.prefix,
+            inputs.created,
+            # An add-on of which nothing is decided any more belongs to others.
+            retain=plan.kind == "ClusterAddon",
+        )
         self.register_outputs({})
+
+
+class ClusterAddon(_OnCluster):
+    """What a cluster needs before models can be served there: definitions of kinds, and a controller."""
 
 
 class ServingStack(_OnCluster):
@@ -87,6 +108,7 @@ class FrontDoorService(_OnCluster):
 
 
 BY_KIND: dict[ComponentKind, type[_OnCluster]] = {
+    "ClusterAddon": ClusterAddon,
     "ServingStack": ServingStack,
     "ModelCache": ModelCache,
     "ModelEndpoint": ModelEndpoint,
@@ -124,7 +146,6 @@ class Manifest(pulumi.CustomResource):
         if plan.address_of:
             address = inputs.addresses[plan.address_of]
             props["endpoints"] = address.apply(partial(_endpoints, plan.address_of))
-        listens = plan.watched and not held
         super().__init__(
             plan.token,
             inputs.prefix + plan.name,
@@ -136,7 +157,7 @@ class Manifest(pulumi.CustomResource):
                 ignore_changes=["*"] if held else list(plan.ignore) or None,
                 deleted_with=inputs.registered[plan.deleted_with] if plan.deleted_with else None,
                 custom_timeouts=timeouts(plan.timeout),
-                hooks=while_awaited(plan, inputs.listen, inputs.prefix) if listens else None,
+                hooks=None if held else hooks_of(plan, inputs.listen, inputs.await_served, inputs.prefix),
             ),
         )
 
@@ -163,6 +184,8 @@ def register_standing(
     standing: Iterable[tuple[str, ...]],
     prefix: str,
     deleted_with: pulumi.Resource | None = None,
+    *,
+    retain: bool = False,
 ) -> None:
     """Register resources that the state has, by type and name: the engine keeps all else that it knows.
 
@@ -171,7 +194,7 @@ def register_standing(
     a cloud behind, and namespaces stay with all that is in them.
     """
     for *_, token, name in standing:
-        retained = token == _NAMESPACE
+        retained = retain or token == _NAMESPACE
         own_end = retained or token.rpartition(":")[2] in CLOUD_BODIED
         options = pulumi.ResourceOptions(
             parent=parent,

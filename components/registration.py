@@ -18,7 +18,15 @@ from inferfleet.cloud.values import CloudCluster
 from inferfleet.components.ending import confirm_served, keep_all_if_any_failed
 from inferfleet.components.objects import BY_KIND, Inputs, SecretValues
 from inferfleet.components.provider import NOWHERE, gke_kubeconfig
-from inferfleet.desired.values import FRONT_DOORS, CallHook, Confirm, Desired, KubeObject, Listen
+from inferfleet.desired.values import (
+    FRONT_DOORS,
+    AwaitServed,
+    CallHook,
+    Confirm,
+    Desired,
+    KubeObject,
+    Listen,
+)
 from inferfleet.serving.gateway import Address, address_of, url
 
 
@@ -41,6 +49,8 @@ class Surroundings:
     """Calls ready hooks."""
     listen: Listen
     """Listens to pods that are awaited."""
+    await_served: AwaitServed
+    """Waits for what an object defines, or for its webhooks."""
     confirm: Confirm
     """Asks clusters at the end whether what they have serves."""
     preview: bool
@@ -82,6 +92,7 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
             remembered=remembered,
             tell=given.tell,
             listen=given.listen,
+            await_served=given.await_served,
             secrets=given.secrets,
             prefix=given.prefix,
             created=registered.get(connection.cloud.key) if connection.cloud else None,

@@ -17,6 +17,7 @@ from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight.observe import SECONDS, identify, observe
 from inferfleet.clusters.preflight.quotas import cloud_problems
 from inferfleet.desired import desired
+from inferfleet.desired.addons import unrendered_problems
 from inferfleet.desired.gate import (
     announced_problems,
     blocking_problems,
@@ -28,6 +29,7 @@ from inferfleet.desired.transition import (
     unfilled,
     with_held,
     with_leaving,
+    with_newer,
     with_numbers,
     with_starting,
     without_kinds,
@@ -172,6 +174,9 @@ def prepare(
     problems = [
         *blocking_problems(first, documents, lock, locked=locked, preview=preview),
         *of_severity(of_policies, "error"),
+        *unrendered_problems(
+            documents, {cluster.connection.cluster: cluster.addons for cluster in first.clusters}
+        ),
     ]
 
     kubeconfigs = _kubeconfigs_of(documents, files, first, config, handed)
@@ -201,7 +206,7 @@ def prepare(
         first = replace(first, warnings=tuple(told))
     leaving = [workload for workload in seen.leaving if workload.deployment not in weights.deployments]
     with_old = without_kinds(with_leaving(first, documents, lock, leaving), seen.unknown)
-    final = with_starting(with_numbers(with_old, seen.scaled), weights)
+    final = with_newer(with_starting(with_numbers(with_old, seen.scaled), weights), seen.newer)
     new_lock = with_uids(
         final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)}
     )

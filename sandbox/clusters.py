@@ -2,11 +2,12 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from inferfleet.documents.documents import Documents
+from inferfleet.tables.addons import AddonName
 from sandbox.cluster import companions, podnet, ports
 from sandbox.cluster.definitions import define, serve_schema
 from sandbox.cluster.kubeconfig import write_kubeconfig
@@ -33,10 +34,18 @@ from sandbox.private import owner_only
 from sandbox.problem import SandboxProblem
 from sandbox.processes import end_processes, processes_in
 from sandbox.pulumi_state import prepare_pulumi, resources_of
-from sandbox.toolchain.parts import ISTIO, LWS
+from sandbox.rendering import manages, manages_addons, render_missing
+from sandbox.toolchain.parts import HELM, ISTIO, LWS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import Tools, make_tools
 from sandbox.vllm import forks
+
+# How names of files with definitions begin, by the add-on that has them.
+_DEFINED: Mapping[AddonName, str] = {
+    "gatewayAPI": "gateway",
+    "inferenceExtension": "inference.networking.k8s.io",
+    "leaderWorkerSet": "leaderworkerset",
+}
 
 
 def up(
@@ -75,6 +84,8 @@ def up(
         has_istio = any(control_plane.installed(cluster) for cluster in for_istio)
         extra = [*parts_for(documents), *([ISTIO] if has_istio else [])]
         extra += [LWS] if installation.wanted(places) else []
+        extra += [HELM] if manages_addons(documents) else []
+        extra += [ISTIO] if manages("istio", documents) else []
         # An answer is worth more than the right controller, which takes minutes to build.
         spare = [ISTIO] if for_istio and not has_istio else []
         # It is read into memory while the rest begins.
@@ -85,8 +96,10 @@ def up(
         with_istio = {cluster.name for cluster in for_istio if tools.has(ISTIO)}
         places.kwok.mkdir(exist_ok=True)
         _remove_leftovers(places, plans, progress)
-        if has_workers_of_many_pods(documents):
+        if has_workers_of_many_pods(documents) and not manages("leaderWorkerSet", documents):
             installation.want(places)
+        if manages_addons(documents):
+            render_missing(root, stack, tools, progress)
         with progress.step("pulumi home", "preparing Pulumi"):
             prepare_pulumi(places, tools)
         if with_cloud:
@@ -223,7 +236,9 @@ def _refuse_too_few_instances(
         KwokCluster(places, kwok_name(record.id)).condition() == "running"
         for record in clusters_of_cloud(Store(places.cloud).read())
     )
-    needs = [of_cluster(istio=plan.wants_istio) for plan in starting] + [of_cluster()] * max(0, of_cloud)
+    needs = [of_cluster(istio=plan.wants_istio or "istio" in plan.addons) for plan in starting] + [
+        of_cluster()
+    ] * max(0, of_cloud)
     what = f"to start {len(needs)} {'cluster' if len(needs) == 1 else 'clusters'}, stack {places.stack}"
     instances().refuse_too_few(sum(needs), what)
 
@@ -302,15 +317,24 @@ def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, with_isti
         kubectl,
         podnet.network(kwok.folder),
         nodes=plan.nodes,
-        classes=() if with_istio else plan.gateway_classes,
+        classes=_classes(plan, with_istio=with_istio),
         devices=plan.devices,
     )
 
 
+def _classes(plan: ClusterPlan, *, with_istio: bool) -> tuple[str, ...] | None:
+    """Return the GatewayClasses that the built-in gateway serves; None where the stack defines their kind."""
+    if "gatewayAPI" in plan.addons:
+        return None
+    return () if with_istio or "istio" in plan.addons else plan.gateway_classes
+
+
 def _crds(places: StackPlaces, tools: Tools, plan: ClusterPlan) -> tuple[Path, ...]:
     channels = (compute_domains.CRD,) if has_channels(plan.devices) else ()
-    istio = tools.istio_crds if plan.istio else ()
-    return (*tools.crds, *installation.crds(places, tools), *channels, *istio)
+    istio = tools.istio_crds if plan.istio and "istio" not in plan.addons else ()
+    installed = tuple(prefix for addon, prefix in _DEFINED.items() if addon in plan.addons)
+    provided = tuple(file for file in tools.crds if not file.name.startswith(installed))
+    return (*provided, *installation.crds(places, tools), *channels, *istio)
 
 
 def _each(plans: tuple[ClusterPlan, ...], work: Callable[[ClusterPlan], None]) -> None:

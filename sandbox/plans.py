@@ -12,6 +12,7 @@ from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of, workers_of
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.shapes import node
+from inferfleet.tables.addons import AddonName
 from sandbox.agent.programs.images import OF_LLM_D
 from sandbox.cluster.nodes import Node, nodes
 from sandbox.devices.published import published
@@ -35,11 +36,13 @@ class ClusterPlan:
     gateway_classes: tuple[str, ...]
     devices: tuple[dict[str, Any], ...] = ()
     istio: bool = False
+    addons: frozenset[AddonName] = frozenset()
+    """What the stack installs there itself."""
 
     @property
     def wants_istio(self) -> bool:
         """Whether Istio has to run beside the cluster: Gateways of its class are its own."""
-        return self.istio and set(self.gateway_classes) <= {ISTIO_CLASS}
+        return self.istio and "istio" not in self.addons and set(self.gateway_classes) <= {ISTIO_CLASS}
 
 
 def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPlan, ...]:
@@ -63,6 +66,7 @@ def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPla
                 gateway_classes=(gateway.class_name,) if gateway.class_name else (),
                 devices=published(cluster, documents.classes),
                 istio=gateway.provider == "istio",
+                addons=frozenset(cluster.spec.addons),
             )
         )
     return tuple(plans)

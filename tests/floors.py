@@ -52,7 +52,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.clusters.status",),
     ("inferfleet.clusters.chat", "inferfleet.clusters.update"),
     ("inferfleet.clusters",),
-    ("inferfleet.recovery", "inferfleet.review.policy"),
+    ("inferfleet.recovery", "inferfleet.rendering", "inferfleet.review.policy"),
     ("inferfleet.review.digest", "inferfleet.review.commit"),
     ("inferfleet.review",),
     ("inferfleet.run",),
@@ -171,6 +171,7 @@ OUTSIDE = {
     # Pods are listened to, and hooks called, while the program goes on, within a time limit.
     "inferfleet.clusters.update": {"asyncio", "concurrent.futures", "threading", "time"},
     "inferfleet.recovery": {"os", "socket", "tempfile"},
+    "inferfleet.rendering": {"os", "subprocess", "tempfile"},
     # Where the files of a commit are laid down.
     "inferfleet.review.commit": {"os", "tempfile"},
     "inferfleet.cli": {"html", "importlib", "io", "os", "rich", "sys", "time", "typer"},
@@ -237,6 +238,7 @@ TOUCHING_ROOMS = {
     "inferfleet.plugins.loading",
     "inferfleet.clusters.connections",
     "inferfleet.recovery",
+    "inferfleet.rendering",
     "inferfleet.review.commit",
     "inferfleet.serving.filling",
     "inferfleet.cli",
@@ -285,4 +287,5 @@ ENVIRONMENT_MODULES = {
     "inferfleet.documents.documents",
     "inferfleet.recovery.locks",
     "inferfleet.serving.filling",
+    "inferfleet.rendering.commands",
 }

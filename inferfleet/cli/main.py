@@ -27,6 +27,7 @@ VERBS = {
         "Show what changes for people between a commit and the working tree",
     ),
     "render": ("inferfleet.cli.verbs.render", "Print every Kubernetes object that should exist"),
+    "stack": ("inferfleet.cli.verbs.stack", "Write down what the stack installs on its clusters"),
     "explain": (
         "inferfleet.cli.verbs.explain",
         "Explain a deployment: its shape, why it is placed there and not elsewhere",

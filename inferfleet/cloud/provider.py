@@ -246,6 +246,7 @@ def _locked_cluster(before: LockedCluster, cluster: CloudCluster) -> LockedClust
         settings=cluster.settings,
         uid=None if another else before.uid,
         protected=cluster.protected,
+        installed={} if another else before.installed,
     )
 
 

@@ -12,6 +12,13 @@ from itertools import chain
 from typing import TypeVar
 
 from inferfleet.cloud.provider import Clouds, decide, pod_problems
+from inferfleet.desired.addons import (
+    addon_components,
+    cluster_addons,
+    unrendered_problems,
+    value_problems,
+    with_addons,
+)
 from inferfleet.desired.anti_affinity import anti_affinity_problems
 from inferfleet.desired.caches import Filling, cache_reads, caches_on, fillings
 from inferfleet.desired.caches import component as cache_component
@@ -44,7 +51,7 @@ from inferfleet.desired.problems import (
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Read, secret_problems, stack_secrets
 from inferfleet.desired.serving_stack import ServingStack, serving_stack
-from inferfleet.desired.values import Component, Desired, DesiredCluster, ExpectedNodes, Served
+from inferfleet.desired.values import ClusterAddon, Component, Desired, DesiredCluster, ExpectedNodes, Served
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.workers import Position
 from inferfleet.documents.pods.references import Reference, references
@@ -120,19 +127,34 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         clouds=clouds,
         front_doors=front_doors,
     )
-    _refuse(documents, same_name_problems(documents, clusters))
+    addons = {cluster.connection.cluster: cluster.addons for cluster in clusters}
+    _refuse(documents, [*same_name_problems(documents, clusters), *value_problems(documents, addons)])
     return Desired(
         stack=documents.settings.stack,
         fleet=documents.fleet,
         clusters=clusters,
-        plan=replace(planned, lock=clouds.lock),
+        plan=replace(planned, lock=_with_installed(clouds.lock, addons)),
         cloud_changes=clouds.changes,
         waiting=frozenset(),
-        warnings=(*documents.notices, *documents.located(of_severity(problems, "warning", "notice"))),
+        warnings=(
+            *documents.notices,
+            *documents.located(of_severity(problems, "warning", "notice")),
+            *documents.located(
+                replace(problem, severity="warning") for problem in unrendered_problems(documents, addons)
+            ),
+        ),
         effects=_effects_by_spot(pods, "Entry"),
         follower_effects=_effects_by_spot(pods, "Follower"),
         doors=front_doors,
     )
+
+
+def _with_installed(lock: Lock, addons: Mapping[str, tuple[ClusterAddon, ...]]) -> Lock:
+    clusters = {
+        name: replace(locked, installed={addon.name: addon.version for addon in addons.get(name, ())})
+        for name, locked in lock.clusters.items()
+    }
+    return replace(lock, clusters=clusters)
 
 
 def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
@@ -257,7 +279,20 @@ def _clusters(
     ]
     revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}
     clusters = [routes_follow(cluster, revised) for cluster in clusters]
-    return tuple(_with_front_doors(documents, clusters, front_doors, sites=sites, shared=shared))
+    with_doors = _with_front_doors(documents, clusters, front_doors, sites=sites, shared=shared)
+    return tuple(_with_addons(documents, cluster, sites, lock) for cluster in with_doors)
+
+
+def _with_addons(
+    documents: Documents, cluster: DesiredCluster, sites: Mapping[str, Site], lock: Lock
+) -> DesiredCluster:
+    """Return the cluster with the add-ons that its objects need, where anything is registered."""
+    name = cluster.connection.cluster
+    if not _is_registered(documents, name, lock):
+        return cluster
+    addons = cluster_addons(documents, cluster, lock.clusters.get(name))
+    installed = addon_components(documents, sites[name], addons)
+    return replace(cluster, components=with_addons(cluster, installed), addons=addons)
 
 
 def _with_front_doors(

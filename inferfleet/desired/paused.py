@@ -59,7 +59,10 @@ def holds_any(desired: Desired) -> bool:
 
     Documents and lock may yield no component of it any more, so what they yield does not matter.
     """
-    return bool(desired.plan.paused) or any(cluster.connection.state in HELD for cluster in desired.clusters)
+    return bool(desired.plan.paused) or any(
+        cluster.connection.state in HELD or any(addon.left for addon in cluster.addons)
+        for cluster in desired.clusters
+    )
 
 
 def kept(desired: Desired, standing: Standing) -> Desired:
@@ -124,8 +127,10 @@ def _kept(cluster: DesiredCluster, standing: Standing, plan: Plan) -> DesiredClu
     """Return the cluster with what stands there, which is nothing where it was never made."""
     name, state, cloud = cluster.connection.cluster, cluster.connection.state, cluster.connection.cloud
     is_held = state in HELD
-    if state == "abandoned" or not (is_held or plan.paused):
+    if state == "abandoned":
         return cluster
+    if not (is_held or plan.paused):
+        return replace(cluster, components=tuple(_with_left_addons(cluster.components, standing)))
     on_cluster = {
         place: outputs
         for place, outputs in standing.items()
@@ -134,7 +139,9 @@ def _kept(cluster: DesiredCluster, standing: Standing, plan: Plan) -> DesiredClu
     if cloud and state == "paused":
         cloud = _standing_cloud(cloud, on_cluster)
     paused = None if is_held else plan.paused
-    components = tuple(_standing_components(cluster.components, on_cluster, name, paused))
+    components = tuple(
+        _with_left_addons(_standing_components(cluster.components, on_cluster, name, paused), standing)
+    )
     if not is_held:
         components = tuple(_ServiceRoutes(cluster, on_cluster, plan).led(components))
     registered = {item.key for component in components for item in component.objects}
@@ -146,6 +153,21 @@ def _kept(cluster: DesiredCluster, standing: Standing, plan: Plan) -> DesiredClu
         workloads=cluster.changing.workloads,
         served=cluster.changing.served,
     )
+
+
+def _with_left_addons(components: Iterable[Component], standing: Standing) -> Iterator[Component]:
+    """Yield the components, with what stands of add-ons that are left to others."""
+    for component in components:
+        if component.kind == "ClusterAddon" and component.held and not component.objects:
+            stands = [
+                place
+                for place in standing
+                if place.parent == component.kind and place.name.startswith(f"{component.name}/")
+            ]
+            if stands:
+                yield replace(component, standing=tuple(stands))
+        else:
+            yield component
 
 
 def _standing_components(

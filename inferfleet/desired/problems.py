@@ -186,7 +186,7 @@ def same_name_problems(documents: Documents, clusters: Iterable[DesiredCluster])
     for cluster in clusters:
         objects: dict[tuple[str, str, str | None, str], _Owned] = {}
         components: dict[tuple[str, str], _Owned] = {}
-        for component in cluster.components:
+        for component in (component for component in cluster.components if component.objects):
             # Objects without a namespace are of the document that the others are of.
             namespace = next((item.namespace for item in component.objects if item.namespace), None)
             # Two of the same name are each described by their last object.

@@ -10,6 +10,7 @@ changed.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from inferfleet.desired.caches import filling_cluster
 from inferfleet.desired.endpoints import routes_follow
@@ -196,6 +197,21 @@ def without_kinds(desired: Desired, unknown: Mapping[str, Collection[ApiKind]]) 
             for cluster in desired.clusters
         ),
     )
+
+
+def with_newer(desired: Desired, newer: Mapping[str, dict[str, Any]]) -> Desired:
+    """Return what is desired, with definitions of kinds as they are where a newer version of their add-on
+    wrote them: `newer` are those, by key.
+    """
+    clusters = (
+        _with_changed(
+            cluster,
+            {item.key for item in cluster.objects if item.key in newer},
+            lambda item: replace(item, manifest=newer[item.key]),
+        )
+        for cluster in desired.clusters
+    )
+    return replace(desired, clusters=tuple(clusters)) if newer else desired
 
 
 def _without(cluster: DesiredCluster, kinds: Collection[ApiKind]) -> DesiredCluster:

@@ -21,9 +21,11 @@ from inferfleet.serving.monitors import KINDS as MONITORS
 from inferfleet.serving.scaler import KEDA, target_of
 from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET
+from inferfleet.tables.addons import AddonName
 
 _NOT_CALLED = "not told yet"
 ComponentKind = Literal[
+    "ClusterAddon",
     "ServingStack",
     "ModelCache",
     "ModelEndpoint",
@@ -75,6 +77,8 @@ class KubeObject:
     """Fields of somebody else, which no update changes once the object is there."""
     address_of: str | None = None
     """The cluster whose gateway's address it has: an EndpointSlice without endpoints until that is known."""
+    webhooks: tuple["KubeObject", ...] = ()
+    """Configurations of the webhooks that an API server calls for it, which answer before it is written."""
 
     @property
     def api_version(self) -> str:
@@ -92,6 +96,11 @@ class KubeObject:
     @property
     def kubernetes_name(self) -> str:
         return str(self.manifest["metadata"]["name"])
+
+    @property
+    def title(self) -> str:
+        """Return the object as messages name it."""
+        return titled(self.kind, self.namespace, self.kubernetes_name)
 
     @property
     def token(self) -> str:
@@ -175,6 +184,10 @@ class Listen(Protocol):
         ...
 
 
+# Waits until a definition is served, or the webhooks of another object answer, and returns why not.
+AwaitServed = Callable[[KubeObject], Awaitable[str | None]]
+
+
 # What of a cluster does not serve at the end of an update.
 Confirm = Callable[[str], Awaitable[tuple[Problem, ...]]]
 
@@ -252,6 +265,18 @@ class Served:
 
 
 @dataclass(frozen=True)
+class ClusterAddon:
+    """An add-on that the stack installs on a cluster, or has installed."""
+
+    name: AddonName
+    version: str
+    why: str
+    """What on the cluster needs it, in words; "" where nothing does any more."""
+    left: bool = False
+    """Whether documents leave it to others again, so that it stays as it stands."""
+
+
+@dataclass(frozen=True)
 class ExpectedNodes:
     """The nodes of a pool, as documents declare them."""
 
@@ -311,6 +336,8 @@ class DesiredCluster:
     """The pools whose nodes are looked at: all of an existing cluster."""
     front_doors: Mapping[str, KubeObject] = field(default_factory=dict)
     """The Gateways of InferenceGateways that stand there, by their names."""
+    addons: tuple[ClusterAddon, ...] = ()
+    """What the stack installs there, in this order."""
 
     @property
     def objects(self) -> Iterator[KubeObject]:

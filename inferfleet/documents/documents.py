@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os.path import normpath
 from pathlib import Path
+from typing import Any
 
 from inferfleet.documents.kinds.inference_class import InferenceClass
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
@@ -16,6 +17,7 @@ from inferfleet.documents.kinds.policy import Policy, Quota, Waiver
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.problems import Problem, Where
 from inferfleet.documents.wording import nearest_parent
+from inferfleet.tables.addons import AddonName
 
 DocumentName = tuple[str, str]  # (kind, key)
 # The lines of each document's fields, by path ("" is the document itself).
@@ -25,6 +27,17 @@ Positions = Mapping[DocumentName, Mapping[str, Where]]
 def cache_key(deployment: str, name: str) -> str:
     """Return the key of a cache that a deployment names: it is in the deployment's namespace."""
     return f"{deployment.partition('/')[0]}/{name}"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The manifests of one version of an add-on, as they are in the project."""
+
+    digest: str
+    """The hash of the module that they were rendered from."""
+    values: Mapping[str, Any]
+    """The values of documents that they were rendered with."""
+    objects: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -59,12 +72,20 @@ class Documents:
     """Those from the folder of policies; the others are of this stack alone."""
     fleet: str = field(default="", compare=False)
     """Options by which commands find the documents of a Fleet in somebody's program; "" for a stack."""
+    installed: Mapping[AddonName, Mapping[str, Rendered]] | None = None
+    """What is rendered of the add-ons that clusters of the stack have installed, by version; None for
+    documents that are named by path, which have no such files.
+    """
 
     @cached_property
     def device_resources(self) -> frozenset[str]:
         """Return the extended resources by which pods ask for the accelerators of the classes."""
         devices = (device for document in self.classes.values() for device in document.spec.all_devices)
         return frozenset(device.asked_as for device in devices if device.asked_as)
+
+    def rendered(self, addon: AddonName) -> Mapping[str, Rendered]:
+        """Return what is rendered of an add-on, by version."""
+        return (self.installed or {}).get(addon, {})
 
     @property
     def options(self) -> str:

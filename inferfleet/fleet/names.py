@@ -247,6 +247,11 @@ def pulumi_object(cluster: str, name: str, *, namespace: str | None = None) -> s
     return f"{cluster}/{namespace}/{name}" if namespace else f"{cluster}/{name}"
 
 
+def addon_component(cluster: str, addon: str) -> str:
+    """Return the Pulumi name of an add-on on a cluster, with which those of its objects begin."""
+    return f"{cluster}/{addon}"
+
+
 def ready_hook(workload: str, plugin: str) -> str:
     """Return the Pulumi name of what the state remembers of a plugin's ready hook for a workload.
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import shutil
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
 from sandbox.agent.names import address_of
 from sandbox.agent.pod import Pod, PodContainers
 from sandbox.agent.program import ContainerProgram, Idle
+from sandbox.agent.programs.controllers import IMAGES, Controller, is_controller
 from sandbox.agent.programs.images import PICKERS, SIDECARS, SUITES, is_routing_sidecar, program_of
 from sandbox.agent.programs.istio_proxy import IstioProxy
 from sandbox.agent.programs.real_program import ProgramHost, RealProgram
@@ -27,8 +29,12 @@ from sandbox.cluster import podnet
 from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, ISTIO_PROXY, PICKER, SUITE_SERVERS
 from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import Copies, follow
+from sandbox.istio import control_plane
+from sandbox.network.pod_network import has_namespace
+from sandbox.network.relay import dialled, relay
 from sandbox.vllm import forks
 
+_ISTIOD = f"istiod.{control_plane.NAMESPACE}.svc"
 # Seconds between looks at the size of logs.
 TRIM_SECONDS = 20
 
@@ -53,7 +59,27 @@ class Kubelet:
             follow(self._host.api, self._copies, self._changed),
             follow(self._host.api, self._services, lambda key: None),
             self._trim(),
+            self._serve_xds(),
         )
+
+    async def _serve_xds(self) -> None:
+        """Lead proxies to an istiod that runs in a pod, whichever is ready, at the address of one beside the
+        cluster.
+        """
+        folder = self._host.cluster_folder
+        if control_plane.installed_at(folder) or not has_namespace(folder):
+            return
+        listening = socket.create_server((control_plane.HOST, control_plane.XDS_PORT))
+        listening.setblocking(False)
+
+        async def dial() -> socket.socket:
+            address = self._resolve(_ISTIOD, control_plane.NAMESPACE)
+            if address is None:
+                raise OSError("no istiod is ready")
+            return await dialled(address, control_plane.XDS_PORT)
+
+        server = await relay(listening, dial)
+        await server.serve_forever()
 
     def _resolve(self, name: str, namespace: str) -> str | None:
         pods, services = self._copies.objects.values(), self._services.objects.values()
@@ -122,6 +148,8 @@ class Kubelet:
             return Script(self._host, pod, spec, folder, log, {"HF_ENDPOINT": self._hub})
         if spec["name"] == ISTIO_PROXY:
             return IstioProxy(self._host, pod, spec, folder, log)
+        if is_controller(spec):
+            return Controller(self._host, IMAGES, pod, spec, folder, log)
         if program_of(spec["image"], SUITES):
             return RealProgram(self._host, SUITES, pod, spec, folder, log)
         images = PICKERS if spec["name"] == PICKER else SIDECARS if is_routing_sidecar(spec) else None
@@ -152,7 +180,8 @@ def _is_ours(pod: Object) -> bool:
     scheduled = bool(pod["spec"].get("nodeName"))
     containers = pod["spec"]["containers"]
     known = {container["name"] for container in containers} | {container["image"] for container in containers}
-    return scheduled and not ended and not known.isdisjoint((*AGENT_CONTAINERS, *SUITE_SERVERS))
+    ours = not known.isdisjoint((*AGENT_CONTAINERS, *SUITE_SERVERS)) or any(map(is_controller, containers))
+    return scheduled and not ended and ours
 
 
 def _view(spec: Object, before: Object | None) -> ContainerView:

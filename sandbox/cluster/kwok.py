@@ -239,6 +239,9 @@ class KwokCluster:
             command += ["--extra-args", f"{elected}=leader-elect=false"]
         on_loopback = f"kube-controller-manager=controllers={_CONTROLLERS}"
         command += ["--extra-args", egress.flag(self.folder) if has_namespace(self.folder) else on_loopback]
+        if has_namespace(self.folder):
+            # Webhooks are asked at pods, because nothing here forwards cluster IPs.
+            command += ["--extra-args", "kube-apiserver=enable-aggregator-routing=true"]
         if access is not None:
             command += ["--extra-args", f"kube-apiserver=token-auth-file={access.tokens}"]
         return self._kwokctl(tools, command)

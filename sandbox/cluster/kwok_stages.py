@@ -23,17 +23,20 @@ SUITE_SERVERS = tuple(
     f"{_SUITE_SERVER}:{tag}"
     for tag in ("v20260204-monthly-2026.01-60-g28382302", "v20251106-v1.3.0-263-g47c3435c")
 )
+# The images of controllers that a stack installs, without their tags: the agent runs those that it has
+# programs for, and says of another that nobody has it.
+CONTROLLERS = ("registry.k8s.io/lws/lws", "docker.io/istio/pilot")
 # An annotation on pods: each new value kills the containers of its pod once.
 KILL = "sandbox.inferfleet.dev/kill"
 
-_CONTAINERS = ".spec.containers.[] | .name, .image"
+_CONTAINERS = '.spec.containers.[] | .name, .image, (.image | sub(":[^:/]*$"; ""))'
 _NOT_DELETED = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
 
 
 def kwok_stages() -> tuple[Stage, ...]:
     """Return all stages. A configuration with stages of its own gets none of kwok's defaults."""
-    with_agent = _in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS)
-    without_agent = _not_in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS)
+    with_agent = _in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS, *CONTROLLERS)
+    without_agent = _not_in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS, *CONTROLLERS)
     return (
         _stage("node-initialize", "Node", [_not_in(_condition("Ready"), "True")], status=_NODE),
         _heartbeat(),

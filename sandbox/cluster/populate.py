@@ -21,14 +21,16 @@ def populate(
     network: PodNetwork,
     *,
     nodes: Iterable[Node],
-    classes: tuple[str, ...],
+    classes: tuple[str, ...] | None,
     devices: Iterable[dict[str, Any]] = (),
 ) -> None:
     """Make the cluster have exactly these nodes, GatewayClasses and `devices`, as drivers publish them.
 
-    Pods of removed nodes are deleted with them.
+    Pods of removed nodes are deleted with them. With None as `classes` it has none, because the stack defines
+    their kind.
     """
-    gateway_classes(kubectl, classes)
+    if classes is not None:
+        gateway_classes(kubectl, classes)
     publish(kubectl, devices)
     _replace_nodes(kubectl, network, {_made_from(node): node for node in nodes})
 

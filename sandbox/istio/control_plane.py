@@ -58,7 +58,12 @@ _ENVIRONMENT = {
 
 def installed(cluster: KwokCluster) -> bool:
     """Return whether the cluster has Istio, running or not."""
-    return (cluster.folder / _FOLDER / _MESH).exists()
+    return installed_at(cluster.folder)
+
+
+def installed_at(cluster_folder: Path) -> bool:
+    """Return whether the cluster of this folder has Istio beside it, running or not."""
+    return (cluster_folder / _FOLDER / _MESH).exists()
 
 
 def leave_out(cluster: KwokCluster) -> None:

@@ -242,6 +242,22 @@ LWS = Part(
     minutes=3,
 )
 
+# It renders the charts of add-ons.
+HELM = Part(
+    name="helm",
+    version="3.22.0",
+    programs=(
+        Program(
+            "helm",
+            "helm.sh/helm/v3/cmd/helm",
+            args=("version", "--short"),
+            least="3.14.0",
+            below="4.0.0",
+        ),
+    ),
+    minutes=3,
+)
+
 # The control plane of Istio, and what its chart has istiod make the pods of Gateways from.
 ISTIO = Part(
     name="istio",
@@ -277,6 +293,6 @@ PARTS = (
     *(PULUMI_CLI, KUBE, PROVIDER),
 )
 # Parts that only some stacks need (see sandbox/plans.py).
-OF_STACKS = (LWS, EPP, LLM_D, ISTIO)
+OF_STACKS = (LWS, EPP, LLM_D, HELM, ISTIO)
 # With those that only bench/conformance.py needs.
 EXTRA = (*OF_STACKS, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)

@@ -46,6 +46,7 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
         ],
         "gateways": [],
         "pickers": [{"cluster": "east", "pods": 1, "cores": 0.5, "gib": 0.5}],
+        "addons": [],
         "changes": [{**PLACED, "before": 0, "after": 1, "why": None}],
         "rolls": [],
         "cloudChanges": [],

@@ -62,6 +62,11 @@ async def heard(workload: KubeObject, warn: Say, fail: Say) -> None:
     """Nothing: with mocks no pods say anything."""
 
 
+async def served(item: KubeObject) -> str | None:
+    """Nothing: with mocks all is served at once."""
+    return None
+
+
 async def confirmed(cluster: str) -> tuple[Problem, ...]:
     """Nothing: with mocks no gateway says anything."""
     return ()
@@ -104,6 +109,7 @@ def run(
             secrets={("ml", "token"): {"key": pulumi.Output.secret("czNjcjN0")}},
             tell=told,
             listen=heard,
+            await_served=served,
             confirm=confirm,
             preview=preview,
         )

@@ -9,6 +9,7 @@ from inferfleet.desired.values import Component, ComponentKind, Connection, Desi
 from inferfleet.fleet.decisions import Plan
 
 TOKENS = {
+    "inferfleet:components:ClusterAddon",
     "inferfleet:components:Fleet",
     "inferfleet:components:ModelEndpoint",
     "inferfleet:components:ModelCache",

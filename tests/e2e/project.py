@@ -58,7 +58,7 @@ class Project:
     def begin(self, **files: Sequence[Mapping[str, Any]]) -> None:
         """Exactly these files of documents, no lock, and settings as they come."""
         for path in self.documents.iterdir():
-            path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         for name, documents in files.items():
             self.write(name, *documents)
         self.configure()

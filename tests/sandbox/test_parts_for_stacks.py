@@ -30,6 +30,7 @@ MIRRORED = "mirror.example.com/team/llm-d-inference-scheduler:v0.7.1"
     [
         ("local", ["epp"]),
         ("gke-demo", ["epp"]),
+        ("quickstart", ["epp"]),
         ("frontier", ["epp", "lws"]),
         ("disaggregated", ["epp", "llm-d", "lws"]),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
-from inferfleet.desired.values import Desired
+from inferfleet.desired.values import ClusterAddon, Desired
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.advice.exposure import Exposure, OnePicker
 from inferfleet.fleet.advice.summaries import (
@@ -29,6 +29,7 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.whatif import Outcome
 from inferfleet.review.digest.values import ModelChange, StackDigest
 from inferfleet.serving.picker import deployment_of
+from inferfleet.tables.addons import ADDONS
 
 # Reasons of one deployment in JSON of a plan; those of `inferfleet explain` are complete.
 MOST_REASONS = 100
@@ -86,6 +87,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
         columns = ("gateway", "on", "service", "names", "clusters by weight")
         print_table("gateways", columns, [row for door in desired.doors for row in _door_rows(door)])
     show_pickers(desired)
+    show_addons(desired)
     if plan.changes and remembered:
         print_line()
         print_line("changes against placement.lock")
@@ -244,6 +246,17 @@ def as_values(desired: Desired) -> dict[str, Any]:
             for route in door.routes
         ],
         "pickers": picker_values(desired),
+        "addons": [
+            {
+                "cluster": cluster.connection.cluster,
+                "addon": addon.name,
+                "version": addon.version,
+                "why": addon.why or None,
+                "left": addon.left,
+            }
+            for cluster in desired.clusters
+            for addon in cluster.addons
+        ],
         "changes": [
             spot_values(change.spot)
             | {"before": change.before, "after": change.after, "why": plan.departure_reasons.get(change.spot)}
@@ -379,6 +392,24 @@ def show_pickers(desired: Desired) -> None:
     print_line(f"  {', '.join(parts)}")
 
 
+def show_addons(desired: Desired) -> None:
+    """Print what the stack installs on its clusters, and for what."""
+    rows = [
+        (cluster.connection.cluster, f"{ADDONS[addon.name].project} {addon.version}", _need(addon))
+        for cluster in desired.clusters
+        for addon in cluster.addons
+    ]
+    if rows:
+        print_line()
+        print_table("installed by the stack", ("cluster", "add-on", "for"), rows)
+
+
+def _need(addon: ClusterAddon) -> str:
+    if addon.left:
+        return "left to others by serving.stack, and stays as it is"
+    return addon.why or "nothing any more; it stays until serving.stack says Provided"
+
+
 def picker_values(desired: Desired) -> list[dict[str, Any]]:
     """Return the same for every cluster as values for JSON: cores, and GiB of memory."""
     return [
@@ -390,7 +421,11 @@ def picker_values(desired: Desired) -> list[dict[str, Any]]:
 def _costs(desired: Desired) -> dict[str, _PickerCost]:
     costs = {
         cluster.connection.cluster: _cost_of(
-            kube_object.manifest for kube_object in cluster.objects if kube_object.kind == "Deployment"
+            kube_object.manifest
+            for component in cluster.components
+            if component.kind == "ModelEndpoint"
+            for kube_object in component.objects
+            if kube_object.kind == "Deployment"
         )
         for cluster in desired.clusters
     }

@@ -25,6 +25,8 @@ _APPLY = "application/apply-patch+yaml"
 # What became of an object (ADDED, MODIFIED or DELETED), and the object.
 Event = tuple[str, dict[str, Any]]
 _METADATA = f"application/json;as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{_JSON}"
+# The form in which Pulumi's provider asks for it: each is built by itself.
+_SCHEMA = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 ApiKind = tuple[str, str]  # (apiVersion, kind)
 # Up to this many namespaces are listed one by one, more of them in one list over the whole cluster.
 FEW_NAMESPACES = 4
@@ -130,6 +132,10 @@ class Api:
         """
         query = {"dryRun": "All", "fieldManager": manager, "force": "true" if force else "false"}
         self._send("PATCH", path, _METADATA.format(""), query, manifest, content=_APPLY)
+
+    def build_schema(self) -> None:
+        """Have the API server build the schema of all its kinds, which it does when it is asked for it."""
+        self._send("GET", "/openapi/v2", _SCHEMA, {}, as_text=True)
 
     def proxied(self, path: str, body: Mapping[str, Any] | None = None) -> Answered:
         """Return what is answered at a path behind the subresource `proxy` of a pod or Service, by it or by

@@ -18,6 +18,7 @@ from typing import Any
 from inferfleet.clusters.connections.api import Api, ApiKind, ApiResource, NoAnswerError, RefusedError
 from inferfleet.clusters.connections.gke import path_of
 from inferfleet.clusters.connections.questions import in_parallel
+from inferfleet.clusters.preflight.addons import unserved
 from inferfleet.clusters.preflight.ownership import ExistingObject, is_ours
 from inferfleet.clusters.preflight.prerequisites import install
 from inferfleet.desired.values import DesiredCluster, KubeObject, titled
@@ -330,9 +331,10 @@ def writes(
     }
     namespaces = {obj.kubernetes_name for obj in cluster.objects if obj.kind == "Namespace"}
     absent_namespaces = {name for name in namespaces if ("Namespace", "", name) not in live}
+    unserved_keys = unserved(cluster, live.values())
     for obj in cluster.objects:
         resource = resources.get((obj.api_version, obj.kind))
-        if resource is None or obj.kind == "Secret":
+        if resource is None or obj.kind in ("Secret", "CustomResourceDefinition") or obj.key in unserved_keys:
             continue
         before = live.get((obj.kind, obj.namespace or "", obj.kubernetes_name))
         if before is None or (is_ours(before, stack) and _changes(obj, before.item)):

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from inferfleet.clusters.connections.api import Api, ApiKind, RefusedError, served_kinds
 from inferfleet.clusters.connections.ask import ask, refusal
 from inferfleet.clusters.connections.gke import NotThere
 from inferfleet.clusters.connections.google import GOOGLE
-from inferfleet.clusters.preflight import ownership, prerequisites
+from inferfleet.clusters.preflight import addons, ownership, prerequisites
 from inferfleet.clusters.preflight.dry_run import refused_write_problems
 from inferfleet.clusters.preflight.nodes import node_problems
 from inferfleet.clusters.preflight.references import future_object_problems, missing_object_problems
@@ -47,7 +47,8 @@ class Observation:
     where there is one. `scaled` are workloads whose replicas are or were somebody else's, by cluster,
     namespace and name. `absent` are clusters that the stack creates and that do not exist yet. `unknown` are
     kinds of monitoring that a cluster does not know. `filled` are the Jobs of caches that have fetched all,
-    by cluster, namespace and name, and `running` the deployments that have workloads.
+    by cluster, namespace and name, and `running` the deployments that have workloads. `newer` are definitions
+    as they stay, by the keys of desired ones that are older.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -59,6 +60,7 @@ class Observation:
     scaled: frozenset[tuple[str, str, str]] = frozenset()
     absent: tuple[str, ...] = ()
     unknown: Mapping[str, frozenset[ApiKind]] = field(default_factory=dict)
+    newer: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def observe(
@@ -83,6 +85,7 @@ def observe(
         scaled=frozenset(name for seen in answers for name in seen.scaled),
         absent=tuple(name for seen in answers for name in seen.absent),
         unknown={name: kinds for seen in answers for name, kinds in seen.unknown.items()},
+        newer={key: manifest for seen in answers for key, manifest in seen.newer.items()},
     )
 
 
@@ -105,7 +108,11 @@ def observations(
         return _check(api, clusters[connection.cluster], desired, deployments)
 
     answers = ask(desired, kubeconfigs, check, container_api=container_api, seconds=seconds)
-    return {name: _observation(name, answer, clusters[name]) for name, answer in sorted(answers.items())}
+    of_program = bool(desired.fleet)
+    return {
+        name: _observation(name, answer, clusters[name], of_program=of_program)
+        for name, answer in sorted(answers.items())
+    }
 
 
 def identify(
@@ -132,7 +139,9 @@ def identify(
     )
 
 
-def _observation(name: str, answer: Observation | Problem | NotThere, cluster: DesiredCluster) -> Observation:
+def _observation(
+    name: str, answer: Observation | Problem | NotThere, cluster: DesiredCluster, *, of_program: bool
+) -> Observation:
     if isinstance(answer, Problem):
         return Observation(problems=(answer,))
     if isinstance(answer, NotThere):
@@ -141,7 +150,7 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
         return Observation(
             problems=(
                 *notices,
-                *prerequisites.future_problems(cluster),
+                *prerequisites.future_problems(cluster, of_program=of_program),
                 *future_object_problems(cluster),
                 *prerequisites.omitted_monitor_problems(cluster, unknown),
             ),
@@ -187,6 +196,7 @@ def _check(
         prerequisites.pod_group_problems(api, cluster, resources),
         prerequisites.metrics_api_problems(api, cluster, resources),
         volume_problems(api, cluster),
+        addons.provided_problems(api, cluster),
     ):
         problems += _permitted(connection, check, problems)
     addresses = _permitted(
@@ -207,8 +217,18 @@ def _check(
     # A cluster that the stack creates is the stack's own, and everything on it.
     unknown = prerequisites.unknown_kinds(cluster, resources)
     foreign = (
-        () if connection.cloud else ownership.foreign_object_problems(connection.cluster, stack, existing)
+        ()
+        if connection.cloud
+        else ownership.foreign_object_problems(
+            connection.cluster, stack, (item for item in existing if not addons.is_of_addon(cluster, item))
+        )
     )
+    for check in (
+        addons.taken_over_problems(cluster, stack, existing),
+        addons.stored_version_problems(api, cluster, existing),
+    ):
+        problems += _permitted(connection, check, problems)
+    newer = dict(_permitted(connection, addons.newer_definitions(api, cluster, existing), problems))
     refused = refused_write_problems(api, cluster, stack, existing, resources, deployments)
     return Observation(
         problems=(
@@ -233,6 +253,7 @@ def _check(
         addresses={connection.cluster: addresses[0]} if addresses else {},
         scaled=scaled(connection.cluster, workloads),
         unknown={connection.cluster: unknown} if unknown else {},
+        newer=newer,
     )
 
 

@@ -46,7 +46,9 @@ def cluster_identity_problems(cluster: DesiredCluster, uid: str) -> Iterator[Pro
 
 @dataclass(frozen=True)
 class ExistingObject:
-    """An object on the cluster that has the name of a desired one: whole, but for a Secret its metadata."""
+    """An object on the cluster that has the name of a desired one: whole, but for Secrets and definitions of
+    kinds their metadata.
+    """
 
     kind: str
     item: Mapping[str, Any] = field(repr=False)
@@ -81,7 +83,9 @@ def existing_objects(
     for kind in sorted(desired.keys() & resources.keys()):
         names = desired[kind]
         for path in lists(resources[kind], {namespace for namespace, _ in names}):
-            for item in api.items(path, metadata_only=kind[1] == "Secret"):
+            # Definitions are large, and there are many of them.
+            whole = kind[1] not in ("Secret", "CustomResourceDefinition")
+            for item in api.items(path, metadata_only=not whole):
                 existing = ExistingObject(kind[1], item)
                 if (existing.namespace, existing.name) in names:
                     yield existing

@@ -22,6 +22,7 @@ from inferfleet.clusters.connections.api import (
     served_kinds,
     served_versions,
 )
+from inferfleet.clusters.preflight.addons import addon_objects, defined_kinds
 from inferfleet.desired.values import DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
@@ -35,6 +36,7 @@ from inferfleet.serving.scaler import HPA, KEDA, OF_OTHERS, OF_PODS
 from inferfleet.serving.schedulers import SchedulerNeed
 from inferfleet.serving.workload import WORKER_SET, WORKER_SET_API, templates_of
 from inferfleet.tables import schedulers
+from inferfleet.tables.addons import ADDONS
 from inferfleet.tables.devices import (
     CHANNEL_CLASS,
     CLIQUE,
@@ -74,8 +76,8 @@ _OBJECTIVES = ("InferenceModelRewrite", "InferenceObjective")
 _Pool = tuple[str, str, str]
 _NAMED = 5
 INSTALL_WORKER_SETS = (
-    "Install LeaderWorkerSet 0.9.0 or later there: helm install lws oci://registry.k8s.io/lws/charts/lws "
-    "--namespace lws-system --create-namespace"
+    "Write leaderWorkerSet: Managed into serving.stack, or install LeaderWorkerSet 0.9.0 or later there: "
+    "helm install lws oci://registry.k8s.io/lws/charts/lws --namespace lws-system --create-namespace"
 )
 _WORKER_SET_GROUP = "leaderworkerset.x-k8s.io"
 _WORKER_SET_DEFINITION = (
@@ -83,6 +85,8 @@ _WORKER_SET_DEFINITION = (
 )
 _WEBHOOK_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 _KUEUE = "kueue.x-k8s.io"
+# The class that istiod makes by itself.
+ISTIO_CLASS = "istio"
 # Groups of Kubernetes' projects, which the API server or a cloud brings, and Google's own: all else somebody
 # installs. Kinds of Kubernetes' projects that are no API of Kubernetes have groups in x-k8s.io
 # (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection).
@@ -126,7 +130,7 @@ def missing_kind_problems(
     monitors = {obj.key: (obj.api_version, obj.kind) for obj in cluster.monitors}
     kinds_of_objects = {(obj.api_version, obj.kind) for obj in cluster.objects if obj.key not in monitors}
     optional = {POD_GROUP, *(set(monitors.values()) - kinds_of_objects)}
-    missing = kinds_needed(cluster) - resources.keys() - optional
+    missing = kinds_needed(cluster) - resources.keys() - optional - defined_kinds(cluster)
     for version in sorted({version for version, _ in missing}):
         kinds = ", ".join(sorted(kind for group, kind in missing if group == version))
         served = ", ".join(served_versions(api, version.partition("/")[0])) if "/" in version else ""
@@ -207,7 +211,8 @@ def gateway_class_problems(
     if not resource or not (cluster.gateway_class or cluster.front_doors):
         return
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
-    if cluster.gateway_class:
+    of_istio = cluster.gateway_class == ISTIO_CLASS and "istio" in addon_objects(cluster)
+    if cluster.gateway_class and not of_istio:
         by_google = cluster.gateway_class.startswith("gke-")
         for problem in _class_problems(cluster, cluster.gateway_class, cluster.gateway_provider, classes):
             yield _pending(problem, cluster) if by_google else problem
@@ -406,6 +411,8 @@ def worker_set_problems(
     Who may not read definitions or webhooks is told nothing of them.
     """
     wanted = [obj for obj in cluster.objects if obj.kind == WORKER_SET]
+    if "leaderWorkerSet" in addon_objects(cluster):
+        return
     if not wanted or (WORKER_SET_API, WORKER_SET) not in resources:
         return
     name, first = cluster.connection.cluster, f"{wanted[0].namespace}/{wanted[0].kubernetes_name}"
@@ -485,13 +492,14 @@ def scheduler_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         )
 
 
-def future_problems(cluster: DesiredCluster) -> Iterator[Problem]:
-    """Yield what nobody can have installed on a cluster that does not exist yet, as warnings.
+def future_problems(cluster: DesiredCluster, *, of_program: bool) -> Iterator[Problem]:
+    """Yield what nobody can have installed on a cluster that does not exist yet.
 
-    An update that writes what the cluster does not know fails there, once its nodes are billed. It is no
-    error: whoever creates clusters by a program may install it in the same update.
+    An update that writes what the cluster does not know fails there, once its nodes are billed. It is only a
+    warning for a Fleet in somebody's program, which may install it in the same update.
     """
-    yield from _future_kind_problems(cluster)
+    for problem in _future_kind_problems(cluster):
+        yield replace(problem, severity="warning") if of_program else problem
     yield from _future_scheduler_problems(cluster)
     name = cluster.connection.cluster
     for device_class in device_class_names(cluster):
@@ -508,11 +516,12 @@ def future_problems(cluster: DesiredCluster) -> Iterator[Problem]:
 
 
 def _future_kind_problems(cluster: DesiredCluster) -> Iterator[Problem]:
-    monitors = {obj.key for obj in cluster.monitors}
+    monitors, defined = {obj.key for obj in cluster.monitors}, defined_kinds(cluster)
     objects: dict[str, list[KubeObject]] = {}
     for obj in cluster.objects:
         of_scheduler = (obj.api_version, obj.kind) == POD_GROUP
-        if obj.key not in monitors and not of_scheduler and _is_installed(obj.api_version):
+        comes = (obj.api_version, obj.kind) in defined
+        if obj.key not in monitors and not of_scheduler and not comes and _is_installed(obj.api_version):
             objects.setdefault(obj.api_version, []).append(obj)
     for version, wanted in sorted(objects.items()):
         name = cluster.connection.cluster
@@ -522,8 +531,9 @@ def _future_kind_problems(cluster: DesiredCluster) -> Iterator[Problem]:
             name,
             f"cluster {name!r} does not exist yet, so it will not know {kinds} of {version}, which GKE does "
             f"not install, and the update fails at {listing(titles, 3)} once nodes are billed",
-            f"{_FIRST}. {_install_step(version)}. Then write the replicas",
-            severity="warning",
+            "Write serving: {stack: Managed}, so that inferfleet installs it"
+            if any(version.partition("/")[0] in row.groups for row in ADDONS.values())
+            else f"{_FIRST}. {_install_step(version)}. Then write the replicas",
         )
 
 

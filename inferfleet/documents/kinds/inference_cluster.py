@@ -1,10 +1,11 @@
 """InferenceCluster: a cluster, its pools of nodes, and how it serves."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from inferfleet.documents.kinds.addons import Addon, Addons, Stack
 from inferfleet.documents.kinds.base import (
     API_VERSION,
     DAY,
@@ -40,7 +41,8 @@ from inferfleet.documents.kinds.scheduler import Scheduler, check_cluster_schedu
 from inferfleet.documents.pods.template import POOL_LABEL
 from inferfleet.documents.pods.texts import ANNOTATION_KEY, SUBDOMAIN, SUBDOMAIN_PATTERN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
-from inferfleet.documents.wording import named, nearest, shown
+from inferfleet.documents.wording import shown
+from inferfleet.tables.addons import AddonName
 from inferfleet.tables.engines import EngineType
 from inferfleet.tables.pickers import DEFAULT
 
@@ -475,23 +477,11 @@ class NetworkPolicy(StrictModel):
 INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 
 
-_INSTALLS_NOTHING = "inferfleet installs no CRDs and controllers"
-
-
-def _provided(stack: Any) -> Any:
-    # What is likely meant for it goes on: the model suggests it.
-    if not (isinstance(stack, str) and nearest(stack, ("Provided",))):
-        words = "for each component" if isinstance(stack, dict) else named(stack)
-        what = f"{{field}} {words} is not offered: {_INSTALLS_NOTHING}"
-        raise mistaken(what, "Write Provided, or remove the line, and install what is needed beforehand")
-    return stack
-
-
 class Serving(StrictModel):
     """How a cluster serves models. What is left out comes from the profile."""
 
     refused_fields = {
-        "crds": RefusedField("Remove crds, and install what is needed beforehand", why=_INSTALLS_NOTHING)
+        "crds": RefusedField("Write stack: Managed", why="what serving needs is installed as a whole")
     }
 
     profile: str = DEFAULT
@@ -504,11 +494,10 @@ class Serving(StrictModel):
     """The Gateway through which models are reached. Required on existing clusters; default on GKE: an
     internal one of class `gke-l7-rilb`.
     """
-    stack: Annotated[Literal["Provided"], BeforeValidator(_provided)] = "Provided"
-    """Who installs what serving needs on the cluster: the CRDs of Gateway API and InferencePool, the
-    controller of its gateway, and those of other kinds that deployments make. `Provided`, the only value:
-    they are there already, and GKE brings its own to a new cluster (InferencePool from version
-    1.34.0-gke.1626000 on).
+    stack: Stack = Addons()
+    """Who installs the CRDs of Gateway API and InferencePool, Istio and LeaderWorkerSet on the cluster:
+    `Provided`, which is the default: they are there, as GKE has its own of the first two, `Managed`:
+    inferfleet installs what documents need, or a map with either for each add-on.
     """
     images: Images = Images()
     """Container images of endpoint pickers, engines and others. Default: those of the profile."""
@@ -704,6 +693,11 @@ class InferenceClusterSpec(StrictModel):
     def held(self) -> bool:
         """Whether nothing changes on the cluster, nor in its cloud: it is paused, or it does not answer."""
         return self.state in HELD
+
+    @property
+    def addons(self) -> dict[AddonName, Addon]:
+        """Return the add-ons that inferfleet installs there where documents need them, in their order."""
+        return dict(self.serving.stack.managed(on_gke=self.cluster.source == "GKE"))
 
     def pool(self, name: str) -> NodePool:
         """Return the pool of this name. Raises StopIteration for one that the cluster does not have."""

@@ -120,6 +120,8 @@ def _size(limit: int) -> str:
 # Files of documents, found and read.
 
 _ENDINGS = (".yaml", ".yml")
+# The folder in that of documents with manifests of add-ons, which `loading/installed.py` reads.
+INSTALLED = "installed"
 # Before the name of a class whose file is in no project.
 PACKAGED = "catalogue: "
 # Opening a file costs a third of a millisecond, whatever is in it.
@@ -180,8 +182,8 @@ def files_of(
     """Return all files among the paths and all YAML files below folders among them, each once, and problems.
 
     Each file comes with the folder that it must be inside of: `root`, or without it the project of its path.
-    Names that start with "." and Pulumi's own files are left out of folders. What looks like
-    documents and is not read is a warning, which names the file relative to `base` where it is below it.
+    Names that start with ".", Pulumi's own files and manifests of add-ons are left out of folders. What looks
+    like documents and is not read is a warning, which names the file relative to `base` where it is below it.
     """
     files: dict[Path, Path] = {}
     problems: list[Problem] = []
@@ -223,6 +225,8 @@ def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]
 
     for here, folders, names in os.walk(folder.absolute(), onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if here == str(folder.absolute()) and INSTALLED in folders:
+            folders.remove(INSTALLED)
         for name in folders:
             if os.path.islink(os.path.join(here, name)):
                 why = "this folder is not read, because it is a symbolic link"

@@ -12,6 +12,7 @@ from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.loading.edits import Edit
 from inferfleet.documents.loading.files import PROJECT_FILE, is_inside
 from inferfleet.documents.loading.from_program import FromProgram
+from inferfleet.documents.loading.installed import read_installed
 from inferfleet.documents.loading.load import load
 from inferfleet.documents.loading.project import StackFiles, files_of_stack
 from inferfleet.documents.loading.settings import (
@@ -98,6 +99,9 @@ def load_files(
     if documents is not None:
         configured = config is not None or settings is not None or not names_environment(files)
         problems += documents.located(_kubeconfig_problems(documents, files, given, configured=configured))
+        installed, unread = read_installed(documents, files, base)
+        documents = replace(documents, installed=installed)
+        problems += unread
     # The configuration of a stack may be that of several Fleets.
     sure = documents is not None and not of_fleet
     setting_problems += unknown_key_problems(given, _config_keys(documents), sure=sure)

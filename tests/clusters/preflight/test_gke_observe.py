@@ -13,7 +13,6 @@ from own_cluster import GKE, NAME, desired_on, east_problem, look
 from small_gke import DOCUMENTS
 
 from inferfleet.clusters.preflight.observe import Observation, identify
-from inferfleet.clusters.preflight.prerequisites import INSTALL_WORKER_SETS
 from inferfleet.clusters.status.read import LiveCluster, read
 from inferfleet.desired import desired
 from inferfleet.desired.values import ExpectedNodes
@@ -165,14 +164,12 @@ def test_kinds_that_google_does_not_install_are_known_before_a_cluster_is_made(g
             "cluster 'east' does not exist yet, so it will not know JobSet of jobset.x-k8s.io/v1alpha2, "
             "which GKE does not install, and the update fails at ml/warm once nodes are billed",
             f"{FIRST}. Install the CRDs of this version there. Then write the replicas",
-            severity="warning",
         ),
         east_problem(
             "cluster 'east' does not exist yet, so it will not know LeaderWorkerSet of "
             "leaderworkerset.x-k8s.io/v1, which GKE does not install, and the update fails at ml/kimi, "
             "ml/glm once nodes are billed",
-            f"{FIRST}. {INSTALL_WORKER_SETS}. Then write the replicas",
-            severity="warning",
+            "Write serving: {stack: Managed}, so that inferfleet installs it",
         ),
     )
 
@@ -230,7 +227,7 @@ def test_a_first_update_is_told_what_it_will_lack_before_anything_is_billed(
         ("east",),
         [
             (
-                "warning",
+                "error",
                 "east",
                 "",
                 "cluster 'east' does not exist yet, so it will not know LeaderWorkerSet of "

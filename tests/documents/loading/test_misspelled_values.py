@@ -54,7 +54,12 @@ def test_a_value_of_a_closed_set_is_suggested_whatever_its_case(field: Any, valu
         (
             "  serving: {gateway: {className: istio}}",
             "  serving: {gateway: {className: istio}, stack: provided}",
-            (15, "spec.serving.stack", "stack 'provided' is not one of Provided", "Did you mean Provided?"),
+            (
+                15,
+                "spec.serving.stack",
+                "stack 'provided' is neither of Provided and Managed, nor says so of add-ons",
+                "Did you mean Provided?",
+            ),
         ),
         (
             "  engine: {type: vLLM}",

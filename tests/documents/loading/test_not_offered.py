@@ -5,22 +5,13 @@ from fleet_text import BASE, Mistake
 
 from inferfleet.documents import Where
 
-_STACK = "Write Provided, or remove the line, and install what is needed beforehand"
-_INSTALLS = "is not offered: inferfleet installs no CRDs and controllers"
+_INSTALLS = "is not offered: what serving needs is installed as a whole"
 _VENDORS = "NVIDIA, AMD, Gaudi, TPU, Ascend or None; other vendors' are named by the engine's resources alone"
 _HUB = "is not offered: a model is one of the Hugging Face Hub, a folder in the container, or in a ModelCache"
 _ENGINE, _GATEWAY = "  engine: {type: vLLM}", "  serving: {gateway: {className: istio}}"
 
 # What is written in place of what; then line, path, what, next step of the one problem that makes.
 CASES = {
-    "managed stack": (
-        _GATEWAY, "  serving: {gateway: {className: istio}, stack: Managed}",
-        15, "spec.serving.stack", f"stack 'Managed' {_INSTALLS}", _STACK,
-    ),
-    "stack by component": (
-        _GATEWAY, "  serving: {gateway: {className: istio}, stack: {istio: Managed}}",
-        15, "spec.serving.stack", f"stack for each component {_INSTALLS}", _STACK,
-    ),
     "vendor": (
         _ENGINE, "  accelerator: Trainium",
         22, "spec.accelerator", "accelerator 'Trainium' is not offered", f"Write {_VENDORS}",
@@ -48,11 +39,11 @@ CASES = {
     "CRDs": (
         _GATEWAY, "  serving: {gateway: {className: istio}, crds: Install}",
         15, "spec.serving.crds", f"crds 'Install' {_INSTALLS}",
-        "Remove crds, and install what is needed beforehand",
+        "Write stack: Managed",
     ),
     "CRDs by name": (
         _GATEWAY, "  serving: {gateway: {className: istio}, crds: {inferencepools: Install}}",
-        15, "spec.serving.crds", f"crds {_INSTALLS}", "Remove crds, and install what is needed beforehand",
+        15, "spec.serving.crds", f"crds {_INSTALLS}", "Write stack: Managed",
     ),
     "route by model": (
         _ENGINE, "  route: {model: qwen}",

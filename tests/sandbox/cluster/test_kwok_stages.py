@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.kwok_stages import SUITE_SERVERS, kwok_stages
+from sandbox.cluster.kwok_stages import CONTROLLERS, SUITE_SERVERS, kwok_stages
 
-CONTAINERS = ".spec.containers.[] | .name, .image"
-AGENT_CONTAINERS = ["engine", "fill", "epp", "istio-proxy", *SUITE_SERVERS]
+CONTAINERS = '.spec.containers.[] | .name, .image, (.image | sub(":[^:/]*$"; ""))'
+AGENT_CONTAINERS = ["engine", "fill", "epp", "istio-proxy", *SUITE_SERVERS, *CONTROLLERS]
 
 
 def _of(kind: str) -> dict[str, dict[str, Any]]:

@@ -36,22 +36,22 @@ def brought(folder: Path, **settings: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        ({}, ["gateway_httproutes", "inference_inferencepools", "leaderworkersets", "requests"]),
+        ({}, ["gateway_httproutes", "inference_inferencepools", "requests"]),
         # A stack of before, whose InferencePools nobody defines: "no matches for kind".
-        ({"minMasterVersion": "1.33"}, ["gateway_httproutes", "leaderworkersets", "requests"]),
+        ({"minMasterVersion": "1.33"}, ["gateway_httproutes", "requests"]),
         (
             {"minMasterVersion": "1.34.0-gke.1000000", **EXTENDED},
-            ["gateway_httproutes", "leaderworkersets", "requests"],
+            ["gateway_httproutes", "requests"],
         ),
         (
             {"minMasterVersion": "1.34.0-gke.1626000", **EXTENDED},
-            ["gateway_httproutes", "inference_inferencepools", "leaderworkersets", "requests"],
+            ["gateway_httproutes", "inference_inferencepools", "requests"],
         ),
-        ({"minMasterVersion": "1.32.2-gke.1297000", **EXTENDED}, ["gateway_httproutes", "leaderworkersets"]),
-        ({"gatewayApiConfig": None}, ["leaderworkersets", "requests"]),
+        ({"minMasterVersion": "1.32.2-gke.1297000", **EXTENDED}, ["gateway_httproutes"]),
+        ({"gatewayApiConfig": None}, ["requests"]),
         (
             {"enableMultiNetworking": True, "datapathProvider": "ADVANCED_DATAPATH"},
-            ["gateway_httproutes", "inference_inferencepools", "leaderworkersets", "networks", "requests"],
+            ["gateway_httproutes", "inference_inferencepools", "networks", "requests"],
         ),
     ],
 )

@@ -1,0 +1,109 @@
+"""Controllers of add-ons, which a stack installs as Deployments: each as its manifest says, in its pod.
+
+Here pods share a network, so each listens at its own address. What is changed for that are the configuration
+of LeaderWorkerSet's controller and the flags of istiod; nothing else of their manifests is.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from inferfleet.tables.addons import ADDONS
+from sandbox.agent.program import Exit
+from sandbox.agent.programs.real_program import RealProgram, Started
+from sandbox.agent.programs.volumes import mounts
+from sandbox.cluster.kwok_stages import CONTROLLERS
+from sandbox.cluster.objects import Object
+from sandbox.cluster.watching import UNREACHABLE
+
+_LWS, _ISTIOD = CONTROLLERS
+# The program of each image. Both versions of Istio are on the way to one release, and one program stands for
+# both; LeaderWorkerSet's is of the version that the toolchain builds.
+IMAGES = {
+    f"{_LWS}:v{ADDONS['leaderWorkerSet'].releases[0].version}": "lws-controller",
+    **{f"{_ISTIOD}:{release.version}": "istiod" for release in ADDONS["istio"].releases},
+}
+_LWS_CONFIG = "/controller_manager_config.yaml"
+_CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"
+# An ordinary Envoy has no filters of Istio's own build, and refuses listeners that have them; with mutual TLS
+# it would wait for certificates that Istio's own agent serves.
+_ISTIOD_VARIABLES = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FILTER": "false"}
+_MESH = {"enableAutoMtls": False, "trustDomain": "cluster.local"}
+# Seconds between looks at the Secrets of a pod, which its own controller fills after it has started.
+_SYNC_SECONDS = 2.0
+
+
+def is_controller(container: Object) -> bool:
+    """Return whether a container is of an image of the controllers, in whatever version."""
+    return str(container["image"]).rpartition(":")[0] in CONTROLLERS
+
+
+class Controller(RealProgram):
+    """The program of a controller. `command` of its manifest is that of its image."""
+
+    _sync: asyncio.Task[None] | None = None
+    entrypoint_only = False
+
+    def adapted(self, started: Started) -> Started:
+        address, folder = self._pod["status"]["podIP"], self._folder
+        if started.name == "istiod":
+            (folder / "mesh").write_text(yaml.safe_dump(_MESH))
+            ports = {
+                "monitoringAddr": 15014,
+                "httpAddr": 8080,
+                "httpsAddr": 15017,
+                "grpcAddr": 15010,
+                "secureGRPCAddr": 15012,
+            }
+            flags = [f"--{flag}={address}:{port}" for flag, port in ports.items()]
+            flags += ["--ctrlz_port=0", f"--meshConfig={folder / 'mesh'}"]
+            flags += [f"--kubeconfig={self._access.kubeconfig}"]
+            return Started(started.name, [*started.args, *flags], {**started.variables, **_ISTIOD_VARIABLES})
+        config = _listening_at(address, started.folders)
+        (folder / "config.yaml").write_text(yaml.safe_dump(config))
+        args = [
+            f"--config={folder / 'config.yaml'}" if "--config=" in each else each for each in started.args
+        ]
+        return Started(started.name, args, started.variables)
+
+    async def start(self) -> None:
+        await super().start()
+        self._sync = asyncio.create_task(self._keep_files())
+
+    async def ended(self) -> Exit:
+        try:
+            return await super().ended()
+        finally:
+            self._end_sync()
+
+    async def stop(self, grace: float) -> None:
+        self._end_sync()
+        await super().stop(grace)
+
+    async def _keep_files(self) -> None:
+        """Bring Secrets and ConfigMaps of the pod up to date, as a kubelet does, until cancelled."""
+        while True:
+            await asyncio.sleep(_SYNC_SECONDS)
+            with suppress(*UNREACHABLE):
+                await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
+
+    def _end_sync(self) -> None:
+        if self._sync is not None:
+            self._sync.cancel()
+
+
+def _listening_at(address: str, folders: Mapping[str, Path]) -> dict[str, Any]:
+    """Return the configuration of LeaderWorkerSet's controller with its own address and folders."""
+    config: dict[str, Any] = yaml.safe_load(folders[_LWS_CONFIG].read_text()) or {}
+    certificates = folders.get(_CERTIFICATES)
+    webhook = {"host": address, "port": 9443, "certDir": str(certificates)}
+    return {
+        **config,
+        "webhook": {**(config.get("webhook") or {}), **webhook},
+        "metrics": {"bindAddress": "0"},
+        "health": {**(config.get("health") or {}), "healthProbeBindAddress": f"{address}:8081"},
+    }
