@@ -201,13 +201,14 @@ def without_kinds(desired: Desired, unknown: Mapping[str, Collection[ApiKind]]) 
 
 def with_newer(desired: Desired, newer: Mapping[str, dict[str, Any]]) -> Desired:
     """Return what is desired, with definitions of kinds as they are where a newer version of their add-on
-    wrote them: `newer` are those, by key.
+    wrote them: `newer` are those, by key. One that the state has keeps what it has there; one that is only on
+    the cluster, after a destroy, is written as it is.
     """
     clusters = (
         _with_changed(
             cluster,
             {item.key for item in cluster.objects if item.key in newer},
-            lambda item: replace(item, manifest=newer[item.key]),
+            lambda item: replace(item, manifest=newer[item.key], ignore=("*",)),
         )
         for cluster in desired.clusters
     )

@@ -9,6 +9,7 @@ from small_stack import stack as documents_of
 
 from inferfleet.desired import desired as desired_of
 from inferfleet.desired.addons import unrendered_problems
+from inferfleet.desired.transition import with_newer
 from inferfleet.desired.values import ClusterAddon, Desired
 from inferfleet.documents.documents import Documents, Rendered
 from inferfleet.documents.problems import InvalidDocuments
@@ -201,3 +202,11 @@ def test_the_lock_says_what_is_installed() -> None:
     line = '  east: {source: Existing, installed: {istio: "1.31.1", leaderWorkerSet: "0.9.0"}}'
     assert line in text(lock).splitlines()
     assert parse(text(lock), file="placement.lock", stack="test") == lock
+
+
+def test_a_definition_that_a_newer_version_wrote_is_not_changed() -> None:
+    _, desired = stack(managed({"leaderWorkerSet": "Managed"}), PAIR, leaderWorkerSet={"0.9.0": LWS})
+    defined, *others = desired.clusters[0].components[0].objects
+    live = {**defined.manifest, "spec": {"group": "newer"}}
+    kept, *same = with_newer(desired, {defined.key: live}).clusters[0].components[0].objects
+    assert (kept, same) == (replace(defined, manifest=live, ignore=("*",)), others)
