@@ -112,6 +112,12 @@ def test_a_cluster_without_node_pools_has_no_gateway_of_its_own() -> None:
     assert [title for title in on_hub(made) if title.startswith("Gateway ")] == ["Gateway front-main"]
 
 
+def test_a_cluster_may_have_neither_node_pools_nor_a_gateway() -> None:
+    alone = fleet(cluster("hub", {}))
+    [hub] = desired(alone, lock({})).clusters
+    assert [*hub.objects] == []
+
+
 def test_secrets_that_the_stack_does_not_hold_are_looked_for() -> None:
     held = documents("east.acme.com")
     assert [one.objects_needed for one in desired(held, lock({"a east/l4": 1})).clusters] == [(), ()]
