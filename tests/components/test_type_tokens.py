@@ -15,6 +15,8 @@ TOKENS = {
     "inferfleet:components:ModelCache",
     "inferfleet:components:ModelReplicas",
     "inferfleet:components:ModelService",
+    "inferfleet:components:FrontDoor",
+    "inferfleet:components:FrontDoorService",
     "inferfleet:components:ServingStack",
 }
 OF_CLOUD = {
