@@ -126,7 +126,7 @@ class CacheBucket(StrictModel):
     """
 
     name: Annotated[str, TextRule(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", "the name of a bucket")]
-    """Name of a bucket that is there. Each commit has a folder in it. The ServiceAccount `<cache>-filler` of
+    """Name of a bucket that is there; each commit has a folder in it. The ServiceAccount `<cache>-filler` of
     the first cluster writes it (`roles/storage.objectUser`), and those of pods read it
     (`roles/storage.objectViewer`).
     """
