@@ -203,6 +203,10 @@ def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
     model["spec"]["engine"] |= {"servedNames": ["shared"], "drain": "120s"}
     if fleet.with_vllm:
         model["spec"]["engine"]["args"] = ["--stream-interval=25", "--max-num-seqs=64"]
+        # No liveness: where two processors do too much, it ends engines that are slow to answer.
+        health = {"httpGet": {"path": "/health", "port": 8000}, "timeoutSeconds": 5}
+        engine["startupProbe"] = health | {"failureThreshold": 180}
+        engine["readinessProbe"] = health | {"periodSeconds": 5, "failureThreshold": 20}
     return {"clusters": clusters, "models": [model, service("chat", chat=1)]}
 
 
@@ -243,7 +247,7 @@ async def measured(project: Project, arguments: argparse.Namespace) -> int:
         run, seconds = await changed(project, streams, arguments.gateway, step, edited)
         fleet = fleet if step.broken else edited
         # What is lost with pods that end comes to light while they end.
-        await asyncio.sleep(5)
+        await asyncio.sleep(80 if with_vllm else 5)
         row(streams, step.name, run, seconds, held)
         if (run.code != 0) is not step.broken:
             print(run.output[-6000:], flush=True)
