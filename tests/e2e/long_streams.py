@@ -83,7 +83,7 @@ STEPS = (
 
 
 # With vLLM itself: how many seconds streams are to take, and which updates go on.
-SECONDS = (6, 45)
+SECONDS = (8, 35)
 STEPS_OF_VLLM = (
     Step("engine rolls", {"env": "WARNING"}),
     Step("two replicas of three", {"replicas": 2}),
@@ -202,6 +202,8 @@ def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
     del engine["lifecycle"], spec["terminationGracePeriodSeconds"]
     model["spec"]["engine"] |= {"servedNames": ["shared"], "drain": "120s"}
     if fleet.with_vllm:
+        # How fast it is follows from what else the machine does.
+        model["spec"]["engine"]["drain"] = "5m"
         model["spec"]["engine"]["args"] = ["--stream-interval=25", "--max-num-seqs=64"]
         # No liveness: where two processors do too much, it ends engines that are slow to answer.
         health = {"httpGet": {"path": "/health", "port": 8000}, "timeoutSeconds": 5}
