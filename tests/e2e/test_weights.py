@@ -19,8 +19,6 @@ STACK = "weights"
 FIRST, SECOND = "1" * 40, "2" * 40
 SECONDS = 240.0
 
-pytest.importorskip("huggingface_hub")
-
 
 def _cache(revision: str = FIRST, to: Document | None = None) -> Document:
     return {

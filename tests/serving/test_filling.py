@@ -90,7 +90,6 @@ class Filler:
 
 @pytest.fixture
 def filler(tmp_path: Path) -> Iterator[Filler]:
-    pytest.importorskip("huggingface_hub")
     made = Filler(tmp_path)
     loop, begun = asyncio.new_event_loop(), threading.Event()
 
