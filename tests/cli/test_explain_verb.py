@@ -18,7 +18,7 @@ def test_explain_tells_shape_placements_plugins_and_reasons(project: Project) ->
         "east     decode=l4         1            1     1  l4     48 min\n"
         "\n"
         "east/l4, role decode: plugin demo-pod-tweaks 1.0.0 (deployment chain, spec.plugins[0])\n"
-        '  spec.containers[engine].env: [{"name": "LOG", "value": "info"}] (new)\n'
+        '  spec.containers[engine].env[LOG]: {"name": "LOG", "value": "info"} (new)\n'
         "\n"
         "reached under /ml/deployments/qwen/\n"
         "services that select it: ml/chat\n"
@@ -81,9 +81,9 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
         "config": "x",
         "changes": [
             {
-                "path": "spec.containers[engine].env",
+                "path": "spec.containers[engine].env[LOG]",
                 "before": None,
-                "after": [{"name": "LOG", "value": "info"}],
+                "after": {"name": "LOG", "value": "info"},
             }
         ],
         "companions": [],

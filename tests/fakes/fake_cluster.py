@@ -173,7 +173,7 @@ class FakeCluster:
         wanted = [one.split("=") for one in query.get("labelSelector", "").split(",") if one]
         found = [one for one in found if _selected(one["metadata"].get("labels", {}), wanted)]
         start = int(query.get("continue", 0))
-        end = start + int(query["limit"])
+        end = start + int(query.get("limit", len(found)))
         more = {"continue": str(end)} if end < len(found) else {}
         return 200, {"metadata": more, "items": found[start:end]}
 

@@ -294,7 +294,7 @@ class Gateway(StrictModel):
     service_annotations: ServiceAnnotations = {}
     """Annotations of the Service of such a Gateway, in the words of its cloud, such as
     `service.beta.kubernetes.io/azure-load-balancer-internal: "true"`. Required for `Internal`, but on
-    clusters that inferfleet creates on GKE, where it writes its own. Default: none.
+    clusters that inferfleet creates on GKE, where it writes its own; default: none.
     """
 
     address: Annotated[str, HOST] | None = None
@@ -643,8 +643,8 @@ class InferenceClusterSpec(StrictModel):
     cluster: ClusterSource
     """Where the cluster comes from."""
     node_pools: Annotated[tuple[NodePool, ...], Field(max_length=64)]
-    """Node pools for model pods. On GKE each is created; on an existing cluster the nodes are there. `[]` is
-    for a cluster that has no models, and where an InferenceGateway stands.
+    """Node pools for model pods, or `[]` for a cluster that has no models, and where an InferenceGateway
+    stands. On GKE each is created; on an existing cluster the nodes are there.
     """
     taints: tuple[Taint, ...] = ()
     """Taints of the cluster as a whole, which keep away deployments without a toleration. They are for
@@ -652,8 +652,7 @@ class InferenceClusterSpec(StrictModel):
     """
     serving: Serving = Serving()
     """How the cluster serves models. Required on existing clusters with node pools, which must name a
-    gateway; default on GKE: the default profile with an internal gateway. Without node pools no gateway is
-    created.
+    gateway; default on GKE: the default profile with an internal gateway, and without node pools none.
     """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for every pod on this cluster; they run after those of the class. Default: none."""

@@ -110,8 +110,8 @@ class Caller(StrictModel):
     """Services that the caller may use, as `<namespace>/<name>`. Default: all of the gateway."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=100_000_000)
     """Requests of the caller in a minute, over all of his keys and all services of the gateway on one
-    cluster; more are answered with 429. Envoy Gateway counts them where its installation has a rate limit
-    service with a Redis. Default: no limit.
+    cluster; more are answered with 429, where Envoy Gateway is installed with a rate limit service and a
+    Redis. Default: no limit.
     """
 
     @model_validator(mode="after")

@@ -160,8 +160,8 @@ class ModelServiceSpec(StrictModel):
     gateway alone.
     """
     models: Annotated[tuple[str, ...], Field(max_length=16), AfterValidator(_check_models)] = ()
-    """Names by which requests to these gateways ask for the service in `model`. Each is one that all of its
-    deployments declare (`engine.servedNames`). Default: all such names.
+    """Names by which requests to these gateways ask for the service in `model`, which all of its deployments
+    declare (`engine.servedNames`). Default: all such names.
     """
     timeouts: Timeouts = Timeouts()
     """How long these gateways wait for the service."""

@@ -35,6 +35,7 @@ def test_every_kind_is_set_out_by_path_in_the_document() -> None:
         "## `spec.endpoints[].selector`",
         "## `spec.endpoints[].selector.matchExpressions[]`",
         "## `spec.route`",
+        "## `spec.timeouts`",
     ]
 
 

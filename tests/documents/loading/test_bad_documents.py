@@ -75,8 +75,8 @@ CASES = {
         "Write a list: each entry on a line of its own that begins with '- ', or all in [ ]",
     ),
     "empty list": (
-        "\n    - {name: l4, className: l4, nodeCount: 3}", " []",
-        13, "spec.nodePools", "nodePools must not be empty", "Give it a value, or remove the field",
+        "  replicas: 2", "  replicas: 2\n  capacityModels: []",
+        22, "spec.capacityModels", "capacityModels must not be empty", "Give it a value, or remove the field",
     ),
     "space behind an image of a picker": (
         "engine: {type: vLLM}", "endpointPicker: {image: 'epp:1 '}",
