@@ -16,6 +16,7 @@ from sandbox.cluster.kwok_stages import KILL
 from sandbox.cluster.populate import populate
 from sandbox.devices import compute_domains
 from sandbox.devices.published import has_channels
+from sandbox.front_door import installation as front_door
 from sandbox.gcp import access, lifecycle
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.store import Store
@@ -313,6 +314,9 @@ def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, with_isti
         control_plane.install(kwok, kubectl, tools)
     elif plan.wants_istio and has_namespace(kwok.folder):
         control_plane.leave_out(kwok)
+    # Its programs have networks of their own, which are made inside of that of the cluster's pods.
+    if plan.front_doors and has_namespace(kwok.folder):
+        front_door.install(kwok, kubectl, tools, classes=plan.front_doors, ways=_ways(places, plan))
     populate(
         kubectl,
         podnet.network(kwok.folder),
@@ -334,7 +338,16 @@ def _crds(places: StackPlaces, tools: Tools, plan: ClusterPlan) -> tuple[Path, .
     istio = tools.istio_crds if plan.istio and "istio" not in plan.addons else ()
     installed = tuple(prefix for addon, prefix in _DEFINED.items() if addon in plan.addons)
     provided = tuple(file for file in tools.crds if not file.name.startswith(installed))
-    return (*provided, *installation.crds(places, tools), *channels, *istio)
+    doors = front_door.crds(tools) if plan.front_doors else ()
+    return (*provided, *installation.crds(places, tools), *channels, *istio, *doors)
+
+
+def _ways(places: StackPlaces, plan: ClusterPlan) -> tuple[front_door.Way, ...]:
+    """Return the ways from a cluster to the gateways of others, at addresses where no pods are."""
+    return tuple(
+        front_door.Way(host, f"10.0.0.{100 + number}", port, str(places.cluster_folder(cluster)))
+        for number, (host, port, cluster) in enumerate(plan.ways)
+    )
 
 
 def _each(plans: tuple[ClusterPlan, ...], work: Callable[[ClusterPlan], None]) -> None:

@@ -17,7 +17,7 @@ from sandbox.agent.programs.images import OF_LLM_D
 from sandbox.cluster.nodes import Node, nodes
 from sandbox.devices.published import published
 from sandbox.places import StackPlaces
-from sandbox.toolchain.parts import EPP, LLM_D, LWS, Part
+from sandbox.toolchain.parts import EPP, FRONT_DOOR, LLM_D, LWS, Part
 
 # The GatewayClass that istiod makes; Gateways that exist already, which documents refer to, may be of it too.
 ISTIO_CLASS = "istio"
@@ -38,6 +38,10 @@ class ClusterPlan:
     istio: bool = False
     addons: frozenset[AddonName] = frozenset()
     """What the stack installs there itself."""
+    front_doors: tuple[str, ...] = ()
+    """GatewayClasses of the InferenceGateways that stand there."""
+    ways: tuple[tuple[str, int, str], ...] = ()
+    """Host names and ports at which these find the gateways of other clusters, and whose they are."""
 
     @property
     def wants_istio(self) -> bool:
@@ -51,22 +55,32 @@ def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPla
     Others are real clusters.
     """
     plans = []
+    ways = tuple(
+        (address, cluster.spec.serving.gateway.port, name)
+        for name, cluster in sorted(documents.clusters.items())
+        if (address := cluster.spec.serving.gateway.address)
+    )
     for name, cluster in sorted(documents.clusters.items()):
         kubeconfig = _kubeconfig(places, documents, cluster)
         if kubeconfig is None or not places.holds(kubeconfig):
             continue
         existing = cluster.spec.cluster.existing
         gateway = cluster.spec.serving.gateway
+        doors = {door.spec.class_name for door in documents.gateways.values() if name in door.spec.clusters}
         plans.append(
             ClusterPlan(
                 name=name,
                 kubeconfig=kubeconfig,
                 context=(existing.context if existing else None) or name,
                 nodes=nodes(cluster, documents.classes),
-                gateway_classes=(gateway.class_name,) if gateway.class_name else (),
+                gateway_classes=(gateway.class_name,)
+                if gateway.class_name and cluster.spec.node_pools
+                else (),
                 devices=published(cluster, documents.classes),
                 istio=gateway.provider == "istio",
                 addons=frozenset(cluster.spec.addons),
+                front_doors=tuple(sorted(doors)),
+                ways=ways if doors else (),
             )
         )
     return tuple(plans)
@@ -108,6 +122,7 @@ def parts_for(documents: Documents) -> tuple[Part, ...]:
     return (
         *((EPP,) if deployments else ()),
         *((LLM_D,) if with_llm_d else ()),
+        *(FRONT_DOOR if documents.gateways else ()),
         *((LWS,) if has_workers_of_many_pods(documents) else ()),
     )
 

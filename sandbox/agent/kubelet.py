@@ -22,11 +22,18 @@ from sandbox.agent.program import ContainerProgram, Idle
 from sandbox.agent.programs.controllers import IMAGES, Controller, is_controller
 from sandbox.agent.programs.images import PICKERS, SIDECARS, SUITES, is_routing_sidecar, program_of
 from sandbox.agent.programs.istio_proxy import IstioProxy
+from sandbox.agent.programs.own_network import OwnNetworkProgram
 from sandbox.agent.programs.real_program import ProgramHost, RealProgram
 from sandbox.agent.programs.script import Script
 from sandbox.agent.status import ContainerView
 from sandbox.cluster import podnet
-from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, ISTIO_PROXY, PICKER, SUITE_SERVERS
+from sandbox.cluster.kwok_stages import (
+    AGENT_CONTAINERS,
+    FRONT_DOOR_PROGRAMS,
+    ISTIO_PROXY,
+    PICKER,
+    SUITE_SERVERS,
+)
 from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import Copies, follow
 from sandbox.istio import control_plane
@@ -150,6 +157,8 @@ class Kubelet:
             return IstioProxy(self._host, pod, spec, folder, log)
         if is_controller(spec):
             return Controller(self._host, IMAGES, pod, spec, folder, log)
+        if spec["image"] in FRONT_DOOR_PROGRAMS:
+            return OwnNetworkProgram(self._host, pod, spec, folder, log)
         if program_of(spec["image"], SUITES):
             return RealProgram(self._host, SUITES, pod, spec, folder, log)
         images = PICKERS if spec["name"] == PICKER else SIDECARS if is_routing_sidecar(spec) else None
@@ -180,7 +189,9 @@ def _is_ours(pod: Object) -> bool:
     scheduled = bool(pod["spec"].get("nodeName"))
     containers = pod["spec"]["containers"]
     known = {container["name"] for container in containers} | {container["image"] for container in containers}
-    ours = not known.isdisjoint((*AGENT_CONTAINERS, *SUITE_SERVERS)) or any(map(is_controller, containers))
+    ours = not known.isdisjoint((*AGENT_CONTAINERS, *SUITE_SERVERS, *FRONT_DOOR_PROGRAMS)) or any(
+        map(is_controller, containers)
+    )
     return scheduled and not ended and ours
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.front_door import installation
 from sandbox.istio import control_plane
 from sandbox.lws import controller
 from sandbox.network import sockets
@@ -39,6 +40,8 @@ NETWORK = Companion("network", "sandbox.network")
 AGENT = Companion("agent", "sandbox.agent")
 # The built-in gateway, which runs beside Istio too: a cluster's documents may come to name another class.
 GATEWAY = Companion("gateway", "sandbox.gateway")
+# Envoy Gateway, on clusters where an InferenceGateway stands.
+FRONT_DOOR = Companion("front-door", "sandbox.front_door")
 # The link in a cluster's folder to the folder with the programs of the toolchain.
 _TOOLCHAIN = "toolchain"
 # Seconds that a process may take to listen.
@@ -60,6 +63,7 @@ def missing(cluster: KwokCluster) -> tuple[str, ...]:
         running.discard(NETWORK.name)  # without its namespace it is about to end
     names = [NETWORK.name] if has_namespace(cluster.folder) else []
     names += [AGENT.name, GATEWAY.name]
+    names += [FRONT_DOOR.name] if installation.installed(cluster.folder) else []
     names += [controller.PROGRAM] if controller.installed(cluster) else []
     names += [control_plane.PROGRAM] if control_plane.installed(cluster) else []
     return tuple(name for name in names if name not in running)
@@ -73,7 +77,7 @@ def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
         _start_network(cluster, tools)
         absent = missing(cluster)
     enter = inside(cluster.folder, cluster.name) if absent and has_namespace(cluster.folder) else []
-    for companion in (AGENT, GATEWAY):
+    for companion in (AGENT, GATEWAY, FRONT_DOOR):
         if companion.name in absent:
             _start(companion, cluster, tools, enter)
     if controller.PROGRAM in absent:
@@ -93,7 +97,7 @@ def _link_toolchain(cluster: KwokCluster, tools: Tools) -> None:
 
 def _start_network(cluster: KwokCluster, tools: Tools) -> None:
     """Start the network, and first end what runs in one that cannot be reached any more."""
-    ours = {NETWORK.name, HOLDER, control_plane.PROGRAM, AGENT.name, GATEWAY.name}
+    ours = {NETWORK.name, HOLDER, control_plane.PROGRAM, AGENT.name, GATEWAY.name, FRONT_DOOR.name}
     for process in cluster.processes():
         if process.program.name in ours:
             with suppress(ProcessLookupError):

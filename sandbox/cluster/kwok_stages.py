@@ -8,6 +8,7 @@ from typing import Any
 
 from inferfleet.documents.pods.template import ENGINE
 from inferfleet.serving.weights import FILLER
+from inferfleet.tables.body_based_router import IMAGE as ROUTER_IMAGE
 
 Stage = dict[str, Any]
 
@@ -26,6 +27,13 @@ SUITE_SERVERS = tuple(
 # The images of controllers that a stack installs, without their tags: the agent runs those that it has
 # programs for, and says of another that nobody has it.
 CONTROLLERS = ("registry.k8s.io/lws/lws", "docker.io/istio/pilot")
+# The images in the pods of InferenceGateways that the agent runs in networks of their own: of Envoy Gateway
+# 1.9.1's proxies (DefaultEnvoyProxyImage in api/v1alpha1/shared_types.go), and of the body-based router.
+PROXY_IMAGE = (
+    "docker.io/envoyproxy/envoy:distroless-v1.39.1"
+    "@sha256:eb2c01c13125d1629637cb4e4cce7207009fb7cc2c8027f9742758549d15b6f4"
+)
+FRONT_DOOR_PROGRAMS = {PROXY_IMAGE: "envoy", ROUTER_IMAGE: "bbr"}
 # An annotation on pods: each new value kills the containers of its pod once.
 KILL = "sandbox.inferfleet.dev/kill"
 
@@ -35,8 +43,10 @@ _NOT_DELETED = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"
 
 def kwok_stages() -> tuple[Stage, ...]:
     """Return all stages. A configuration with stages of its own gets none of kwok's defaults."""
-    with_agent = _in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS, *CONTROLLERS)
-    without_agent = _not_in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS, *CONTROLLERS)
+    with_agent = _in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS, *CONTROLLERS, *FRONT_DOOR_PROGRAMS)
+    without_agent = _not_in(
+        _CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS, *CONTROLLERS, *FRONT_DOOR_PROGRAMS
+    )
     return (
         _stage("node-initialize", "Node", [_not_in(_condition("Ready"), "True")], status=_NODE),
         _heartbeat(),

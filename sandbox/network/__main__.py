@@ -6,6 +6,7 @@ them.
 """
 
 import asyncio
+import socket
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -17,10 +18,11 @@ from sandbox.cluster.companions import cluster_of, python_link
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
+from sandbox.front_door import installation
 from sandbox.network import egress, namespace, sockets
 from sandbox.network.doors import doors
 from sandbox.network.load_balancers import Place, addresses, events, places, statuses
-from sandbox.network.open_doors import OpenDoors
+from sandbox.network.open_doors import OpenDoors, told
 from sandbox.network.pod_network import HOLDER
 from sandbox.network.relay import dialled, relay
 
@@ -43,7 +45,13 @@ async def main(stack_folder: str, name: str) -> None:
     assert holder.stdout is not None  # it is a pipe
     if (await holder.stdout.readline()).decode().strip() != namespace.READY:
         sys.exit("there is no network namespace")
-    works = (holder.wait(), _serve_api(cluster), _serve_egress(cluster), _serve_doors(cluster))
+    works = (
+        holder.wait(),
+        _serve_api(cluster),
+        _serve_egress(cluster),
+        _serve_doors(cluster),
+        _serve_ways(cluster),
+    )
     tasks = [asyncio.create_task(work) for work in works]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks[1:]:
@@ -66,13 +74,30 @@ async def _serve_egress(cluster: KwokCluster) -> None:
     await server.serve_forever()
 
 
+async def _serve_ways(cluster: KwokCluster) -> None:
+    """Let the pods of an InferenceGateway reach the gateways of other clusters, at addresses inside."""
+    servers = []
+    for way in installation.ways(cluster.folder):
+        inside = await asyncio.to_thread(sockets.listen, cluster.folder, way.inside, way.port)
+        servers.append(await relay(inside, partial(_dialled_gateway, way)))
+    await asyncio.Event().wait()
+
+
+async def _dialled_gateway(way: installation.Way) -> socket.socket:
+    """Return a connection to another cluster's gateway, which is wherever that cluster has a door for it."""
+    for (host, port), why in told(Path(way.cluster_folder)).items():
+        if port == way.port and not why:
+            return await dialled(host, port)
+    raise ConnectionRefusedError(f"{way.host} is not reached")
+
+
 async def _serve_doors(cluster: KwokCluster) -> None:
     """Keep a listening socket outside for every address of a Gateway or LoadBalancer."""
     gateways, services, slices = Copies(_GATEWAYS), Copies(_SERVICES), Copies(_SLICES)
     changed = asyncio.Event()
     network = podnet.network(cluster.folder).of_gateways
     doors_outside = OpenDoors(cluster.folder)
-    told: Mapping[Place, str] = {}
+    known: Mapping[Place, str] = {}
     async with Api(cluster.server, cluster.folder / "pki") as api, asyncio.TaskGroup() as tasks:
         for copies in (gateways, services, slices):
             tasks.create_task(follow(api, copies, lambda _: changed.set()))
@@ -92,10 +117,10 @@ async def _serve_doors(cluster: KwokCluster) -> None:
             said = statuses(services.objects.values(), given, refused, now=now())
             if not await _write(api, said) or refused:
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, changed.set)
-            new = {place: why for place, why in refused.items() if told.get(place) != why}
+            new = {place: why for place, why in refused.items() if known.get(place) != why}
             for event in events(services.objects.values(), gateways.objects.values(), given, new, now=now()):
                 await _add(api, event)
-            told = refused
+            known = refused
 
 
 async def _add(api: Api, event: Object) -> None:

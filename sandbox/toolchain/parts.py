@@ -271,6 +271,37 @@ ISTIO = Part(
     minutes=6,
 )
 
+# What a front door runs: Envoy Gateway, and the router that reads the model of a request from its body.
+_ENVOY_GATEWAY_VERSION = "github.com/envoyproxy/gateway/internal/cmd/version"
+ENVOY_GATEWAY = Part(
+    name="envoy-gateway",
+    version="1.9.1",
+    programs=(Program("envoy-gateway", "github.com/envoyproxy/gateway/cmd/envoy-gateway"),),
+    files=(
+        Files(
+            "github.com/envoyproxy/gateway",
+            "charts/gateway-helm/charts/crds/crds/generated",
+            "gateway.envoyproxy.io_*.yaml",
+            "crds",
+        ),
+    ),
+    ldflags=" ".join(
+        [
+            "-s -w",
+            *(
+                f"-X {_ENVOY_GATEWAY_VERSION}.{variable}=v1.9.1"
+                for variable in ("envoyGatewayVersion", "shutdownManagerVersion", "gitCommitID")
+            ),
+        ]
+    ),
+    minutes=6,
+)
+BODY_BASED_ROUTER = Part(
+    name="bbr",
+    version="1.5.0",
+    programs=(Program("bbr", "sigs.k8s.io/gateway-api-inference-extension/cmd/bbr"),),
+    minutes=1,
+)
 # Conformance suites: of the Gateway API in the version of the part `crds`, with the server that its pods run.
 GATEWAY_CONFORMANCE = Part(
     name="gateway-conformance",
@@ -294,5 +325,7 @@ PARTS = (
 )
 # Parts that only some stacks need (see sandbox/plans.py).
 OF_STACKS = (LWS, EPP, LLM_D, HELM, ISTIO)
+# Those of stacks with an InferenceGateway alone.
+FRONT_DOOR = (ENVOY_GATEWAY, BODY_BASED_ROUTER)
 # With those that only bench/conformance.py needs.
-EXTRA = (*OF_STACKS, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)
+EXTRA = (*OF_STACKS, *FRONT_DOOR, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)

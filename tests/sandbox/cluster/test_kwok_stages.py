@@ -4,10 +4,18 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.kwok_stages import CONTROLLERS, SUITE_SERVERS, kwok_stages
+from sandbox.cluster.kwok_stages import CONTROLLERS, FRONT_DOOR_PROGRAMS, SUITE_SERVERS, kwok_stages
 
 CONTAINERS = '.spec.containers.[] | .name, .image, (.image | sub(":[^:/]*$"; ""))'
-AGENT_CONTAINERS = ["engine", "fill", "epp", "istio-proxy", *SUITE_SERVERS, *CONTROLLERS]
+AGENT_CONTAINERS = [
+    "engine",
+    "fill",
+    "epp",
+    "istio-proxy",
+    *SUITE_SERVERS,
+    *CONTROLLERS,
+    *FRONT_DOOR_PROGRAMS,
+]
 
 
 def _of(kind: str) -> dict[str, dict[str, Any]]:

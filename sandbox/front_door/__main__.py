@@ -1,0 +1,103 @@
+"""Runs Envoy Gateway beside one cluster: `python -m sandbox.front_door <stack folder> <cluster>`.
+
+It runs in the network of the cluster's pods, as the agent does. Envoy Gateway has a network of its own in it,
+because it listens at all addresses. For pods with such networks this process is the cluster's DNS server, and
+relays the API server to an address that they reach.
+"""
+
+import asyncio
+import shutil
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+
+from sandbox.agent.names import address_of
+from sandbox.child import linked, spawn
+from sandbox.cluster import podnet
+from sandbox.cluster.companions import cluster_of
+from sandbox.cluster.kwok import KwokCluster
+from sandbox.cluster.watching import Api, Copies, follow
+from sandbox.front_door import installation
+from sandbox.front_door.names import Resolver
+from sandbox.network.own_pod import command
+from sandbox.network.relay import dialled, relay
+
+_XDS = "envoy-gateway.envoy-gateway-system.svc.cluster.local"
+_RESTART_SECONDS = 1.0
+
+
+async def main(stack_folder: str, name: str) -> None:
+    """Run until killed."""
+    cluster = cluster_of(stack_folder, name)
+    pods, services = Copies("/api/v1/pods"), Copies("/api/v1/services")
+    folder = cluster.folder / installation.FOLDER
+    (folder / "resolv.conf").write_text(f"nameserver {installation.RESOLVER}\noptions ndots:5\n")
+    reachable = podnet.network(cluster.folder).reachable
+
+    def addresses(asked: str) -> list[str]:
+        if asked == _XDS:
+            return [installation.CONTROL_PLANE]
+        for way in installation.ways(cluster.folder):
+            if way.host == asked:
+                return [way.inside]
+        found = address_of(
+            asked,
+            installation.NAMESPACE,
+            pods=pods.objects.values(),
+            services=services.objects.values(),
+            reachable=reachable,
+        )
+        return [found] if found else []
+
+    loop = asyncio.get_running_loop()
+    await loop.create_datagram_endpoint(lambda: Resolver(addresses), local_addr=(installation.RESOLVER, 53))
+    async with Api(cluster.server, cluster.folder / "pki") as api, asyncio.TaskGroup() as tasks:
+        tasks.create_task(_serve_api(cluster))
+        tasks.create_task(_control(cluster, folder))
+        for copies in (pods, services):
+            tasks.create_task(follow(api, copies, lambda _: None))
+
+
+async def _serve_api(cluster: KwokCluster) -> None:
+    """Make the API server answer at an address that pods with networks of their own reach."""
+    host, _, port = cluster.server.removeprefix("https://").partition(":")
+    listening = socket.create_server((installation.API_SERVER, installation.API_PORT), backlog=1024)
+    server = await relay(listening, partial(dialled, host, int(port)))
+    await server.serve_forever()
+
+
+async def _control(cluster: KwokCluster, folder: Path) -> None:
+    """Keep Envoy Gateway running."""
+    program = shutil.which("envoy-gateway")
+    if program is None:
+        sys.exit("envoy-gateway is not built. `inferfleet sandbox up` builds it.")
+    own = linked(cluster.folder, "envoy-gateway", Path(program).resolve())
+    mounts = {
+        "/certs": str(folder / "certs"),
+        "/etc/resolv.conf": str(folder / "resolv.conf"),
+    }
+    begin = command(installation.CONTROL_PLANE, folder / "root", mounts)
+    with open(cluster.folder / "logs" / "envoy-gateway.log", "ab") as log:
+        while True:
+            process = await spawn(
+                Path(begin[0]),
+                *begin[1:],
+                *(str(own), "server", "--config-path", str(folder / "config.yaml")),
+                env={
+                    **installation.environment(folder / "kubeconfig"),
+                    "GOMAXPROCS": "1",
+                    "PATH": "/usr/bin:/bin",
+                    "HOME": str(folder),
+                },
+                cwd=folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+            await process.wait()
+            await asyncio.sleep(_RESTART_SECONDS)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:3]))

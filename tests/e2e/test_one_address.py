@@ -1,0 +1,154 @@
+"""One address for two clusters: keys, names of models, and failover, by the real Envoy Gateway."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from documents import API, cluster, deployment
+from http_asking import request
+from project import Project
+from sandboxes import running
+
+from sandbox import clusters
+from sandbox.network.obstacles import obstacle
+
+STACK = "front-door"
+KEYS = {"team-a": "sk-a-1", "team-a.2": "sk-a-2", "team-b": "sk-b-1"}
+REGION = "topology.kubernetes.io/region"
+UNKNOWN = "model_not_found"
+
+
+def region(name: str) -> dict[str, Any]:
+    gateway = {"className": "inferfleet-sandbox", "port": 8080, "address": f"{name}.gateways.example.com"}
+    made = cluster(name, stack=STACK, pools={"l4": ("nvidia-l4-4x", 1)}, serving={"gateway": gateway})
+    made["metadata"]["labels"] = {REGION: name}
+    return made
+
+
+def hub() -> dict[str, Any]:
+    made = cluster("hub", stack=STACK, pools={})
+    made["metadata"]["labels"] = {REGION: "us"}
+    del made["spec"]["serving"]
+    return made
+
+
+def gateway(**spec: Any) -> dict[str, Any]:
+    def key(entry: str) -> dict[str, Any]:
+        return {"secretRef": {"name": "keys", "key": entry}}
+
+    callers = [
+        {"name": "team-a", "keys": [key("team-a"), key("team-a.2")]},
+        {"name": "team-b", "keys": [key("team-b")], "services": ["ml/other"]},
+    ]
+    return {
+        "apiVersion": API,
+        "kind": "InferenceGateway",
+        "metadata": {"name": "main"},
+        "spec": {"clusters": ["hub"], "listeners": {"http": {"port": 8000}}, "callers": callers, **spec},
+    }
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": API,
+        "kind": "ModelService",
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {
+            "gateways": ["main"],
+            "endpoints": [{"selector": {"matchLabels": {"inferfleet.dev/deployment": name}}}],
+            **spec,
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    if why := obstacle():
+        pytest.skip(str(why))
+    if os.getuid() != 0:
+        pytest.skip("only root may give pods networks of their own here")
+    # The sandbox has Envoy Gateway where documents say that a gateway stands.
+    documents = (hub(), region("us"), region("eu"), gateway())
+    with running(tmp_path_factory.mktemp(STACK), STACK, *documents) as project:
+        project.configure(secrets={"inferfleet-system/keys": KEYS})
+        models = [
+            deployment("chat", replicas=2, engine={"servedNames": ["chat", "shared"]}),
+            deployment("other", engine={"servedNames": ["other"]}),
+        ]
+        project.write("models", *models, service("chat", models=["chat"]), service("other"))
+        done = project.up()
+        assert done.code == 0, done.output
+        yield project
+
+
+def address(project: Project) -> str:
+    told = json.loads(project.run("pulumi", "stack", "output", "frontDoors", "--json").stdout)
+    return f"http://{told['main']['hub']}:8000"
+
+
+def asked(
+    front: Project, path: str, model: str | None = None, *, key: str = "", **headers: str
+) -> tuple[int, Any]:
+    """Status and body of an answer."""
+    sent: Mapping[str, str] = {**({"Authorization": f"Bearer {key}"} if key else {}), **headers}
+    body = None if model is None else {"model": model, "messages": [{"role": "user", "content": "Hi"}]}
+    return request(f"{address(front)}{path}", body, sent)
+
+
+def test_who_may_use_what(front: Project) -> None:
+    chat, path = "/v1/chat/completions", "/ml/chat/v1/chat/completions"
+    a, second, b = KEYS["team-a"], KEYS["team-a.2"], KEYS["team-b"]
+    forged = {"X-Gateway-Model-Name": "other", "x-client-id": "team-a"}
+    statuses = {
+        "nobody": asked(front, chat, "chat")[0],
+        "another key": asked(front, chat, "chat", key="sk-none")[0],
+        "nobody by path": asked(front, path, "chat")[0],
+        "a": asked(front, chat, "chat", key=a)[0],
+        "a's second key": asked(front, chat, "chat", key=second)[0],
+        "a by path": asked(front, path, "chat", key=a)[0],
+        "a by the other header": asked(front, chat, "chat", **{"x-api-key": a})[0],
+        "b without right": asked(front, chat, "chat", key=b)[0],
+        "b by path": asked(front, path, "chat", key=b)[0],
+        "b as somebody else": asked(front, chat, "chat", key=b, **forged)[0],
+        "b with right": asked(front, chat, "other", key=b)[0],
+        "the steady key": asked(front, chat, "chat", key="opens-nothing")[0],
+    }
+    assert statuses == {
+        "nobody": 401,
+        "another key": 401,
+        "nobody by path": 401,
+        "a": 200,
+        "a's second key": 200,
+        "a by path": 200,
+        "a by the other header": 200,
+        "b without right": 403,
+        "b by path": 403,
+        "b as somebody else": 403,
+        "b with right": 200,
+        "the steady key": 401,
+    }
+
+
+def test_models_are_listed_and_an_unknown_one_is_told_as_openai_tells(front: Project) -> None:
+    key = KEYS["team-a"]
+    status, listed = asked(front, "/v1/models", key=key)
+    assert (status, [one["id"] for one in listed["data"]]) == (200, ["chat", "other"])
+    status, told = asked(front, "/v1/chat/completions", "shared", key=key)
+    assert (status, told["error"]["code"]) == (404, UNKNOWN)
+
+
+def test_a_second_update_changes_nothing(front: Project) -> None:
+    assert front.up().operations == {}
+
+
+def test_requests_go_on_elsewhere_while_a_cluster_is_gone(front: Project) -> None:
+    statuses: Counter[int] = Counter()
+    for number in range(300):
+        if number == 100:
+            clusters.stop(front.root, STACK, "us")
+        statuses[asked(front, "/v1/chat/completions", "chat", key=KEYS["team-a"])[0]] += 1
+    clusters.start(front.root, STACK, "us")
+    assert statuses == {200: 300}
