@@ -66,6 +66,7 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import exposed_paths
 from inferfleet.plugins.chain import LinkEffect, LinkProblem, chain_problems
 from inferfleet.plugins.registry import Registry, builtin
+from inferfleet.serving.envoy_gateway import configuration
 from inferfleet.serving.picker import Picker
 from inferfleet.serving.programs import pull_secrets
 from inferfleet.serving.schedulers import scheduler_needs
@@ -324,6 +325,9 @@ def _with_front_doors(
             cluster,
             components=(*cluster.components, *components),
             front_doors=gateways,
+            envoy_gateway=configuration(documents.gateways[key] for key in sorted(gateways))
+            if gateways
+            else {},
             objects_needed=(
                 *cluster.objects_needed,
                 *(door_needs(documents, front_doors, name) if gateways else ()),

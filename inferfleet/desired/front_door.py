@@ -17,6 +17,7 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.front_door import Door, DoorRoute
+from inferfleet.serving.envoy_gateway import NAMESPACE as ENVOY_GATEWAY_NAMESPACE
 from inferfleet.serving.front_door import FrontDoor
 
 # The router starts in seconds; what takes longer is an image that cannot be pulled.
@@ -40,10 +41,22 @@ def door_secrets(
 def door_needs(documents: Documents, doors: Iterable[Door], cluster: str) -> Iterator[ObjectNeed]:
     """Yield the Secrets that gateways on a cluster read and the stack does not hold.
 
-    Without one of keys a gateway answers 500 to everybody, without that of a certificate nothing listens.
+    Without one of keys a gateway answers 500 to everybody, without that of a certificate nothing listens, and
+    without that of Redis's password nothing counts.
     """
     for door in doors:
         spec = documents.gateways[door.gateway].spec
+        if door.hub == cluster and spec.limits and (password := spec.limits.redis.secret_ref):
+            yield ObjectNeed(
+                "Secret",
+                ENVOY_GATEWAY_NAMESPACE,
+                password.name,
+                keys=(password.key,),
+                deployments=(f"gateway {door.gateway}",),
+                kind="InferenceGateway",
+                key=door.gateway,
+                path="spec.limits.redis.secretRef",
+            )
         for name in spec.secrets if door.hub == cluster else ():
             if f"{names.SYSTEM_NAMESPACE}/{name}" in documents.settings.secrets:
                 continue

@@ -336,6 +336,8 @@ class DesiredCluster:
     """The pools whose nodes are looked at: all of an existing cluster."""
     front_doors: Mapping[str, KubeObject] = field(default_factory=dict)
     """The Gateways of InferenceGateways that stand there, by their names."""
+    envoy_gateway: Mapping[str, Any] = field(default_factory=dict)
+    """What these need of Envoy Gateway's configuration."""
     addons: tuple[ClusterAddon, ...] = ()
     """What the stack installs there, in this order."""
 

@@ -211,6 +211,7 @@ def front_door_problems(
         return
     selected = EndpointIndex(documents, endpoints)
     yield from _hostname_problems(documents)
+    yield from _limit_problems(documents)
     for name, gateway in sorted(documents.gateways.items()):
         services = {
             key: service
@@ -253,6 +254,24 @@ def _hostname_problems(documents: Documents) -> Iterator[Problem]:
                 "Give one of them another host name",
                 "spec.hostname",
             )
+
+
+def _limit_problems(documents: Documents) -> Iterator[Problem]:
+    """Yield gateways that count elsewhere than another one of their cluster: Envoy Gateway has one place."""
+    first: dict[str, str] = {}
+    for name, gateway in sorted(documents.gateways.items()):
+        for hub in gateway.spec.clusters if gateway.spec.limits else ():
+            other = first.setdefault(hub, name)
+            if documents.gateways[other].spec.limits != gateway.spec.limits:
+                line = documents.where(KIND, other, "spec.limits")
+                yield _problem(
+                    name,
+                    f"gateways {other}{f' ({line})' if line else ''} and {name} on cluster {hub} have "
+                    "different limits, and Envoy Gateway counts in one place for all gateways of a cluster",
+                    "Write the same limits, or name other clusters",
+                    "spec.limits",
+                )
+                break
 
 
 def _hub_problems(documents: Documents, name: str, gateway: InferenceGateway) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from small_fleet import cluster, deployment, fleet, gke, lock
 
 from inferfleet.documents.documents import Documents
@@ -173,6 +174,28 @@ def test_two_services_cannot_have_one_name_at_a_gateway() -> None:
         "error ml/other spec.gateways: service ml/other answers to model shared at gateway main, and so does "
         "service ml/chat: a name leads to one of the two"
     ]
+
+
+def test_gateways_of_a_cluster_count_requests_in_one_place() -> None:
+    limits = {"redis": {"address": "redis:6379"}}
+    documents = documents_of(
+        place("east", "us"),
+        place("west", "us"),
+        deployment("a", 1),
+        gateway("first", limits=limits),
+        gateway("main", ("west", "east"), limits={**limits, "whenGone": "Refuse"}),
+        gateway("third", ("west",)),
+        behind("chat", (1, "a"), gateways=["first", "main", "third"]),
+    )
+    assert told(documents) == [
+        "error main spec.limits: gateways first and main on cluster east have different limits, and Envoy "
+        "Gateway counts in one place for all gateways of a cluster"
+    ]
+
+
+def test_a_limit_needs_a_place_where_requests_are_counted() -> None:
+    with pytest.raises(ValidationError, match="team-a has requestsPerMinute, and nothing counts requests"):
+        gateway(callers=[{**TEAM_A, "requestsPerMinute": 60}])
 
 
 def test_a_name_that_not_all_endpoints_declare_is_refused() -> None:

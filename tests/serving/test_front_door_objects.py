@@ -36,10 +36,9 @@ def made(*routes: DoorRoute, **spec: Any) -> FrontDoor:
         }
     ]
     who = {} if "open" in spec else {"callers": callers}
-    listeners = {"http": {}}
-    gateway = InferenceGateway.model_validate(
-        {"metadata": {"name": "main"}, "spec": {"clusters": ["hub"], "listeners": listeners, **who, **spec}}
-    )
+    listeners, limits = {"http": {}}, {"redis": {"address": "redis.example.com:6379"}}
+    given = {"clusters": ["hub"], "listeners": listeners, "limits": limits, **who, **spec}
+    gateway = InferenceGateway.model_validate({"metadata": {"name": "main"}, "spec": given})
     return FrontDoor(gateway, Door("main", "hub", routes or (CHAT,)), stack="prod")
 
 

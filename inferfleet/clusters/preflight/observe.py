@@ -186,6 +186,7 @@ def _check(
     ]
     for check in (
         prerequisites.gateway_class_problems(api, cluster, resources),
+        prerequisites.envoy_gateway_problems(api, cluster),
         prerequisites.gateway_ref_problems(api, cluster, resources),
         prerequisites.device_class_problems(api, cluster, resources),
         prerequisites.unlabelled_node_problems(api, cluster),

@@ -5,10 +5,13 @@ Where a scheduler or queue is missing, pods are created and wait without a word.
 missing itself: nothing holds the pods back, and they run beside its quotas.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
+
+import yaml
 
 from inferfleet.clusters.connections.api import (
     Api,
@@ -24,11 +27,12 @@ from inferfleet.clusters.connections.api import (
 )
 from inferfleet.clusters.preflight.addons import addon_objects, defined_kinds
 from inferfleet.desired.values import DesiredCluster, KubeObject
-from inferfleet.documents.problems import Problem, cluster_problem
+from inferfleet.documents.problems import Problem, Severity, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet.names import DEPLOYMENT
 from inferfleet.fleet.scheduling import ON_CLUSTER
 from inferfleet.serving.claims import device_classes as claimed_classes
+from inferfleet.serving.envoy_gateway import CONFIG_FILE, CONFIG_MAP, NAMESPACE
 from inferfleet.serving.gateway import Address, address_of
 from inferfleet.serving.monitors import GOOGLES
 from inferfleet.serving.picker import objective_groups, pool_of
@@ -66,6 +70,8 @@ _DEFINITIONS: Mapping[str, str] = {
 _CONTROLLERS: Mapping[str, str] = {
     "istio": "istioctl install -y --set values.pilot.env.ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true"
 }
+# The fields of Envoy Gateway's configuration that InferenceGateways rely on.
+_CONFIGURED = ("extensionApis.enableBackend", "rateLimit.backend.redis.url", "rateLimit.failClosed")
 # What names of Envoy Gateway's controllers begin with.
 _ENVOY_GATEWAY = "gateway.envoyproxy.io/"
 POOLS = "spec.nodePools"
@@ -240,6 +246,58 @@ def _other_controller_problems(
             f"{controller}, and only Envoy Gateway serves InferenceGateways",
             f"Name a class of a controller below {_ENVOY_GATEWAY}",
         )
+
+
+def envoy_gateway_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+    """Check that Envoy Gateway, where it is somebody else's, is configured as InferenceGateways need it.
+
+    What it counts requests in, and what it does while that is gone, nothing says later: requests pass.
+    """
+    if not cluster.envoy_gateway or any(_is_configuration(obj) for obj in cluster.objects):
+        return
+    name = cluster.connection.cluster
+    place = f"ConfigMap {NAMESPACE}/{CONFIG_MAP}"
+    path = ApiResource("/api/v1", "configmaps", namespaced=True).path(NAMESPACE, CONFIG_MAP)
+    try:
+        written = yaml.safe_load(api.get(path)["data"][CONFIG_FILE])
+    except (RefusedError, LookupError, yaml.YAMLError) as error:
+        if isinstance(error, RefusedError) and error.status not in (403, 404):
+            raise
+        yield _configuration_problem(
+            cluster,
+            f"whether Envoy Gateway on cluster {name!r} is configured for InferenceGateways is not known: "
+            f"{place} is not there, or cannot be read",
+            f"See that its configuration has {json.dumps(cluster.envoy_gateway)}",
+            severity="notice",
+        )
+        return
+    for field in _CONFIGURED:
+        wanted, found = _at(cluster.envoy_gateway, field), _at(written, field)
+        if wanted is not None and wanted != (found or False):
+            yield _configuration_problem(
+                cluster,
+                f"{field} of Envoy Gateway on cluster {name!r} is {json.dumps(found)}, and InferenceGateways "
+                f"there need {json.dumps(wanted)}",
+                f"Set it in {place} (values config.envoyGateway of its chart)",
+            )
+
+
+def _is_configuration(obj: KubeObject) -> bool:
+    return (obj.kind, obj.namespace, obj.kubernetes_name) == ("ConfigMap", NAMESPACE, CONFIG_MAP)
+
+
+def _configuration_problem(
+    cluster: DesiredCluster, what: str, step: str, *, severity: Severity = "error"
+) -> Problem:
+    gateway = min(cluster.front_doors)
+    return Problem(what, step, "spec", kind="InferenceGateway", key=gateway, severity=severity)
+
+
+def _at(value: Any, field: str) -> Any:
+    """Return what is at a path of fields; None where it leads nowhere."""
+    for name in field.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _class_problems(

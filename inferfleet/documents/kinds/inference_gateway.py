@@ -23,8 +23,9 @@ from inferfleet.documents.wording import shown
 # Names of objects are `front-<gateway>.<namespace>.<service>`, and the router's Service has at most 63
 # characters.
 GATEWAY_LIMIT = 24
-# Envoy Gateway takes so many rules of a rate limit; a caller has one.
+# So many callers of a gateway may have limits. Envoy Gateway takes 256 rules; a caller has one.
 LIMITED_CALLERS = 128
+ADDRESS_PATTERN = rf"{SUBDOMAIN_PATTERN}:[1-9][0-9]{{0,4}}"
 
 
 class GatewayMetadata(Metadata):
@@ -109,9 +110,8 @@ class Caller(StrictModel):
     services: tuple[str, ...] = ()
     """Services that the caller may use, as `<namespace>/<name>`. Default: all of the gateway."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=100_000_000)
-    """Requests of the caller in a minute, over all of his keys and all services of the gateway on one
-    cluster; more are answered with 429, where Envoy Gateway is installed with a rate limit service and a
-    Redis. Default: no limit.
+    """Requests of the caller in a minute, over all of his keys and all services of the gateway; more are
+    answered with 429. They are counted in the Redis of `limits`. Default: no limit.
     """
 
     @model_validator(mode="after")
@@ -165,6 +165,39 @@ def _check_callers(callers: tuple[Caller, ...]) -> tuple[Caller, ...]:
     return callers
 
 
+class PasswordRef(StrictModel):
+    """An entry of a Secret in the namespace of Envoy Gateway, `envoy-gateway-system`."""
+
+    name: Annotated[str, SUBDOMAIN]
+    """Name of the Secret, which exists on each of the gateway's clusters."""
+    key: Annotated[str, Field(min_length=1, max_length=253)]
+    """The entry that has the password."""
+
+
+class Redis(StrictModel):
+    """A Redis in which requests are counted."""
+
+    address: Annotated[str, TextRule(ADDRESS_PATTERN, "<host>:<port>, such as redis.example.com:6379")]
+    """Host name or IPv4 address and port, as pods on the gateway's clusters reach it. Gateways of one name
+    with one Redis count together.
+    """
+    secret_ref: PasswordRef | None = None
+    """Where its password is. Default: none is asked for."""
+
+
+class Limits(StrictModel):
+    """Where requests of limited callers are counted. Each cluster has one such place, that of its Envoy
+    Gateway: a team's own installation must have the same in its configuration.
+    """
+
+    redis: Redis
+    """Where they are counted."""
+    when_gone: Literal["Pass", "Refuse"] = "Pass"
+    """What becomes of their requests while Redis, or the service that counts, does not answer: `Pass`: they
+    are let in; `Refuse`: they get 500.
+    """
+
+
 class Failover(StrictModel):
     """When a cluster is left out, and where its requests go."""
 
@@ -184,10 +217,6 @@ class InferenceGatewaySpec(StrictModel):
     """Where the gateway stands, who may use it, and what it does when a cluster fails."""
 
     refused_fields = {
-        "limits": RefusedField(
-            "Configure rateLimit.backend of Envoy Gateway, and write requestsPerMinute of callers",
-            why="the rate limit service is that of Envoy Gateway's installation",
-        ),
         "services": RefusedField("Name the gateway in spec.gateways of each ModelService"),
     }
 
@@ -205,6 +234,8 @@ class InferenceGatewaySpec(StrictModel):
     """Who may send requests, by keys. Required unless `open` is true."""
     open_: bool = Field(default=False, alias="open")
     """Whether everybody is let in who reaches the address, without a key."""
+    limits: Limits | None = None
+    """Where requests are counted. Required where a caller has `requestsPerMinute`. Default: nowhere."""
     failover: Failover = Failover()
     """When a cluster is left out, and where its requests go."""
     service_type: ServiceType = "LoadBalancer"
@@ -221,6 +252,17 @@ class InferenceGatewaySpec(StrictModel):
         https = self.listeners.https
         keys = (key.secret_ref.name for caller in self.callers for key in caller.keys)
         return tuple(sorted({*keys, *([https.certificate.secret_ref] if https else [])}))
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> "InferenceGatewaySpec":
+        limited = [index for index, caller in enumerate(self.callers) if caller.requests_per_minute]
+        if limited and self.limits is None:
+            what = (
+                f"caller {self.callers[limited[0]].name} has requestsPerMinute, and nothing counts requests"
+            )
+            step = "Write limits: {redis: {address: ...}} beside callers, or remove it"
+            raise Mistaken(Mistake(what, step, ("callers", limited[0], "requestsPerMinute")))
+        return self
 
     @model_validator(mode="after")
     def _check_callers_or_open(self) -> "InferenceGatewaySpec":

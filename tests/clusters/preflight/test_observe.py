@@ -3,6 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 from fake_cluster import FakeCluster, thing
 from own_cluster import east_problem
 
@@ -157,6 +158,52 @@ def test_an_inference_gateway_has_a_class_of_envoy_gateway(
     seen = look(cluster(objects=there), made)
     said = [(problem.what, problem.kind, problem.key, problem.path) for problem in seen.problems]
     assert said == ([(what, "InferenceGateway", "main", "spec.className")] if what else [])
+
+
+ENVOY_GATEWAY = {
+    "extensionApis": {"enableBackend": True},
+    "rateLimit": {"backend": {"redis": {"url": "redis:6379"}}, "failClosed": False},
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (ENVOY_GATEWAY, []),
+        ({**ENVOY_GATEWAY, "rateLimit": {"backend": {"redis": {"url": "redis:6379"}}}}, []),
+        (
+            {"rateLimit": {"backend": {"redis": {"url": "other:6379"}}, "failClosed": True}},
+            [
+                "error: extensionApis.enableBackend of Envoy Gateway on cluster 'east' is null, and "
+                "InferenceGateways there need true",
+                "error: rateLimit.backend.redis.url of Envoy Gateway on cluster 'east' is \"other:6379\", "
+                'and InferenceGateways there need "redis:6379"',
+                "error: rateLimit.failClosed of Envoy Gateway on cluster 'east' is true, and "
+                "InferenceGateways there need false",
+            ],
+        ),
+        (
+            None,
+            [
+                "notice: whether Envoy Gateway on cluster 'east' is configured for InferenceGateways is not "
+                "known: ConfigMap envoy-gateway-system/envoy-gateway-config is not there, or cannot be read"
+            ],
+        ),
+    ],
+)
+def test_envoy_gateway_of_somebody_else_is_configured_for_inference_gateways(
+    cluster: Start, written: dict[str, Any] | None, told: list[str]
+) -> None:
+    controller = {"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"}
+    there = [thing("GatewayClass", "eg", spec=controller)]
+    if written is not None:
+        data = {"envoy-gateway.yaml": yaml.safe_dump(written)}
+        there.append(thing("ConfigMap", "envoy-gateway-config", "envoy-gateway-system", data=data))
+    door = thing("Gateway", "front-main", "inferfleet-system", spec={"gatewayClassName": "eg"})
+    made = east(door)
+    made = replace(made, front_doors={"main": next(made.objects)}, envoy_gateway=ENVOY_GATEWAY)
+    seen = look(cluster(objects=there), made)
+    assert [f"{problem.severity}: {problem.what}" for problem in seen.problems] == told
 
 
 def test_a_referenced_gateway_must_exist(cluster: Start) -> None:
