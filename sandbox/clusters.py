@@ -316,7 +316,9 @@ def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, with_isti
         control_plane.leave_out(kwok)
     # Its programs have networks of their own, which are made inside of that of the cluster's pods.
     if plan.front_doors and has_namespace(kwok.folder):
-        front_door.install(kwok, kubectl, tools, classes=plan.front_doors, ways=_ways(places, plan))
+        front_door.prepare(kwok, _ways(places, plan))
+        if "envoyGateway" not in plan.addons:
+            front_door.install(kwok, kubectl, tools, classes=plan.front_doors)
     populate(
         kubectl,
         podnet.network(kwok.folder),
@@ -338,7 +340,7 @@ def _crds(places: StackPlaces, tools: Tools, plan: ClusterPlan) -> tuple[Path, .
     istio = tools.istio_crds if plan.istio and "istio" not in plan.addons else ()
     installed = tuple(prefix for addon, prefix in _DEFINED.items() if addon in plan.addons)
     provided = tuple(file for file in tools.crds if not file.name.startswith(installed))
-    doors = front_door.crds(tools) if plan.front_doors else ()
+    doors = front_door.crds(tools) if plan.front_doors and "envoyGateway" not in plan.addons else ()
     return (*provided, *installation.crds(places, tools), *channels, *istio, *doors)
 
 

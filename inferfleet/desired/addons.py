@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import yaml
+
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import ClusterAddon, Component, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents, Rendered
@@ -23,12 +25,16 @@ DEFINITION = "CustomResourceDefinition"
 # The version of an add-on by which a definition was written: none is written by an older one again.
 VERSION = f"{names.DOMAIN}/addon-version"
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-# Kinds that wait for those before them; all that is not named comes in the middle. Webhooks come after their
-# Deployment: while nobody answers them the API server refuses what they are for, in previews too.
-_CONTROLLER = "Deployment"
-_FIRST, _LAST = (DEFINITION, "Namespace"), (_CONTROLLER, *WEBHOOKS)
+# Kinds that wait for those before them; all that is not named comes in the middle. A Job makes what the
+# Deployment starts with. Webhooks come after it: while nobody answers them the API server refuses what they
+# are for, in previews too. A class is there once its controller has accepted it.
+_MADE, _CONTROLLER, _CLASS = "Job", "Deployment", "GatewayClass"
+_FIRST, _LAST = ((DEFINITION,), ("Namespace",)), ((_MADE,), (_CONTROLLER,), WEBHOOKS, (_CLASS,))
+_AWAITED = (_MADE, _CONTROLLER, _CLASS)
 _STAYS = (DEFINITION, "Namespace")
 _PATH = "spec.serving.stack"
+# Where the chart of Envoy Gateway has its configuration.
+_CONFIGURATION = ("ConfigMap", "envoy-gateway-config", "envoy-gateway.yaml")
 # Their images are small. Pulumi's own ten minutes are long for one that does not start.
 _READY_SECONDS = 300
 
@@ -47,12 +53,22 @@ def cluster_addons(
                 addons.append(ClusterAddon(name, before, "", left=True))
             continue
         needs = [item for item in cluster.objects if _group(item) in ADDONS[name].groups]
-        if name == "istio" and cluster.gateway and cluster.gateway_provider == "istio":
-            needs = [cluster.gateway, *needs]
+        needs = [*_gateways(cluster, name), *needs]
         if needs or before is not None:
             version = _version(managed[name], before, documents.rendered(name), name)
             addons.append(ClusterAddon(name, version, _why(needs)))
     return tuple(addons)
+
+
+def _gateways(cluster: DesiredCluster, name: AddonName) -> Iterator[KubeObject]:
+    """Yield the Gateways that the controller of an add-on serves: that of the cluster, by its provider, and
+    those of InferenceGateways, which are Envoy Gateway's.
+    """
+    provider = ADDONS[name].provider
+    if cluster.gateway and provider and cluster.gateway_provider == provider:
+        yield cluster.gateway
+    if provider == "envoy":
+        yield from (gateway for _, gateway in sorted(cluster.front_doors.items()))
 
 
 def _group(item: KubeObject) -> str:
@@ -78,10 +94,10 @@ def _version(addon: Addon, before: str | None, rendered: Mapping[str, Rendered],
 
 
 def addon_components(
-    documents: Documents, site: Site, addons: Iterable[ClusterAddon]
+    documents: Documents, site: Site, cluster: DesiredCluster, addons: Iterable[ClusterAddon]
 ) -> tuple[Component, ...]:
-    """Return the components of add-ons, each after the one before it. Those that are not rendered yet, which
-    stops an update, have none.
+    """Return the components of the add-ons of a cluster, each after the one before it. Those that are not
+    rendered yet, which stops an update, have none.
     """
     components: list[Component] = []
     after: tuple[str, ...] = ()
@@ -93,15 +109,57 @@ def addon_components(
         rendered = documents.rendered(addon.name).get(addon.version)
         if rendered is None:
             continue
-        objects = tuple(_objects(rendered, addon, site, stack=documents.settings.stack, after=after))
+        configured = (_configured(manifest, cluster.envoy_gateway) for manifest in rendered.objects)
+        manifests = [*configured, *_classes(cluster, addon.name)]
+        objects = tuple(_objects(manifests, addon, site, stack=documents.settings.stack, after=after))
         held = documents.clusters[site.cluster].spec.held
         components.append(Component("ClusterAddon", component, objects, held=held))
         after = _ends(objects) or after
     return tuple(components)
 
 
+def _configured(manifest: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Envoy Gateway's configuration with fields that InferenceGateways need; another object as it is.
+
+    Not by values of its chart, because clusters of a stack have one version with the same values. Envoy
+    Gateway follows the file, so its pod stays.
+    """
+    kind, name, file = _CONFIGURATION
+    if (manifest["kind"], manifest["metadata"]["name"]) != (kind, name):
+        return manifest
+    written = yaml.safe_load(manifest["data"][file])
+    if (wanted := _with(written, fields)) == written:
+        return manifest
+    return {**manifest, "data": {**manifest["data"], file: yaml.safe_dump(wanted)}}
+
+
+def _with(written: Any, fields: Any) -> Any:
+    if not (isinstance(written, Mapping) and isinstance(fields, Mapping)):
+        return fields
+    changed = {name: _with(written.get(name), value) for name, value in fields.items()}
+    return {**written, **changed}
+
+
+def _classes(cluster: DesiredCluster, name: AddonName) -> Iterator[dict[str, Any]]:
+    """Yield the GatewayClasses by which Gateways name the controller of an add-on that makes none itself."""
+    controller = ADDONS[name].class_controller
+    classes = {gateway.manifest["spec"]["gatewayClassName"] for gateway in _gateways(cluster, name)}
+    for class_name in sorted(classes) if controller else ():
+        yield {
+            "apiVersion": "gateway.networking.k8s.io/v1",
+            "kind": _CLASS,
+            "metadata": {"name": class_name},
+            "spec": {"controllerName": controller},
+        }
+
+
 def _objects(
-    rendered: Rendered, addon: ClusterAddon, site: Site, *, stack: str, after: tuple[str, ...]
+    rendered: Iterable[dict[str, Any]],
+    addon: ClusterAddon,
+    site: Site,
+    *,
+    stack: str,
+    after: tuple[str, ...],
 ) -> Iterator[KubeObject]:
     """Yield the objects of an add-on, each after all of those kinds that come before its own.
 
@@ -109,7 +167,7 @@ def _objects(
     Pulumi's provider asks for it before it writes the next object.
     """
     by_phase: dict[int, list[dict[str, Any]]] = {}
-    for manifest in rendered.objects:
+    for manifest in rendered:
         by_phase.setdefault(_phase(manifest["kind"]), []).append(manifest)
     for _, manifests in sorted(by_phase.items()):
         placed: list[KubeObject] = []
@@ -118,7 +176,7 @@ def _objects(
             item = site.place(
                 _labelled(manifest, stack=stack, version=addon.version),
                 after=(placed[-1].key,) if in_turn else after,
-                timeout=_READY_SECONDS if manifest["kind"] == _CONTROLLER else None,
+                timeout=_READY_SECONDS if manifest["kind"] in _AWAITED else None,
                 retain=manifest["kind"] in _STAYS,
             )
             placed.append(replace(item, name=_name(site.cluster, addon, manifest["metadata"])))
@@ -133,11 +191,11 @@ def _name(cluster: str, addon: ClusterAddon, metadata: Mapping[str, Any]) -> str
 
 
 def _phase(kind: str) -> int:
-    middle = len(_FIRST)
-    if kind in _FIRST:
-        return _FIRST.index(kind)
-    # Both kinds of webhooks come at once.
-    return middle + 1 + (kind in WEBHOOKS) if kind in _LAST else middle
+    """Return the place of a kind in the order of phases."""
+    for place, kinds in enumerate((*_FIRST, (), *_LAST)):
+        if kind in kinds:
+            return place
+    return len(_FIRST)
 
 
 def _labelled(manifest: Mapping[str, Any], *, stack: str, version: str) -> dict[str, Any]:
@@ -147,6 +205,8 @@ def _labelled(manifest: Mapping[str, Any], *, stack: str, version: str) -> dict[
     annotations: dict[str, str] = {}
     if manifest["kind"] == DEFINITION:
         annotations = {VERSION: version, WAIT_FOR: "condition=Established"}
+    if manifest["kind"] == _CLASS:
+        annotations = {WAIT_FOR: "condition=Accepted"}
     if manifest["kind"] in WEBHOOKS:
         # Their controllers enter it themselves.
         annotations = {WAIT_FOR: "jsonpath={.webhooks[0].clientConfig.caBundle}"}
@@ -167,23 +227,21 @@ def with_addons(cluster: DesiredCluster, addons: Sequence[Component]) -> tuple[C
     their kinds.
     """
     ends: dict[str, tuple[str, ...]] = {}
-    of_istio: tuple[str, ...] = ()
-    gateway = cluster.gateway.key if cluster.gateway and cluster.gateway_provider == "istio" else ""
+    of_gateways: dict[str, tuple[str, ...]] = {}
     webhooks: dict[str, tuple[KubeObject, ...]] = {}
     for component in addons:
         if component.held or not component.objects:
             continue
-        name = component.name.rpartition("/")[2]
-        row = next(row for addon, row in ADDONS.items() if addon == name)
+        name = next(name for name in NAMES if component.name.endswith(f"/{name}"))
         configured = tuple(item for item in component.objects if item.kind in WEBHOOKS)
-        for group in row.groups:
+        for group in ADDONS[name].groups:
             ends[group] = _ends(component.objects)
             webhooks[group] = configured
-        if name == "istio":
-            of_istio = _ends(component.objects)
+        for gateway in _gateways(cluster, name):
+            of_gateways[gateway.key] = _ends(component.objects)
 
     def ordered(item: KubeObject) -> KubeObject:
-        own = (*ends.get(_group(item), ()), *(of_istio if item.key == gateway else ()))
+        own = (*ends.get(_group(item), ()), *of_gateways.get(item.key, ()))
         if not own:
             return item
         return replace(

@@ -292,7 +292,7 @@ def _with_addons(
     if not _is_registered(documents, name, lock):
         return cluster
     addons = cluster_addons(documents, cluster, lock.clusters.get(name))
-    installed = addon_components(documents, sites[name], addons)
+    installed = addon_components(documents, sites[name], cluster, addons)
     return replace(cluster, components=with_addons(cluster, installed), addons=addons)
 
 

@@ -47,21 +47,24 @@ def rendered_chart(
     release: str,
     namespace: str,
     values: Sequence[Mapping[str, object]],
+    defaults: str = "",
+    hooks: bool = False,
     path: str | None = None,
 ) -> str:
-    """Return what Helm makes of a chart with values of which the later count. Raises InvalidDocuments.
+    """Return what Helm makes of a chart with values of which the later count, of its hooks too where these
+    are wanted. `defaults` is a file of the chart with values that count before all. Raises InvalidDocuments.
 
     It is rendered as an upgrade: where it is not, Istio's chart has webhooks fail open until istiod changes
     that, which an update would then change back.
     """
     with tempfile.TemporaryDirectory() as folder:
-        options: list[str] = []
+        options = ["--values", str(chart / defaults)] if defaults else []
         for number, each in enumerate(values):
             file = Path(folder, f"{number}.json")
             file.write_text(json.dumps(each))
             options += ["--values", str(file)]
-        command = ["helm", "template", release, str(chart), "--namespace", namespace, *options]
-        return _run([*command, "--kube-version", _KUBERNETES, "--is-upgrade", "--no-hooks"], path)
+        options += ["--kube-version", _KUBERNETES, "--is-upgrade", *([] if hooks else ["--no-hooks"])]
+        return _run(["helm", "template", release, str(chart), "--namespace", namespace, *options], path)
 
 
 def _run(command: list[str], path: str | None, *, check: bool = True) -> str:

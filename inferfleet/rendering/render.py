@@ -15,6 +15,8 @@ from inferfleet.documents.problems import InvalidDocuments, Problem
 from inferfleet.rendering.commands import module_folder, rendered_chart
 from inferfleet.tables.addons import ADDONS, AddonName
 
+# Annotations of Helm: helm.sh/hook, helm.sh/hook-weight and helm.sh/hook-delete-policy.
+_HOOKS = "helm.sh/hook"
 # An add-on and its version, with the values of documents.
 Wanted = Mapping[tuple[AddonName, str], Mapping[str, Any]]
 
@@ -71,9 +73,11 @@ def rendered(
             release=chart.release,
             namespace=row.namespace,
             values=(chart.values, values),
+            defaults=chart.defaults,
+            hooks=chart.hooks,
             path=path,
         )
-        objects += _objects(text)
+        objects += map(_without_hooks, _objects(text))
     return Rendered(release.digest, values, tuple(objects))
 
 
@@ -82,6 +86,15 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         if document:
             # What Kubernetes itself writes stands in files of definitions, empty.
             yield {key: value for key, value in document.items() if key != "status"}
+
+
+def _without_hooks(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without the annotations by which Helm alone knows when to make it."""
+    metadata = dict(manifest["metadata"])
+    annotations = metadata.pop("annotations", None) or {}
+    if kept := {name: value for name, value in annotations.items() if not name.startswith(_HOOKS)}:
+        metadata["annotations"] = kept
+    return {**manifest, "metadata": metadata}
 
 
 def differences(files: StackFiles, texts: Mapping[str, str]) -> tuple[Difference, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-AddonName = Literal["gatewayAPI", "inferenceExtension", "istio", "leaderWorkerSet"]
+AddonName = Literal["gatewayAPI", "inferenceExtension", "istio", "envoyGateway", "leaderWorkerSet"]
 # In the order in which they are installed, and upgraded.
 NAMES: tuple[AddonName, ...] = get_args(AddonName)
 
@@ -23,6 +23,10 @@ class Chart:
     folder: str
     release: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    defaults: str = ""
+    """The file of the chart that its defaults are made from when it is released; "" where they are there."""
+    hooks: bool = False
+    """Whether what Helm would make before an installation is an object like others: a Job, and its rights."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,10 @@ class AddonRow:
     """The namespace of its controller; "" where it has none."""
     project: str = ""
     """What it is called, in messages."""
+    provider: str = ""
+    """The provider of clusters' gateways that its controller serves."""
+    class_controller: str = ""
+    """What GatewayClasses name as its controller; "" where it makes its class itself, or serves none."""
 
     def release(self, version: str | None) -> Release | None:
         """Return the release of a version, or the first; None for a version that is not here."""
@@ -84,6 +92,35 @@ def _istio(version: str, commit: str, digest: str) -> Release:
         digest,
         (f"{_ISTIO_CHARTS}/base/files/crd-all.gen.yaml",),
         (Chart(f"{_ISTIO_CHARTS}/istio-control/istio-discovery", "istiod", values),),
+    )
+
+
+def _envoy_gateway(version: str, digest: str) -> Release:
+    image = {"image": f"docker.io/envoyproxy/gateway:v{version}", "pullPolicy": "IfNotPresent"}
+    values = {
+        "global": {"images": {"envoyGateway": image}},
+        # Definitions of Gateway API in its folder are of the experimental channel.
+        "crds": {"enabled": False},
+        # The Job that makes the certificates stays, so that no update finds it gone.
+        "certgen": {"job": {"ttlSecondsAfterFinished": None}},
+        # Its webhook tells proxies their zone, which gateways of models do not ask for. The chart writes that
+        # it is left out where Envoy Gateway does not read it.
+        "topologyInjector": {"enabled": False},
+        "config": {
+            "envoyGateway": {
+                "extensionApis": {"enableBackend": True},
+                "provider": {"kubernetes": {"proxyTopologyInjector": {"disabled": True}}},
+            }
+        },
+    }
+    chart = "charts/gateway-helm"
+    return Release(
+        version,
+        "github.com/envoyproxy/gateway",
+        f"v{version}",
+        digest,
+        (f"{chart}/charts/crds/crds/generated/gateway.envoyproxy.io_*.yaml",),
+        (Chart(chart, "eg", values, defaults="values.tmpl.yaml", hooks=True),),
     )
 
 
@@ -135,6 +172,15 @@ ADDONS: Mapping[AddonName, AddonRow] = MappingProxyType(
             ),
             namespace="istio-system",
             project="Istio",
+            provider="istio",
+        ),
+        "envoyGateway": AddonRow(
+            (_envoy_gateway("1.9.1", "h1:vAVp6/AlBXJ1aOhp1mxL7fNEzVEfjADUguUhm2wzxQY="),),
+            frozenset({"gateway.envoyproxy.io"}),
+            namespace="envoy-gateway-system",
+            project="Envoy Gateway",
+            provider="envoy",
+            class_controller="gateway.envoyproxy.io/gatewayclass-controller",
         ),
         "leaderWorkerSet": AddonRow(
             (

@@ -32,6 +32,7 @@ from sandbox.cluster.kwok_stages import (
     FRONT_DOOR_PROGRAMS,
     ISTIO_PROXY,
     PICKER,
+    SHUTDOWN_MANAGER,
     SUITE_SERVERS,
 )
 from sandbox.cluster.objects import Object, now
@@ -155,10 +156,10 @@ class Kubelet:
             return Script(self._host, pod, spec, folder, log, {"HF_ENDPOINT": self._hub})
         if spec["name"] == ISTIO_PROXY:
             return IstioProxy(self._host, pod, spec, folder, log)
+        if spec["image"] in FRONT_DOOR_PROGRAMS and spec["name"] != SHUTDOWN_MANAGER:
+            return OwnNetworkProgram(self._host, pod, spec, folder, log)
         if is_controller(spec):
             return Controller(self._host, IMAGES, pod, spec, folder, log)
-        if spec["image"] in FRONT_DOOR_PROGRAMS:
-            return OwnNetworkProgram(self._host, pod, spec, folder, log)
         if program_of(spec["image"], SUITES):
             return RealProgram(self._host, SUITES, pod, spec, folder, log)
         images = PICKERS if spec["name"] == PICKER else SIDECARS if is_routing_sidecar(spec) else None

@@ -1,8 +1,9 @@
 """Runs Envoy Gateway beside one cluster: `python -m sandbox.front_door <stack folder> <cluster>`.
 
 It runs in the network of the cluster's pods, as the agent does. Envoy Gateway has a network of its own in it,
-because it listens at all addresses. For pods with such networks this process is the cluster's DNS server, and
-relays the API server to an address that they reach.
+because it listens at all addresses; where the stack installs it, it is a pod like others, and is not run
+here. For pods with such networks this process is the cluster's DNS server, and relays the API server to an
+address that they reach.
 """
 
 import asyncio
@@ -33,10 +34,11 @@ async def main(stack_folder: str, name: str) -> None:
     pods, services = Copies("/api/v1/pods"), Copies("/api/v1/services")
     folder = cluster.folder / installation.FOLDER
     (folder / "resolv.conf").write_text(f"nameserver {installation.RESOLVER}\noptions ndots:5\n")
+    beside = installation.beside(cluster.folder)
     reachable = podnet.network(cluster.folder).reachable
 
     def addresses(asked: str) -> list[str]:
-        if asked == _XDS:
+        if asked == _XDS and beside:
             return [installation.CONTROL_PLANE]
         for way in installation.ways(cluster.folder):
             if way.host == asked:
@@ -54,7 +56,8 @@ async def main(stack_folder: str, name: str) -> None:
     await loop.create_datagram_endpoint(lambda: Resolver(addresses), local_addr=(installation.RESOLVER, 53))
     async with Api(cluster.server, cluster.folder / "pki") as api, asyncio.TaskGroup() as tasks:
         tasks.create_task(_serve_api(cluster))
-        tasks.create_task(_control(cluster, folder))
+        if beside:
+            tasks.create_task(_control(cluster, folder))
         for copies in (pods, services):
             tasks.create_task(follow(api, copies, lambda _: None))
 

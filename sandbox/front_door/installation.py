@@ -1,7 +1,8 @@
 """Gives a cluster Envoy Gateway: its namespace, its class, the certificates of its proxies, and its settings.
 
 It is the real program in a network and a root of its own, as a pod would have them, with the rights of an
-administrator: what its published role lacks does not show.
+administrator: what its published role lacks does not show. Where a stack installs it, a cluster gets but the
+ways of its pods.
 """
 
 import base64
@@ -23,7 +24,7 @@ from sandbox.toolchain.tools import Tools
 
 NAMESPACE = "envoy-gateway-system"
 CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
-# The folder in a cluster's folder, and files in it; with the first a cluster has Envoy Gateway.
+# The folder in a cluster's folder, and files in it; with the first Envoy Gateway runs beside it.
 FOLDER, _CONFIG, _WAYS = "front-door", "config.yaml", "ways.json"
 # Addresses of 10.0.0.0/24, where no pods are: of the DNS server, of the API server's relay, of Envoy Gateway.
 RESOLVER, API_SERVER, CONTROL_PLANE = "10.0.0.53", "10.0.0.61", "10.0.0.62"
@@ -41,7 +42,12 @@ class Way:
 
 
 def installed(cluster_folder: Path) -> bool:
-    """Return whether the cluster has Envoy Gateway, running or not."""
+    """Return whether the cluster is for Envoy Gateway, beside it or in a pod."""
+    return (cluster_folder / FOLDER / _WAYS).exists()
+
+
+def beside(cluster_folder: Path) -> bool:
+    """Return whether Envoy Gateway runs beside the cluster, because no stack installs it there."""
     return (cluster_folder / FOLDER / _CONFIG).exists()
 
 
@@ -58,13 +64,15 @@ def crds(tools: Tools) -> tuple[Path, ...]:
     return tuple(sorted((tools.folder(ENVOY_GATEWAY.name) / "crds").iterdir()))
 
 
-def install(
-    cluster: KwokCluster, kubectl: Kubectl, tools: Tools, *, classes: tuple[str, ...], ways: tuple[Way, ...]
-) -> None:
+def prepare(cluster: KwokCluster, ways: tuple[Way, ...]) -> None:
+    """Write where pods of Envoy Gateway find other clusters."""
+    write_file(cluster.folder / FOLDER / _WAYS, json.dumps([asdict(way) for way in ways], indent=1))
+
+
+def install(cluster: KwokCluster, kubectl: Kubectl, tools: Tools, *, classes: tuple[str, ...]) -> None:
     """Write Envoy Gateway's files, and make what its chart would. Its CRDs must be there."""
     folder = cluster.folder / FOLDER
     write_file(folder / "kubeconfig", yaml.safe_dump(_kubeconfig(cluster)))
-    write_file(folder / _WAYS, json.dumps([asdict(way) for way in ways], indent=1))
     labels = {"control-plane": "envoy-gateway"}
     objects = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
@@ -129,11 +137,15 @@ def environment(kubeconfig: Path | str) -> dict[str, str]:
 def _kubeconfig(cluster: KwokCluster) -> dict[str, object]:
     """Return the kubeconfig for a network of its own, where the API server has another address."""
     config: dict[str, object] = yaml.safe_load((cluster.folder / "kubeconfig.yaml").read_text())
-    host = cluster.server.removeprefix("https://").partition(":")[0]
     for entry in config["clusters"]:  # type: ignore[attr-defined]
-        entry["cluster"]["server"] = f"https://{API_SERVER}:{API_PORT}"
-        entry["cluster"]["tls-server-name"] = host
+        entry["cluster"].update(server(cluster.server))
     return config
+
+
+def server(address: str) -> dict[str, str]:
+    """Return how networks of pods of their own reach the API server at an address."""
+    host = address.removeprefix("https://").partition(":")[0]
+    return {"server": f"https://{API_SERVER}:{API_PORT}", "tls-server-name": host}
 
 
 def _config() -> dict[str, object]:

@@ -5,17 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 from small_fleet import cluster, deployment, fleet, lock
 
+from inferfleet.desired.addons import addon_components
 from inferfleet.desired.build import desired
+from inferfleet.desired.clusters import Site
 from inferfleet.desired.front_door import key_problems
-from inferfleet.desired.values import Desired, ObjectNeed
-from inferfleet.documents.documents import Documents
+from inferfleet.desired.values import ClusterAddon, Desired, ObjectNeed
+from inferfleet.documents.documents import Documents, Rendered
 from inferfleet.documents.kinds.inference_cluster import InferenceCluster
 from inferfleet.documents.kinds.inference_gateway import InferenceGateway
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.settings import Settings
 
+SYSTEM = "inferfleet-system"
 KEYS = [{"secretRef": {"name": "keys", "key": "team-a"}}, {"secretRef": {"name": "keys", "key": "team-a.2"}}]
 
 
@@ -53,6 +57,43 @@ def documents(address: str | None = None) -> Documents:
         chat,
     )
     return replace(made, gateways={"main": gateway})
+
+
+def file(text: str) -> dict[str, Any]:
+    """The configuration of Envoy Gateway, as its chart renders it."""
+    metadata = {"name": "envoy-gateway-config", "namespace": "envoy-gateway-system"}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"envoy-gateway.yaml": text},
+    }
+
+
+def thing(api_version: str, kind: str) -> dict[str, Any]:
+    metadata = {"name": kind.lower(), "namespace": "envoy-gateway-system"}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+ENVOY_GATEWAY = Rendered(
+    "h1:eg",
+    {},
+    (
+        thing("apps/v1", "Deployment"),
+        thing("batch/v1", "Job"),
+        thing("v1", "ServiceAccount"),
+        file("extensionApis: {}\nlogging: {level: {default: info}}\n"),
+    ),
+)
+
+
+def managed() -> Documents:
+    """The hub has Envoy Gateway from the stack."""
+    made = documents("east.acme.com")
+    hub = made.clusters["hub"].model_dump(by_alias=True, exclude_unset=True)
+    hub["spec"]["serving"] = {"stack": {"envoyGateway": "Managed"}}
+    clusters = {**made.clusters, "hub": InferenceCluster.model_validate(hub)}
+    return replace(made, clusters=clusters, installed={"envoyGateway": {"1.9.1": ENVOY_GATEWAY}})
 
 
 def on_hub(made: Desired) -> dict[str, Any]:
@@ -100,6 +141,37 @@ def test_a_service_is_guarded_before_it_is_reached(route: str) -> None:
         "Backend front-main.east",
         "SecurityPolicy front-main.ml.chat",
         "BackendTrafficPolicy front-main.ml.chat",
+    }
+
+
+def test_envoy_gateway_comes_with_its_class_before_the_gateway() -> None:
+    made = desired(managed(), lock({"a east/l4": 1}))
+    assert [one.addons for one in made.clusters] == [
+        (),
+        (ClusterAddon("envoyGateway", "1.9.1", f"Gateway {SYSTEM}/front-main and 12 more"),),
+    ]
+    objects = on_hub(made)
+    installed = ["ServiceAccount serviceaccount", "ConfigMap envoy-gateway-config", "Job job"]
+    assert first_of(objects, "GatewayClass eg") == {*installed, "Deployment deployment"}
+    assert first_of(objects, "Deployment deployment") == {*installed}
+    assert objects["GatewayClass eg"].manifest["spec"] == {
+        "controllerName": "gateway.envoyproxy.io/gatewayclass-controller"
+    }
+    for title in ("Gateway front-main", "EnvoyProxy front-main", "SecurityPolicy front-main"):
+        assert "GatewayClass eg" in first_of(objects, title)
+
+
+def test_what_gateways_need_of_its_configuration_is_added_to_what_is_rendered() -> None:
+    [hub] = [one for one in desired(managed(), lock({})).clusters if one.connection.cluster == "hub"]
+    site = Site("hub", None)
+    counted = {"extensionApis": {"enableBackend": True}, "rateLimit": {"backend": {"type": "Redis"}}}
+    configured = replace(hub, envoy_gateway=counted)
+    [component] = addon_components(managed(), site, configured, hub.addons)
+    [text] = [item.manifest["data"] for item in component.objects if item.kind == "ConfigMap"]
+    assert yaml.safe_load(text["envoy-gateway.yaml"]) == {
+        "extensionApis": {"enableBackend": True},
+        "logging": {"level": {"default": "info"}},
+        "rateLimit": {"backend": {"type": "Redis"}},
     }
 
 

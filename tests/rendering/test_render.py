@@ -73,6 +73,31 @@ def test_definitions_a_namespace_and_the_chart_are_rendered(programs: Programs) 
     assert called[-4:] == ["--kube-version", "1.34.0", "--is-upgrade", "--no-hooks"]
 
 
+def test_what_hooks_of_a_chart_make_is_rendered_as_objects_without_their_annotations(
+    programs: Programs,
+) -> None:
+    digest = ADDONS["envoyGateway"].releases[0].digest
+    programs.answers(Dir=str(programs.module), Sum=digest)
+    metadata = {"name": "certgen", "annotations": {"helm.sh/hook": "pre-install", "helm.sh/hook-weight": "1"}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    accounts = [account | {"metadata": {"name": "a", "annotations": {"helm.sh/hook": "x", "mine": "1"}}}]
+    (programs.folder / "chart.yaml").write_text(yaml.safe_dump_all([job, *accounts]))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "envoy-gateway-system"}}
+    assert rendered("envoyGateway", "1.9.1", {}).objects == (
+        namespace,
+        job | {"metadata": {"name": "certgen"}},
+        account | {"metadata": {"name": "a", "annotations": {"mine": "1"}}},
+    )
+    called = (programs.folder / "helm.called").read_text().split()
+    chart = f"{programs.module}/charts/gateway-helm"
+    assert called[:7] == [
+        *("template", "eg", chart),
+        *("--namespace", "envoy-gateway-system", "--values", f"{chart}/values.tmpl.yaml"),
+    ]
+    assert called[-3:] == ["--kube-version", "1.34.0", "--is-upgrade"]
+
+
 def test_a_module_with_another_digest_is_refused(programs: Programs) -> None:
     programs.answers(Dir=str(programs.module), Sum="h1:other")
     with pytest.raises(InvalidDocuments, match="has digest h1:other, and not h1:"):

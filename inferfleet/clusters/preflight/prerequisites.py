@@ -62,13 +62,20 @@ _GATEWAY_GROUP = "gateway.networking.k8s.io"
 # https://llm-d.ai/docs/infrastructure/gateway/istio. GKE, and OpenShift from 4.19 on, manage their
 # definitions and put back or refuse what others do to them: docs/guides/upgrades.md says what to do there.
 _SIGS = "https://github.com/kubernetes-sigs"
+# The chart of its releases: https://gateway.envoyproxy.io/docs/install/install-helm/.
+_ENVOY_GATEWAY_CHART = (
+    "helm install eg oci://docker.io/envoyproxy/gateway-helm --version v1.9.1 --namespace "
+    "envoy-gateway-system --create-namespace --set config.envoyGateway.extensionApis.enableBackend=true"
+)
 _DEFINITIONS: Mapping[str, str] = {
     _GATEWAY_GROUP: f"kubectl apply -f {_SIGS}/gateway-api/releases/download/v1.5.1/standard-install.yaml",
     "inference.networking.k8s.io": f"kubectl apply -f {_SIGS}/gateway-api-inference-extension/releases/"
     "download/v1.5.0/v1-manifests.yaml",
+    "gateway.envoyproxy.io": _ENVOY_GATEWAY_CHART,
 }
 _CONTROLLERS: Mapping[str, str] = {
-    "istio": "istioctl install -y --set values.pilot.env.ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true"
+    "istio": "istioctl install -y --set values.pilot.env.ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true",
+    "envoy": _ENVOY_GATEWAY_CHART,
 }
 # The fields of Envoy Gateway's configuration that InferenceGateways rely on.
 _CONFIGURED = ("extensionApis.enableBackend", "rateLimit.backend.redis.url", "rateLimit.failClosed")
@@ -217,13 +224,17 @@ def gateway_class_problems(
     if not resource or not (cluster.gateway_class or cluster.front_doors):
         return
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
-    of_istio = cluster.gateway_class == ISTIO_CLASS and "istio" in addon_objects(cluster)
-    if cluster.gateway_class and not of_istio:
+    made = {item.kubernetes_name for item in cluster.objects if item.kind == "GatewayClass"}
+    if "istio" in addon_objects(cluster):
+        made.add(ISTIO_CLASS)
+    if cluster.gateway_class and cluster.gateway_class not in made:
         by_google = cluster.gateway_class.startswith("gke-")
         for problem in _class_problems(cluster, cluster.gateway_class, cluster.gateway_provider, classes):
             yield _pending(problem, cluster) if by_google else problem
     for name, gateway in sorted(cluster.front_doors.items()):
         class_name = gateway.manifest["spec"]["gatewayClassName"]
+        if class_name in made:
+            continue
         problems = [
             *_class_problems(cluster, class_name, "envoy", classes),
             *_other_controller_problems(cluster, class_name, classes.get(class_name)),

@@ -64,6 +64,8 @@ class Addons(StrictModel):
     """Definition of InferencePool, of which clusters of source GKE have GKE's own. Default: `Provided`."""
     istio: Annotated[Addon | None, _Written, _OrWord()] = None
     """Istio's definitions and istiod, for a gateway with provider `istio`. Default: `Provided`."""
+    envoy_gateway: Annotated[Addon | None, _Written, _OrWord()] = None
+    """Envoy Gateway's definitions and its controller, for InferenceGateways. Default: `Provided`."""
     leader_worker_set: Annotated[Addon | None, _Written, _OrWord()] = None
     """LeaderWorkerSet and its controller, for workers of several pods. Default: `Provided`."""
 
@@ -89,6 +91,7 @@ class Addons(StrictModel):
             "gatewayAPI": self.gateway_api,
             "inferenceExtension": self.inference_extension,
             "istio": self.istio,
+            "envoyGateway": self.envoy_gateway,
             "leaderWorkerSet": self.leader_worker_set,
         }
         for name in NAMES:

@@ -1,6 +1,7 @@
 """A pod's access to the API server: a token of its ServiceAccount, and a kubeconfig with that token."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -16,8 +17,12 @@ LIFETIME = 3600
 class PodAccess:
     """The token and kubeconfig of one pod, with the rights of its ServiceAccount."""
 
-    def __init__(self, api: Api, pki: Path, pod: Object, folder: Path) -> None:
+    def __init__(
+        self, api: Api, pki: Path, pod: Object, folder: Path, *, server: Mapping[str, str] | None = None
+    ) -> None:
+        """`server` says how the API server is reached, where that is not its own address."""
         self._api = api
+        self._server = server
         self._pki = pki
         self._pod = pod
         self._token = folder / "token"
@@ -55,7 +60,10 @@ class PodAccess:
                 continue  # the old token is still valid for a while; after that the pod's own requests fail
 
     def _config(self, namespace: str) -> Object:
-        server = {"server": self._api.server, "certificate-authority": str(self._pki / "ca.crt")}
+        server = {
+            **(self._server or {"server": self._api.server}),
+            "certificate-authority": str(self._pki / "ca.crt"),
+        }
         context = {"cluster": "own", "user": "own", "namespace": namespace}
         return {
             "apiVersion": "v1",

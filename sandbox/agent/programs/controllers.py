@@ -1,12 +1,12 @@
 """Controllers of add-ons, which a stack installs as Deployments: each as its manifest says, in its pod.
 
 Here pods share a network, so each listens at its own address. What is changed for that are the configuration
-of LeaderWorkerSet's controller and the flags of istiod; nothing else of their manifests is.
+of LeaderWorkerSet's controller and the flags of istiod; nothing else of their manifests is. Envoy Gateway is
+run in a network of its own (`own_network.py`), and only what other versions of it are is said here.
 """
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,17 @@ import yaml
 from inferfleet.tables.addons import ADDONS
 from sandbox.agent.program import Exit
 from sandbox.agent.programs.real_program import RealProgram, Started
-from sandbox.agent.programs.volumes import mounts
-from sandbox.cluster.kwok_stages import CONTROLLERS
+from sandbox.agent.programs.volumes import keep
+from sandbox.cluster.kwok_stages import CONTROLLERS, SHUTDOWN_MANAGER
 from sandbox.cluster.objects import Object
-from sandbox.cluster.watching import UNREACHABLE
 
-_LWS, _ISTIOD = CONTROLLERS
+_LWS, _ISTIOD, _ENVOY_GATEWAY = CONTROLLERS
 # The program of each image. Both versions of Istio are on the way to one release, and one program stands for
 # both; LeaderWorkerSet's is of the version that the toolchain builds.
 IMAGES = {
     f"{_LWS}:v{ADDONS['leaderWorkerSet'].releases[0].version}": "lws-controller",
     **{f"{_ISTIOD}:{release.version}": "istiod" for release in ADDONS["istio"].releases},
+    f"{_ENVOY_GATEWAY}:v{ADDONS['envoyGateway'].releases[0].version}": "envoy-gateway",
 }
 _LWS_CONFIG = "/controller_manager_config.yaml"
 _CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"
@@ -33,13 +33,12 @@ _CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"
 # it would wait for certificates that Istio's own agent serves.
 _ISTIOD_VARIABLES = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FILTER": "false"}
 _MESH = {"enableAutoMtls": False, "trustDomain": "cluster.local"}
-# Seconds between looks at the Secrets of a pod, which its own controller fills after it has started.
-_SYNC_SECONDS = 2.0
 
 
 def is_controller(container: Object) -> bool:
     """Return whether a container is of an image of the controllers, in whatever version."""
-    return str(container["image"]).rpartition(":")[0] in CONTROLLERS
+    of_controller = str(container["image"]).rpartition(":")[0] in CONTROLLERS
+    return of_controller and container["name"] != SHUTDOWN_MANAGER
 
 
 class Controller(RealProgram):
@@ -72,7 +71,9 @@ class Controller(RealProgram):
 
     async def start(self) -> None:
         await super().start()
-        self._sync = asyncio.create_task(self._keep_files())
+        self._sync = asyncio.create_task(
+            keep(self._host.api, self._pod, self._container, self._folder / "volumes")
+        )
 
     async def ended(self) -> Exit:
         try:
@@ -83,13 +84,6 @@ class Controller(RealProgram):
     async def stop(self, grace: float) -> None:
         self._end_sync()
         await super().stop(grace)
-
-    async def _keep_files(self) -> None:
-        """Bring Secrets and ConfigMaps of the pod up to date, as a kubelet does, until cancelled."""
-        while True:
-            await asyncio.sleep(_SYNC_SECONDS)
-            with suppress(*UNREACHABLE):
-                await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
 
     def _end_sync(self) -> None:
         if self._sync is not None:

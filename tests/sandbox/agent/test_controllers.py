@@ -32,6 +32,8 @@ def adapted(folder: Path, started: Started) -> Started:
         ("registry.k8s.io/lws/lws:v9", True, None),
         ("docker.io/istio/pilot:1.31.1", True, "istiod"),
         ("docker.io/istio/proxyv2:1.31.1", False, None),
+        ("docker.io/envoyproxy/gateway:v1.9.1", True, "envoy-gateway"),
+        ("docker.io/envoyproxy/gateway:v1.9.0", True, None),
         ("example.com/manager:v0.9.0", False, None),
     ],
 )
@@ -39,6 +41,10 @@ def test_a_controller_is_known_by_its_image_in_whatever_version(
     image: str, ours: bool, program: str | None
 ) -> None:
     assert (is_controller({"name": "manager", "image": image}), program_of(image, IMAGES)) == (ours, program)
+
+
+def test_what_stands_beside_a_proxy_is_no_controller() -> None:
+    assert not is_controller({"name": "shutdown-manager", "image": "docker.io/envoyproxy/gateway:v1.9.1"})
 
 
 def test_the_configuration_of_leader_worker_sets_keeps_all_but_addresses_and_folders(tmp_path: Path) -> None:
