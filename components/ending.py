@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pulumi
 
-from inferfleet.desired.values import Confirm, Desired, DesiredCluster
+from inferfleet.desired.values import FRONT_DOORS, Confirm, Desired, DesiredCluster
 from inferfleet.documents.problems import Problem, joined
 
 
@@ -48,7 +48,13 @@ def confirm_served(
 
 def _keys(cluster: DesiredCluster) -> set[str]:
     served = {key for one in cluster.served.values() for key in (*one.routes, *one.members)}
-    return served | {key for keys in cluster.workloads.values() for key in keys}
+    doors = {
+        item.key
+        for component in cluster.components
+        if component.kind in FRONT_DOORS and not component.held
+        for item in component.objects
+    }
+    return served | doors | {key for keys in cluster.workloads.values() for key in keys}
 
 
 async def _confirmed(

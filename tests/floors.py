@@ -50,7 +50,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.clusters.connections", "inferfleet.plugins.loading"),
     ("inferfleet.clusters.preflight",),
     ("inferfleet.clusters.status",),
-    ("inferfleet.clusters.chat", "inferfleet.clusters.update"),
+    ("inferfleet.clusters.chat",),
+    ("inferfleet.clusters.update",),
     ("inferfleet.clusters",),
     ("inferfleet.recovery", "inferfleet.rendering", "inferfleet.review.policy"),
     ("inferfleet.review.digest", "inferfleet.review.commit"),
@@ -160,9 +161,9 @@ OUTSIDE = {
     },
     # Time limits of what they ask, many objects of an API server at once, and a gateway at its own address.
     "inferfleet.clusters.preflight": {"time"},
-    # `inspect` says which inputs the installed classes of a cloud take.
+    # `inspect` says which inputs the installed classes of a cloud take, `secrets` invents values of Secrets.
     "inferfleet.components": {
-        *("asyncio", "inspect", "os", "weakref"),
+        *("asyncio", "inspect", "os", "secrets", "weakref"),
         *("pulumi", "pulumi_gcp", "pulumi_kubernetes"),
     },
     "inferfleet.clusters.status": {"time"},

@@ -18,7 +18,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.front_door import Door, DoorRoute
 from inferfleet.serving.envoy_gateway import NAMESPACE as ENVOY_GATEWAY_NAMESPACE
-from inferfleet.serving.front_door import FrontDoor
+from inferfleet.serving.front_door import CONFIRMING, FrontDoor
 
 # The router starts in seconds; what takes longer is an image that cannot be pulled.
 _ROUTER_SECONDS = 180
@@ -141,6 +141,10 @@ def front_door(
     proxy = place(made.proxy())
     gateway = place(made.gateway(), proxy, *secrets, timeout=GATEWAY_SECONDS["envoy"])
     seconds = ROUTE_SECONDS["envoy"]
+    if own := made.confirming():
+        item = replace(site.place(own, after=(system,)), invented=CONFIRMING, ignore=("data",))
+        objects.append(item)
+        secrets.append(item.key)
     keys = made.keys()
     guards = [place(keys, gateway, *secrets, timeout=seconds)] if keys else []
     guards += [place(policy, gateway, timeout=seconds) for policy in (made.clients(), made.traffic())]

@@ -77,6 +77,8 @@ class KubeObject:
     """Fields of somebody else, which no update changes once the object is there."""
     address_of: str | None = None
     """The cluster whose gateway's address it has: an EndpointSlice without endpoints until that is known."""
+    invented: str | None = None
+    """The entry of a Secret whose value is a random one, written with the Secret and never changed."""
     webhooks: tuple["KubeObject", ...] = ()
     """Configurations of the webhooks that an API server calls for it, which answer before it is written."""
 

@@ -33,6 +33,8 @@ _GATEWAY = f"{_GATEWAY_GROUP}/v1"
 _OPENAI = "/v1"
 # Who a request is from, as the policy of keys writes it; and which model it is for, as the router does.
 CALLER, MODEL = "x-client-id", "X-Gateway-Model-Name"
+# By which entry of a Secret the stack itself enters, at the end of updates. No caller has a dot in his name.
+CONFIRMING = "inferfleet.confirming"
 # A path that no other route matches so exactly. Its key opens nothing else.
 _STEADY_PATH = "/inferfleet/steady/keys/of/the/listener/do/not/remove"
 _GRPC, _HEALTH, _METRICS = 9004, 9005, 9090
@@ -164,9 +166,25 @@ class FrontDoor:
         callers = self._gateway.spec.callers
         if not callers:
             return None
-        secrets = sorted({key.secret_ref.name for caller in callers for key in caller.keys})
-        spec = {"targetRefs": self._target, "apiKeyAuth": _api_keys(secrets)}
+        secrets = {key.secret_ref.name for caller in callers for key in caller.keys}
+        spec = {
+            "targetRefs": self._target,
+            "apiKeyAuth": _api_keys(sorted({*secrets, self._of_gateway("confirming")})),
+        }
         return self._envoys("SecurityPolicy", self.name, spec, _ACCEPTED_POLICY)
+
+    def confirming(self) -> Manifest | None:
+        """Return the Secret of the stack's own key, which no service lets in, without its value; None where
+        the gateway asks nobody for a key.
+        """
+        if not self._gateway.spec.callers:
+            return None
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": self._metadata(self._of_gateway("confirming")),
+            "type": "Opaque",
+        }
 
     def clients(self) -> Manifest:
         """Return how the Gateway takes requests: bodies as large as the router takes them, and without

@@ -1,5 +1,6 @@
 """What components hand to the engine, recorded by a mock in place of it."""
 
+import base64
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,7 @@ NAMESPACE = KubeObject(
 SECRET = _object("Secret", "token", after=(NAMESPACE.key,))
 
 
-def secret(value: str) -> dict[str, str]:
+def secret(value: Any) -> dict[str, Any]:
     """A secret as it travels: Pulumi's signature for secrets around the value."""
     return {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": value}
 
@@ -273,6 +274,19 @@ def test_a_front_door_is_registered_once_the_gateways_are_that_it_leads_to() -> 
     endpoints = recorder.inputs["kubernetes:discovery.k8s.io/v1:EndpointSlice", "a/inferfleet-system/east"]
     assert endpoints["endpoints"] == [{"addresses": ["10.0.0.5"], "conditions": {"ready": True}}]
     assert recorder.outputs["frontDoors"] == {"main": {"a": "10.0.0.5"}}
+
+
+def test_a_value_that_is_invented_is_a_secret_that_no_later_update_changes() -> None:
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "ml", "name": "own"}}
+    own = KubeObject("a/ml/own", manifest, invented="key", ignore=("data",))
+    hub = DesiredCluster(
+        Connection("a", "existing/a", "active"), (Component("FrontDoor", "a/front-main", (own,)),)
+    )
+    recorder, monitor = run(Desired("local", (hub,), Plan(), frozenset(), ()), preview=False)
+    data = recorder.inputs["kubernetes:core/v1:Secret", "a/ml/own"]["data"]
+    assert data == secret({"key": data["value"]["key"]})
+    assert len(base64.b64decode(data["value"]["key"])) == 43
+    assert list(monitor.requests["kubernetes:core/v1:Secret", "a/ml/own"].ignoreChanges) == ["data"]
 
 
 def test_a_front_door_finds_no_gateway_with_a_host_name_that_no_document_says() -> None:

@@ -120,6 +120,7 @@ def test_a_service_is_guarded_before_it_is_reached(route: str) -> None:
     objects = on_hub(desired(documents("east.acme.com"), lock({"a east/l4": 1}, {"chat": ("east",)})))
     assert first_of(objects, f"HTTPRoute {route}") == {
         "Namespace inferfleet-system",
+        "Secret front-main.confirming",
         "Secret keys",
         "EnvoyProxy front-main",
         "Gateway front-main",

@@ -59,7 +59,7 @@ def test_keys_are_asked_for_by_one_policy_of_the_gateway() -> None:
         - SecurityPolicy front-main:
             targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: front-main}]
             apiKeyAuth:
-              credentialRefs: [{name: keys}, {name: later}]
+              credentialRefs: [{name: front-main.confirming}, {name: keys}, {name: later}]
               extractFrom: [{headers: [Authorization, x-api-key]}]
               forwardClientIDHeader: x-client-id
               sanitize: true

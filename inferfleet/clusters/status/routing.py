@@ -12,6 +12,7 @@ from inferfleet.serving.metadata import SKIP_AWAIT
 from inferfleet.serving.workload import bounds
 
 Verdict = tuple[Phase, str]  # the phase and why, "" for Ready
+Objects = Mapping[Key, dict[str, Any]]
 ABSENT = "does not exist, or lacks this stack's label"
 SILENT = "says nothing of it yet"
 
@@ -26,18 +27,18 @@ def titled(key: Key) -> str:
     return values.titled(*key)
 
 
-def gateway(seen: LiveCluster, key: Key) -> Verdict:
+def gateway(objects: Objects, key: Key) -> Verdict:
     """Return Ready for a Gateway that is programmed: it has an address and takes requests there."""
-    actual = seen.objects.get(key)
+    actual = objects.get(key)
     if actual is None:
         return Phase.MISSING, ABSENT
     conditions = (actual.get("status") or {}).get("conditions")
     return _judged(conditions, ("Accepted", "Programmed"), "no controller has programmed it yet")
 
 
-def route(seen: LiveCluster, key: Key, parent: Key) -> Verdict:
+def route(objects: Objects, key: Key, parent: Key) -> Verdict:
     """Return Ready for a route that the controller of its gateway accepted, with all that it refers to."""
-    actual = seen.objects.get(key)
+    actual = objects.get(key)
     if actual is None:
         return Phase.MISSING, ABSENT
     entries = (actual.get("status") or {}).get("parents") or []
@@ -45,6 +46,17 @@ def route(seen: LiveCluster, key: Key, parent: Key) -> Verdict:
     if not parents:
         return Phase.PENDING, f"{titled(parent)} has not accepted it yet"
     return _judged(parents[0].get("conditions"), ("Accepted", "ResolvedRefs"), "not accepted yet")
+
+
+def policy(objects: Objects, key: Key) -> Verdict:
+    """Return Ready for a policy of Envoy Gateway that it accepted for all that it is attached to."""
+    actual = objects.get(key)
+    if actual is None:
+        return Phase.MISSING, ABSENT
+    entries = (actual.get("status") or {}).get("ancestors") or []
+    judged = [_judged(entry.get("conditions"), ("Accepted",), SILENT) for entry in entries]
+    broken = [verdict for verdict in judged if verdict[0] != Phase.READY]
+    return next(iter(broken), (Phase.READY, "") if judged else (Phase.PENDING, SILENT))
 
 
 def pool(seen: LiveCluster, key: Key, picker: Mapping[str, Any]) -> Verdict:

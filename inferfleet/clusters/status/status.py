@@ -148,7 +148,7 @@ def _cluster(cluster: DesiredCluster, seen: LiveCluster | Problem | None) -> Clu
     address = address_of(seen.objects.get(key, {}))
     return ClusterStatus(
         name,
-        gateway=routing.part(name, key, routing.gateway(seen, key)),
+        gateway=routing.part(name, key, routing.gateway(seen.objects, key)),
         address=address.host if address else None,
         missing=tuple(
             routing.titled(key_of(obj))
@@ -223,7 +223,7 @@ def _service(route: ServiceRoute, cluster: DesiredCluster, seen: LiveCluster | N
 
 
 def _route(route: KubeObject, cluster: DesiredCluster, seen: LiveCluster | None) -> PartStatus:
-    verdict = routing.route(seen, key_of(route), _gateway(cluster)) if seen else _UNKNOWN
+    verdict = routing.route(seen.objects, key_of(route), _gateway(cluster)) if seen else _UNKNOWN
     return routing.part(cluster.connection.cluster, key_of(route), verdict)
 
 

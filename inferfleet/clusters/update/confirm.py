@@ -1,5 +1,6 @@
 """Whether models are served, at the end of an update: what gateways say of the InferencePools that its routes
-lead to, and whether routes, endpoint pickers and workloads are there.
+lead to, whether routes, endpoint pickers and workloads are there, and what Envoy Gateway says of the objects
+of InferenceGateways, which are asked at their addresses too (`front_doors.py`).
 
 A route to a pool whose endpoint picker cannot be reached is accepted and resolved, and answers 500: Istio
 says so in the status of the pool alone, which is empty until a route leads to it, and only when pool or route
@@ -34,8 +35,13 @@ from inferfleet.clusters.status.routing import (
     titled,
     workload_verdict,
 )
+from inferfleet.clusters.status.routing import gateway as gateway_verdict
+from inferfleet.clusters.status.routing import policy as policy_verdict
+from inferfleet.clusters.status.routing import route as route_verdict
 from inferfleet.clusters.status.values import Phase
-from inferfleet.desired.values import Confirm, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.clusters.update.front_doors import SECONDS as FRONT_DOOR_SECONDS
+from inferfleet.clusters.update.front_doors import front_door_problems
+from inferfleet.desired.values import FRONT_DOORS, Confirm, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
@@ -55,6 +61,7 @@ _EVERY = 0.5
 _NAMED = 5
 # Seconds more that connecting and asking may take.
 _ANSWER_SECONDS = 30.0
+_ENVOY_GATEWAY = "gateway.envoyproxy.io/"
 _NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
 _TEMPLATES = ("spec.template.", "spec.leaderWorkerTemplate.")
 _REFRESH = (
@@ -104,30 +111,37 @@ def confirmer(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
     the address `container_api` says where the others are.
     """
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
+    doors = {
+        name: [door for door in desired.doors if door.hub == name and door.gateway in cluster.front_doors]
+        for name, cluster in clusters.items()
+    }
 
     def cluster_problems(cluster: DesiredCluster) -> tuple[Problem, ...]:
         question = _question(cluster)
         if not question.judges:
             return ()
         patience = SILENT_SECONDS.get(cluster.gateway_provider, ELSEWHERE_SILENT_SECONDS)
+        name = cluster.connection.cluster
 
-        def listen(_: Connection, api: Api) -> _Answers:
-            return _answers(api, question, patience)
+        def listen(_: Connection, api: Api) -> tuple[_Answers, tuple[Problem, ...]]:
+            answers = _answers(api, question, patience)
+            found = (problem for door in doors[name] for problem in front_door_problems(api, cluster, door))
+            return answers, tuple(found)
 
         one_cluster = replace(desired, clusters=(cluster,))
-        seconds = max(REFUSED_SECONDS, patience) + _ANSWER_SECONDS
-        name = cluster.connection.cluster
+        seconds = max(REFUSED_SECONDS, patience) + len(doors[name]) * FRONT_DOOR_SECONDS + _ANSWER_SECONDS
         answers = ask(one_cluster, kubeconfigs, listen, container_api=container_api, seconds=seconds)
         answer = answers.get(name)
         if answer is None or isinstance(answer, NotThere):
             return ()
         if isinstance(answer, Problem):
             return (_unknown(answer),)
+        said, at_doors = answer
         refused = [
-            _unknown(refusal(cluster.connection, answer.refused[namespace]), f" in namespace {namespace!r}")
-            for namespace in sorted(answer.refused)
+            _unknown(refusal(cluster.connection, said.refused[namespace]), f" in namespace {namespace!r}")
+            for namespace in sorted(said.refused)
         ]
-        return (*refused, *_problems(name, question, answer, patience))
+        return (*refused, *_problems(name, question, said, patience), *at_doors)
 
     async def confirmation_problems(cluster: str) -> tuple[Problem, ...]:
         return await asyncio.to_thread(cluster_problems, clusters[cluster])
@@ -159,7 +173,29 @@ def _question(cluster: DesiredCluster) -> _Question:
             wanted=made,
             judge=picker_verdict if key in deployments_of_pickers else workload_verdict,
         )
+    for key, made, judge in _of_front_doors(cluster):
+        others[key], judges[key] = made, judge
     return _Question(gateway, pools, others, judges)
+
+
+def _of_front_doors(cluster: DesiredCluster) -> Iterator[tuple[Key, KubeObject, Judge]]:
+    """Yield the objects of InferenceGateways of which Envoy Gateway says whether it serves them, and their
+    routers, each with who judges it.
+    """
+    for component in cluster.components:
+        if component.kind not in FRONT_DOORS or component.held:
+            continue
+        for made in component.objects:
+            key = key_of(made)
+            if made.kind == "Gateway":
+                yield key, made, partial(gateway_verdict, key=key)
+            elif made.kind == ROUTE:
+                parent = ("Gateway", key[1], made.manifest["spec"]["parentRefs"][0]["name"])
+                yield key, made, partial(route_verdict, key=key, parent=parent)
+            elif made.kind.endswith("Policy") and made.api_version.startswith(_ENVOY_GATEWAY):
+                yield key, made, partial(policy_verdict, key=key)
+            elif made.kind == "Deployment":
+                yield key, made, partial(_verdict, key=key, wanted=made, judge=workload_verdict)
 
 
 def _verdict(
@@ -262,7 +298,7 @@ def _unknown(why: Problem, where: str = "") -> Problem:
 
 
 def _problems(cluster: str, question: _Question, answers: _Answers, patience: float) -> Iterator[Problem]:
-    says = titled(question.gateway) if question.gateway else ""
+    says = titled(question.gateway) if question.gateway else "Envoy Gateway"
     waiting: dict[str, list[str]] = {}
     for key, (phase, why) in answers.verdicts.items():
         if phase == Phase.PENDING:
