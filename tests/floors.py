@@ -33,12 +33,15 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.fleet",),
     (
         "inferfleet.plugins",
+        "inferfleet.serving.adapter_guard",
+        "inferfleet.serving.adapter_loader",
         "inferfleet.serving.engines",
         "inferfleet.serving.filling",
         "inferfleet.serving.metadata",
         "inferfleet.serving.programs",
     ),
     ("inferfleet.serving.weights",),
+    ("inferfleet.serving.adapters",),
     ("inferfleet.serving.pod",),
     ("inferfleet.serving.picker",),
     ("inferfleet.serving",),
@@ -126,7 +129,18 @@ OUTSIDE = {
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2", "semver"},
     # Reads lists of words, and raises where it would end the program.
     "inferfleet.serving.engines": {"argparse"},
-    # The program of a Job, which runs elsewhere.
+    # Programs that run elsewhere: within an engine, beside it, and in a Job.
+    "inferfleet.serving.adapter_guard": {"hmac"},
+    "inferfleet.serving.adapter_loader": {
+        "http",
+        "os",
+        "shutil",
+        "subprocess",
+        "sys",
+        "threading",
+        "time",
+        "urllib",
+    },
     "inferfleet.serving.filling": {
         "concurrent",
         "fnmatch",
@@ -241,6 +255,7 @@ TOUCHING_ROOMS = {
     "inferfleet.recovery",
     "inferfleet.rendering",
     "inferfleet.review.commit",
+    "inferfleet.serving.adapter_loader",
     "inferfleet.serving.filling",
     "inferfleet.cli",
     "sandbox",
@@ -260,7 +275,9 @@ TOUCHING_MODULES = {
     "inferfleet.documents.pods.types": {"read_text"},
     "inferfleet.cloud.gke.facts.schema": {"read_text"},
     "inferfleet.tables.flags": {"read_text"},
-    # The program of a Job.
+    # The programs that pods run, and of one of them what it reads.
+    "inferfleet.serving.adapters": {"read_text"},
+    "inferfleet.serving.adapter_guard": {"read_bytes"},
     "inferfleet.serving.weights": {"read_text"},
 }
 
@@ -278,8 +295,8 @@ ENVIRONMENT = {
     "putenv",
     "unsetenv",
 }
-# The two ways in, the two modules that hand it on to a child process, two that resolve `~` in a path, and a
-# program that runs elsewhere.
+# The two ways in, the two modules that hand it on to a child process, two that resolve `~` in a path, and
+# programs that run elsewhere.
 ENVIRONMENT_MODULES = {
     "inferfleet.components.fleet",
     "inferfleet.cli.source",
@@ -287,6 +304,7 @@ ENVIRONMENT_MODULES = {
     "inferfleet.clusters.connections.pulumi_command",
     "inferfleet.documents.documents",
     "inferfleet.recovery.locks",
+    "inferfleet.serving.adapter_loader",
     "inferfleet.serving.filling",
     "inferfleet.rendering.commands",
 }

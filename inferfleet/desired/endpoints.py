@@ -22,7 +22,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ExposedPath, ServiceRoute
 from inferfleet.fleet.roles import picker_of
 from inferfleet.fleet.traffic import of_service
-from inferfleet.serving import monitors, network_policy, workload
+from inferfleet.serving import adapters, monitors, network_policy, workload
 from inferfleet.serving.gateway import provider_objects
 from inferfleet.serving.picker import Picker, edition, inference_pool
 from inferfleet.serving.picker import objects as picker_objects
@@ -80,7 +80,9 @@ def model_endpoint(
         joined=any(each.placed.shape.pods > 1 for each in pods),
     )
     leads = [objects_of_picker.service, *provider_objects(picker)]
+    listed = adapters.config_map(deployment, stack=picker.stack)
     first = [*placed(objects_of_picker.rights), pool, *placed(policies), *placed(leads)]
+    first += placed([listed] if listed else [])
     after = (*namespace, *(item.key for item in first))
     pulled = [
         item.key

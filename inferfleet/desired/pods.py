@@ -22,6 +22,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.accelerators import worker_shape
+from inferfleet.fleet.adapters import adapter_caches
 from inferfleet.fleet.node_conditions import Labels, known_labels
 from inferfleet.fleet.roles import (
     DECODE,
@@ -319,10 +320,11 @@ def _role(
     nvidia = place.device is None or place.device.driver in NVIDIA_DRIVERS
     image = image_of(deployment, role, serving.images, nvidia=nvidia)
     cache = cache_of(documents, spot.deployment, role)
+    of_adapters = adapter_caches(documents, spot.deployment)
     return [
         _position(
             documents,
-            PlacedPod(deployment, spot, role, position, worker, needs, image, serving, cache),
+            PlacedPod(deployment, spot, role, position, worker, needs, image, serving, cache, of_adapters),
             place,
             chains,
         )

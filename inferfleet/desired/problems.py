@@ -16,6 +16,7 @@ from inferfleet.documents.pods.security import Forbidden, forbidden, listed
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import path_of
 from inferfleet.fleet.accelerators import has_accelerators
+from inferfleet.fleet.adapters import adapter_problems
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.demands import Demands, RoleKey
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
@@ -59,6 +60,7 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         pods = {role: [shape.pods for shape in shapes[key, role]] for role in roles_of(deployment)}
         placed = spots.get(key, ())
         yield from check.engine_problems(deployment, pods)
+        yield from adapter_problems(documents, key, pods)
         # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:

@@ -19,9 +19,9 @@ from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.fleet import names
+from inferfleet.fleet.adapters import model_names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.roles import served_names
 from inferfleet.fleet.traffic import (
     BACKEND_LIMIT,
     WEIGHT_LIMIT,
@@ -147,7 +147,7 @@ def _models(documents: Documents, service: ModelService, selected: EndpointIndex
 
 def _common_names(documents: Documents, service: ModelService, selected: EndpointIndex) -> set[str]:
     keys = _deployments(service, selected)
-    declared = [set(served_names(documents.deployments[key])) for key in keys]
+    declared = [set(model_names(documents.deployments[key])) for key in keys]
     return set.intersection(*declared) if declared else set()
 
 
@@ -344,15 +344,13 @@ def _name_problems(
         deployments = _deployments(service, selected)
         for index, model in enumerate(service.spec.models):
             if deployments and model not in declared:
-                lacking = [
-                    one for one in deployments if model not in served_names(documents.deployments[one])
-                ]
+                lacking = [one for one in deployments if model not in model_names(documents.deployments[one])]
                 line = documents.where("ModelDeployment", lacking[0], "spec.engine")
                 yield Problem(
                     f"service {key} answers to model {model}, which {listing(lacking, 8)}"
                     f"{f' ({line})' if line else ''} {'does' if len(lacking) == 1 else 'do'} not serve: "
                     "engines refuse names that they do not know",
-                    "Declare it in engine.servedNames of each, or remove it here",
+                    "Declare it in engine.servedNames of each, or in engine.adapters, or remove it here",
                     f"spec.models[{index}]",
                     kind="ModelService",
                     key=key,

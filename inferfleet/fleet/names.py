@@ -165,6 +165,11 @@ def filling(cache: str, content: Any) -> str:
     return f"{_name(cache)}-weights-{digest(content)}"
 
 
+def adapters(deployment: str) -> str:
+    """Return the name of the ConfigMap that says which adapters pods of a deployment serve."""
+    return f"{_name(deployment)}-adapters"
+
+
 def service_route(service: str) -> str:
     """Return the name of a service's HTTPRoute."""
     return f"{_name(service)}-svc"

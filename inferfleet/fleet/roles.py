@@ -106,7 +106,13 @@ def cache_of(documents: Documents, deployment: str, role: str) -> ModelCache | N
 
 def caches_of(documents: Documents, deployment: str) -> tuple[ModelCache, ...]:
     """Return the caches from which pods of a deployment load, each once."""
-    every = (cache_of(documents, deployment, role) for role in roles_of(documents.deployments[deployment]))
+    document = documents.deployments[deployment]
+    every = [cache_of(documents, deployment, role) for role in roles_of(document)]
+    every += [
+        documents.caches[cache_key(deployment, adapter.source.cache)]
+        for adapter in document.spec.engine.adapters
+        if adapter.source.cache
+    ]
     return tuple({cache.metadata.key: cache for cache in every if cache}.values())
 
 

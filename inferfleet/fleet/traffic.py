@@ -29,6 +29,7 @@ from inferfleet.documents.problems import Problem
 from inferfleet.documents.wording import listing
 from inferfleet.documents.work import spend
 from inferfleet.fleet import names
+from inferfleet.fleet.adapters import adapter_names
 from inferfleet.fleet.decisions import Backend, Endpoint, ExposedPath, Placement, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import served_names
@@ -296,6 +297,7 @@ def route_problems(
                 yield from _backend_count_problems(route)
         yield from _unmatched_selector_problems(documents, service, selected)
         yield from _served_name_problems(documents, service, selected)
+        yield from _adapter_name_problems(documents, service, selected)
         yield from _missing_endpoint_problems(service, selected, clusters=clusters)
 
 
@@ -369,6 +371,33 @@ def _served_name_problems(
         kind="ModelService",
         key=service.metadata.key,
     )
+
+
+def _adapter_name_problems(
+    documents: Documents, service: ModelService, selected: EndpointIndex
+) -> Iterator[Problem]:
+    """Yield a warning for names of adapters that some deployments of a service serve and others do not: by
+    its path a request for one goes to any of them.
+    """
+    namespace = service.metadata.namespace
+    keys = {key for entry in service.spec.endpoints for key in selected.selectable(namespace, entry.selector)}
+    by_key = {key: set(adapter_names(documents.deployments[key])) for key in sorted(keys)}
+    for key, of_deployment in by_key.items():
+        lacking = [other for other, theirs in by_key.items() if not of_deployment <= theirs]
+        if lacking:
+            line = documents.where("ModelDeployment", key, "spec.engine.adapters")
+            missing = sorted(of_deployment.difference(*(by_key[other] for other in lacking[:1])))
+            yield Problem(
+                f"{key} serves {listing(missing, _NAMED)}{f' ({line})' if line else ''}, and {lacking[0]} "
+                f"does not: service {service.metadata.key} sends requests to both, and one of them answers "
+                "404",
+                "List the adapters in both, or write a service of its own",
+                "spec.endpoints",
+                kind="ModelService",
+                key=service.metadata.key,
+                severity="warning",
+            )
+            return
 
 
 def _served_as(documents: Documents, key: str, names: tuple[str, ...]) -> str:

@@ -15,7 +15,8 @@ gateway-api-inference-extension 1.5.0.
 """
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from inferfleet.documents.kinds.inference_gateway import Caller, InferenceGateway
@@ -41,6 +42,8 @@ _GRPC, _HEALTH, _METRICS = 9004, 9005, 9090
 _ROUTER_REPLICAS = 2
 # So many values a principal's header may have.
 _PRINCIPALS = 256
+# Characters of the value of a header in a match (HTTPHeaderMatch of Gateway API).
+_LONGEST_VALUE = 4096
 _RETRIED = ["connect-failure", "refused-stream", "reset", "retriable-status-codes"]
 
 
@@ -529,14 +532,9 @@ class FrontDoor:
         if route.models:
             by_name = [
                 self._service_rule(
-                    route,
-                    {
-                        "path": _prefix(_OPENAI),
-                        "headers": [{"type": "Exact", "name": MODEL, "value": model}],
-                    },
-                    _OPENAI,
+                    route, {"path": _prefix(_OPENAI), "headers": [{**match, "name": MODEL}]}, _OPENAI
                 )
-                for model in route.models
+                for match in _matches(route.models)
             ]
             routes.insert(0, self._route(name, by_name))
         return tuple(routes)
@@ -579,6 +577,24 @@ class FrontDoor:
             "metadata": self._metadata(name, _ACCEPTED_ROUTE),
             "spec": {"parentRefs": [{**self._target[0]}], "rules": rules},
         }
+
+
+def _matches(models: Sequence[str]) -> Iterator[Manifest]:
+    """Yield what is compared with the name of a model: as few values as there may be, for each is a rule.
+
+    A rule that replaces a prefix has one match, and a route 16 rules.
+    """
+    parts: list[list[str]] = []
+    for model in models:
+        escaped = re.escape(model)
+        if not parts or len("|".join([*parts[-1], escaped])) > _LONGEST_VALUE:
+            parts.append([])
+        parts[-1].append(escaped)
+    if len(models) == 1:
+        yield {"type": "Exact", "value": models[0]}
+        return
+    # Envoy compares the whole value.
+    yield from ({"type": "RegularExpression", "value": "|".join(part)} for part in parts)
 
 
 def endpoint(address: str) -> Manifest:

@@ -29,6 +29,7 @@ from inferfleet.documents.kinds.inference_cluster import Serving
 from inferfleet.documents.kinds.model_deployment import ModelDeployment, Prefill
 from inferfleet.documents.quantity import go_seconds
 from inferfleet.fleet import names
+from inferfleet.fleet.adapters import loads_while_serving
 from inferfleet.fleet.decisions import ExposedPath
 from inferfleet.fleet.picker_size import picker_resources
 from inferfleet.fleet.roles import DECODE, PREFILL, connector, is_disaggregated, target_ports
@@ -70,6 +71,9 @@ _SCORERS = {"queue-scorer": 2, "kv-cache-utilization-scorer": 2, "prefix-cache-s
 # Where prefill is apart, as in deploy/config/pd-epp-config.yaml of llm-d's scheduler and of its router.
 # The scorer takes the size of blocks from a metric of the engine (autoTune).
 _SCORERS_APART = {"prefix-cache-scorer": 2, "queue-scorer": 1}
+# Where an adapter is in hand, the others of a batch do not wait for it to be loaded onto the GPUs. vLLM alone
+# says in its metrics which those are (pkg/epp/framework/plugins/scheduling/scorer of both releases).
+_OF_ADAPTERS = {"lora-affinity-scorer": 3}
 CONFIG = "EndpointPickerConfig"
 HANDLER = "disagg-profile-handler"
 PREFIX_DECIDER, ALWAYS_DECIDER = "prefix-based-pd-decider", "always-disagg-pd-decider"
@@ -573,12 +577,13 @@ def picker_config(picker: Picker) -> dict[str, Any]:
         return copy.deepcopy(own_config)
     head = {"apiVersion": profile.config_api_version, "kind": CONFIG}
     metrics = _metrics_plugins(deployment, profile)
+    scorers = {**_SCORERS, **_of_adapters(deployment)}
     if deployment.spec.prefill and profile.phases:
         body = _apart(deployment, deployment.spec.prefill, profile.phases, metrics, profile)
     else:
         body = {
-            "plugins": [*({"type": name} for name in _SCORERS), *metrics],
-            "schedulingProfiles": [{"name": "default", "plugins": _weighed(_SCORERS)}],
+            "plugins": [*({"type": name} for name in scorers), *metrics],
+            "schedulingProfiles": [{"name": "default", "plugins": _weighed(scorers)}],
         }
     if profile.metrics_stale_after:
         limit = {"metricsStalenessThreshold": profile.metrics_stale_after}
@@ -617,7 +622,8 @@ def _apart(
     if not always(deployment):
         tokens = prefill.decider.non_cached_tokens or _NON_CACHED_TOKENS
         decider = {"type": PREFIX_DECIDER, "parameters": {"nonCachedTokens": tokens}}
-    types = (*phases.plugins, *_SCORERS_APART, *FILTERS.values(), PICKER)
+    scorers = {**_SCORERS_APART, **_of_adapters(deployment)}
+    types = (*phases.plugins, *scorers, *FILTERS.values(), PICKER)
     reading = [profile.metrics_gate] if metrics and profile.metrics_gate else []
     gates = [*reading, *phases.gates]
     source = {"pluginRef": SOURCE, "extractors": [{"pluginRef": profile.extractor}]}
@@ -633,12 +639,16 @@ def _apart(
         "schedulingProfiles": [
             {
                 "name": role,
-                "plugins": [{"pluginRef": name}, {"pluginRef": PICKER}, *_weighed(_SCORERS_APART)],
+                "plugins": [{"pluginRef": name}, {"pluginRef": PICKER}, *_weighed(scorers)],
             }
             for role, name in FILTERS.items()
         ],
         **({"data": {"sources": [source]}} if reading else {}),
     }
+
+
+def _of_adapters(deployment: ModelDeployment) -> Mapping[str, int]:
+    return _OF_ADAPTERS if loads_while_serving(deployment.spec.engine) else {}
 
 
 def _weighed(scorers: Mapping[str, int]) -> list[dict[str, Any]]:

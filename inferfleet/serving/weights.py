@@ -42,7 +42,7 @@ until [ -e "$WEIGHTS_VOLUME/$WEIGHTS_REVISION.filled" ]; do
   sleep {_EVERY}
 done
 """
-_RESTRAINED = {
+RESTRAINED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "seccompProfile": {"type": "RuntimeDefault"},
@@ -129,7 +129,7 @@ def fill_job(cache: ModelCache, *, serving: Serving, stack: str) -> dict[str, An
             {"name": VOLUME, "mountPath": ROOT},
             *([{"name": "part", "mountPath": _PART}] if in_bucket else []),
         ],
-        "securityContext": _RESTRAINED,
+        "securityContext": RESTRAINED,
         # Its status then says what keeps it from going on.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
@@ -169,14 +169,28 @@ def fill_job(cache: ModelCache, *, serving: Serving, stack: str) -> dict[str, An
 def load_weights(spec: dict[str, Any], cache: ModelCache) -> None:
     """Give the engine of a pod the weights of a cache, read-only, and have it wait until all are there."""
     _, container = engine_container(spec)
-    spec.setdefault("volumes", []).append(_volume(cache, read_only=True))
-    mount: dict[str, Any] = {"name": VOLUME, "mountPath": cache.folder, "readOnly": True}
+    mount_cache(spec, container, cache, path=cache.folder)
+
+
+def mount_cache(
+    spec: dict[str, Any], container: dict[str, Any], cache: ModelCache, *, path: str, volume: str = VOLUME
+) -> None:
+    """Mount the files of a cache, read-only, as a volume of this name in the pod, which waits until all are
+    there.
+    """
+    volumes = spec.setdefault("volumes", [])
+    if not any(each["name"] == volume for each in volumes):
+        volumes.append({**_volume(cache, read_only=True), "name": volume})
+    mount: dict[str, Any] = {"name": volume, "mountPath": path, "readOnly": True}
     somebodys = cache.spec.to.claim.folder if cache.spec.to.claim else None
     if folder := f"{_folder(cache)}{filling.MODEL}" if cache.spec.filled_here else somebodys:
         mount["subPath"] = folder
     container.setdefault("volumeMounts", []).append(mount)
     if cache.spec.filled_here:
-        spec.setdefault("initContainers", []).insert(0, _gate(cache, container.get("image", "")))
+        gate = _gate(cache, container.get("image", ""), volume)
+        first = spec.setdefault("initContainers", [])
+        if not any(each["name"] == gate["name"] for each in first):
+            first.insert(0, gate)
 
 
 @cached
@@ -184,16 +198,16 @@ def _program() -> str:
     return Path(filling.__file__).read_text()
 
 
-def _gate(cache: ModelCache, image: str) -> dict[str, Any]:
+def _gate(cache: ModelCache, image: str, volume: str) -> dict[str, Any]:
     """Return the container that ends once the marker is there, of the engine's image: its node has that."""
     return {
-        "name": GATE,
+        "name": GATE if volume == VOLUME else f"{GATE}-{cache.metadata.name}",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/bin/sh", "-c", _WAIT],
         "env": _where(cache),
-        "volumeMounts": [{"name": VOLUME, "mountPath": ROOT, "readOnly": True}],
-        "securityContext": _RESTRAINED,
+        "volumeMounts": [{"name": volume, "mountPath": ROOT, "readOnly": True}],
+        "securityContext": RESTRAINED,
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import aiohttp
 
 from inferfleet.documents.pods.template import ENGINE
+from inferfleet.serving.adapters import FETCHER, SIDECAR
 from inferfleet.serving.weights import FILLER, GATE
 from sandbox.agent import vllm
 from sandbox.agent.checks import Checks
@@ -122,9 +123,9 @@ class Kubelet:
 
         first = spec.get("initContainers", [])
         return PodContainers(
-            containers([one for one in first if is_routing_sidecar(one)]),
+            containers([one for one in first if is_routing_sidecar(one) or one["name"] == SIDECAR]),
             containers(spec["containers"]),
-            first=containers([one for one in first if one["name"] == GATE]),
+            first=containers([one for one in first if _is_awaited(one)]),
         )
 
     def _container(
@@ -152,7 +153,7 @@ class Kubelet:
             if label == vllm.LABEL and forks.wanted(self._host.places):
                 return vllm.Vllm(stand_in, self._host, pod, spec, folder, log)
             return stand_in
-        if spec["name"] in (FILLER, GATE):
+        if spec["name"] in (FILLER, SIDECAR) or _is_awaited(spec):
             return Script(self._host, pod, spec, folder, log, {"HF_ENDPOINT": self._hub})
         if spec["name"] == ISTIO_PROXY:
             return IstioProxy(self._host, pod, spec, folder, log)
@@ -183,6 +184,12 @@ class Kubelet:
 
 async def _always_healthy(probe: Object) -> str:
     return ""
+
+
+def _is_awaited(container: Object) -> bool:
+    """Return whether an init container waits for weights, or fetches some, before the engine begins."""
+    name: str = container["name"]
+    return name.startswith(GATE) or name == FETCHER
 
 
 def _is_ours(pod: Object) -> bool:

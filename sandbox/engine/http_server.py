@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from inferfleet.serving.adapter_guard import HEADER
 from sandbox.engine import answers
 from sandbox.engine.completion import BadRequest, Completion, completion
 from sandbox.engine.ending import Ending, Left
@@ -166,6 +167,8 @@ class EngineServer:
         if path == "/version" and settings.engine == "vllm":
             return self._json({"version": settings.version})
         if path in _ADAPTERS and settings.loads_adapters and request.method == "POST":
+            if settings.guarded and HEADER.decode() not in request.headers:
+                return self._json({"error": {"message": "Forbidden", "code": 403}}, 403)
             return self._change_adapters(path, json.loads(await request.read()))
         body = answers.other(path, settings.engine) if request.method == "POST" else None
         return self._json(body) if body else self._json({"detail": "Not Found"}, 404)
@@ -188,7 +191,7 @@ class EngineServer:
         """Load an adapter, or forget one, for all requests from now on."""
         settings, name = self._settings, str(body.get("lora_name"))
         loads, known = path == _LOAD, name in settings.adapters
-        if loads == known:
+        if loads == known and not (loads and body.get("load_inplace")):
             why = "has already been loaded." if known else "cannot be found."
             kind, code = ("InvalidUserInput", 400) if known else ("NotFoundError", 404)
             error = {"message": f"The lora adapter '{name}' {why}", "type": kind, "param": None, "code": code}

@@ -31,7 +31,8 @@ class Settings:
 
     `names` are the models it answers for, first its own, and `adapters` are those that are LoRA adapters;
     `roots` says what those are made from that have names of their own. With `loads_adapters` clients may load
-    others. `version` is that of the table by which it is read.
+    others, where it is `guarded` with the header of the pod's own sidecar. `version` is that of the table by
+    which it is read.
     `any_model`: it answers whatever model a request names. `slots`: the requests it runs at once.
     `max_length` and `block_size` are in tokens. `reachable`: it listens on the pod's address. `metrics_path`
     is None without metrics. `more_ports` are those of its other API servers, and `health_port` tells the
@@ -50,6 +51,7 @@ class Settings:
     adapters: tuple[str, ...] = ()
     roots: Mapping[str, str] = field(default_factory=dict)
     loads_adapters: bool = False
+    guarded: bool = False
     version: str = ""
     max_loras: int = 0
     any_model: bool = False
@@ -108,6 +110,7 @@ def settings(start: Start, steer: Steering) -> Settings:
         roots={name: model for name in names if name != model} | adapters,
         loads_adapters=given.has("--enable-lora") and start.env.get(_LOADS_ADAPTERS, "").lower() in _TRUE,
         version=table.version,
+        guarded="inferfleet_guard.Guard" in given.values.get("--middleware", ()),
         max_loras=int(given.text("--max-loras") or 1) if given.has("--enable-lora") else 0,
         any_model=not flags.strict_model,
         port=port,

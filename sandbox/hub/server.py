@@ -18,6 +18,8 @@ from typing import Any
 
 from aiohttp import web
 
+from sandbox.hub import adapters
+
 FAULTS, REQUESTS = "faults.json", "requests.log"
 # Files from this size on are kept apart from Git on a hub, with another hash.
 LARGE = 1 << 20
@@ -133,15 +135,25 @@ class Hub:
 
 
 def invent(commit: Path) -> None:
-    """Make up a commit of a repository: three shards that are the same each time, and what engines read."""
+    """Make up a commit of a repository: three shards that are the same each time, and what engines read. One
+    with `lora` in its name is an adapter for the tiny model that vLLM serves here.
+    """
     making = commit.with_name(f".{commit.name}.{os.getpid()}")
     making.mkdir(parents=True)
+    if "lora" in commit.parent.name:
+        adapters.write(making, seed=f"{commit.parent.name}@{commit.name}")
+        _put(making, commit)
+        return
     for number in range(1, SHARDS + 1):
         content = random.Random(f"{commit.name}{number}").randbytes(SHARD_SIZE)
         (making / f"model-{number:05}-of-{SHARDS:05}.safetensors").write_bytes(content)
     for name in ("config.json", "tokenizer.json"):
         (making / name).write_text("{}")
     (making / "pytorch_model.bin").write_bytes(b"")
+    _put(making, commit)
+
+
+def _put(making: Path, commit: Path) -> None:
     with contextlib.suppress(OSError):  # another cluster was first
         making.rename(commit)
     shutil.rmtree(making, ignore_errors=True)

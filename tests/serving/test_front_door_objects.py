@@ -1,5 +1,6 @@
 """The objects of InferenceGateways: each as Envoy Gateway was found to serve it without a lost request."""
 
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -164,24 +165,40 @@ def test_a_service_is_reached_by_its_names_and_by_its_path() -> None:
             rules:
               - matches:
                   - path: {type: PathPrefix, value: /v1}
-                    headers: [{type: Exact, name: X-Gateway-Model-Name, value: chat}]
-                filters: &rewritten
+                    headers: [{type: RegularExpression, name: X-Gateway-Model-Name, value: chat|qwen}]
+                filters:
                   - type: URLRewrite
                     urlRewrite: {path: {type: ReplacePrefixMatch, replacePrefixMatch: /ml/chat/v1}}
                 backendRefs: &clusters
                   - {group: gateway.envoyproxy.io, kind: Backend, name: front-main.us, weight: 4}
                   - {group: gateway.envoyproxy.io, kind: Backend, name: front-main.eu.fallback, weight: 1}
-              - matches:
-                  - path: {type: PathPrefix, value: /v1}
-                    headers: [{type: Exact, name: X-Gateway-Model-Name, value: qwen}]
-                filters: *rewritten
-                backendRefs: *clusters
         - HTTPRoute front-main.ml.chat.path:
             parentRefs: *gateway
             rules:
               - matches: [{path: {type: PathPrefix, value: /ml/chat/v1}}]
                 backendRefs: *clusters
         """)
+
+
+def test_forty_adapters_need_no_more_rules_than_one() -> None:
+    models = ("chat", *(f"chat:adapter.{number}" for number in range(40)))
+    by_name, _ = made().service_routes(replace(CHAT, models=models))
+    [rule] = by_name["spec"]["rules"]
+    value = "|".join(("chat", *(rf"chat:adapter\.{number}" for number in range(40))))
+    assert rule["matches"] == [
+        {
+            "path": {"type": "PathPrefix", "value": "/v1"},
+            "headers": [{"type": "RegularExpression", "value": value, "name": "X-Gateway-Model-Name"}],
+        }
+    ]
+
+
+def test_a_rule_has_as_many_names_as_a_value_has_characters_for() -> None:
+    models = tuple(f"chat:{number:04}{'x' * 50}" for number in range(256))
+    by_name, _ = made().service_routes(replace(CHAT, models=models))
+    values = [rule["matches"][0]["headers"][0]["value"] for rule in by_name["spec"]["rules"]]
+    assert "|".join(values).split("|") == list(models)
+    assert [len(value) <= 4096 for value in values] == [True] * 4
 
 
 def test_requests_reach_a_service_as_its_clusters_take_them() -> None:

@@ -1,9 +1,8 @@
 """ModelCache: the weights of a model, fetched once per cluster, so that no pod downloads them."""
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from inferfleet.documents.kinds.base import (
     API_VERSION,
@@ -14,14 +13,12 @@ from inferfleet.documents.kinds.base import (
     RefusedField,
     StrictModel,
 )
+from inferfleet.documents.kinds.hugging_face import Commit, Repository
 from inferfleet.documents.kinds.model_deployment import ModelToken, no_token
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
-from inferfleet.documents.wording import shown
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._]{0,95}/[A-Za-z0-9][-A-Za-z0-9._]{0,95}")
-_COMMIT = re.compile("[0-9a-f]{40}")
 # What engines load: weights without pickles, which may hold programs, and what tokenizers and processors
 # read. Without a slash they are files of the repository itself, so `original/` is not among them.
 FILES = ("*.safetensors", "*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt")
@@ -35,33 +32,12 @@ _Folder = Annotated[
 ]
 
 
-def _check_repository(name: str) -> str:
-    if not _REPOSITORY.fullmatch(name):
-        what = f"{{field}} {shown(name)!r} is no repository of the Hugging Face Hub"
-        raise mistaken(what, "Write owner and name, such as Qwen/Qwen3-32B-AWQ")
-    return name
-
-
-def _check_commit(revision: Any) -> Any:
-    if isinstance(revision, str) and not _COMMIT.fullmatch(revision):
-        what = (
-            f"{{field}} {shown(revision)!r} is no commit: a branch or tag may be other weights tomorrow, and "
-            "nobody would fetch them"
-        )
-        step = (
-            "Write the 40 digits of its commit, the field `sha` of "
-            f"https://huggingface.co/api/models/REPOSITORY/revision/{shown(revision)}"
-        )
-        raise mistaken(what, step)
-    return revision
-
-
 class HuggingFaceSource(StrictModel):
     """A repository of the Hugging Face Hub, or of a mirror of it, at one commit."""
 
-    repository: Annotated[str, AfterValidator(_check_repository)]
+    repository: Repository
     """Owner and name of the repository, such as `Qwen/Qwen3-32B-AWQ`."""
-    revision: Annotated[str, BeforeValidator(_check_commit)]
+    revision: Commit
     """The commit, 40 hexadecimal digits. Another one is fetched beside the old one."""
     files: Annotated[tuple[Annotated[str, _PATTERN], ...], Field(min_length=1, max_length=64)] = FILES
     """Which files are fetched: paths in which `*` and `?` stand for anything; one without a slash is for

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from inferfleet.documents.kinds.adapters import MOST_ADAPTERS, Adapter, LargestRank
 from inferfleet.documents.kinds.base import (
     API_VERSION,
     IMAGE,
@@ -490,6 +491,18 @@ class Engine(StrictModel):
     """Names by which requests may call the model, beside a command of one's own those that it serves; the
     deployments of a service have one in common. Default: the name of the model itself.
     """
+    adapters: Annotated[tuple[Adapter, ...], Field(max_length=MOST_ADAPTERS)] = ()
+    """LoRA adapters that pods serve beside the model, of vLLM and SGLang, where inferfleet writes the command
+    line. vLLM loads and unloads them while it serves; for SGLang a change is a roll. Default: none.
+    """
+    max_adapters: int = Field(default=4, ge=1, le=256)
+    """How many different adapters requests of one batch may be for; each takes memory of the GPUs. Default:
+    4.
+    """
+    max_cpu_adapters: int = Field(default=16, ge=1, le=MOST_ADAPTERS)
+    """How many adapters a pod holds in memory, which is also how many there may be. Default: 16."""
+    max_adapter_rank: LargestRank = 16
+    """The largest rank of an adapter: 1, 8, 16, 32, 64, 128, 256, 320 or 512. Default: 16."""
     port: int | None = Field(default=None, ge=1, le=65_535)
     """TCP port on which the engine serves requests. Default: that of its type, 30000 for SGLang and 8000 for
     all others.

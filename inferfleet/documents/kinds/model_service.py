@@ -23,7 +23,7 @@ Hostname = Annotated[str, HOSTNAME]
 _PATH = re.compile(r"/|(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 # Each path is a rule of the HTTPRoute, which has 16 at most. https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
 PATH_LIMIT = 16
-# Names of models as values of a header, and of a rule that has 16 matches at most.
+# Names of models as values of a header.
 _MODEL = re.compile(r"[!-~]{1,256}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 
@@ -159,9 +159,10 @@ class ModelServiceSpec(StrictModel):
     """InferenceGateways that lead to the service. Default: none, and it is reached at each cluster's own
     gateway alone.
     """
-    models: Annotated[tuple[str, ...], Field(max_length=16), AfterValidator(_check_models)] = ()
+    models: Annotated[tuple[str, ...], Field(max_length=256), AfterValidator(_check_models)] = ()
     """Names by which requests to these gateways ask for the service in `model`, which all of its deployments
-    declare (`engine.servedNames`). Default: all such names.
+    declare (`engine.servedNames`, and `chat:poems` for an adapter of `engine.adapters`). Default: all such
+    names.
     """
     timeouts: Timeouts = Timeouts()
     """How long these gateways wait for the service."""

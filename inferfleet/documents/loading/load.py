@@ -376,8 +376,12 @@ def _cache_problems(deployment: str, data: Any, caches: frozenset[str]) -> Itera
     paths: list[tuple[str, ...]] = [("spec", "engine"), *further]
     namespace = deployment.partition("/")[0]
     known = sorted(key.partition("/")[2] for key in caches if key.startswith(f"{namespace}/"))
-    for path in paths:
-        at = (*path, "model", "cache")
+    adapters = part_of(data, ("spec", "engine", "adapters"))
+    of_adapters = [
+        ("spec", "engine", "adapters", index, "source", "cache")
+        for index in range(len(adapters) if isinstance(adapters, list) else 0)
+    ]
+    for at in (*((*path, "model", "cache") for path in paths), *of_adapters):
         name = part_of(data, at)
         if isinstance(name, str) and name and f"{namespace}/{name}" not in caches:
             what = f"deployment {deployment!r} loads from ModelCache {shown(name)!r}, which namespace "

@@ -9,6 +9,7 @@ from inferfleet.documents.pods.template import engine_container
 from inferfleet.documents.problems import Mistake, Problem, Severity
 from inferfleet.documents.wording import listing, named, nearest, one_of, shown
 from inferfleet.documents.work import spend
+from inferfleet.fleet.adapters import loads_while_serving
 from inferfleet.fleet.roles import (
     DECODE,
     args_of,
@@ -30,6 +31,7 @@ from inferfleet.fleet.roles import (
 )
 from inferfleet.serving.engines import command_line
 from inferfleet.serving.engines.command_line import (
+    ADAPTERS_PORT,
     GRPC_FLAGS,
     TOKEN,
     WorkerPod,
@@ -185,6 +187,8 @@ def _port_problems(deployment: ModelDeployment, role: str, sizes: Sequence[int])
     """
     meeting = engine(engine_of(deployment, role).type).group_ports if max(sizes) > 1 else ()
     taken = dict.fromkeys(meeting, "pods of a worker meet there")
+    if loads_while_serving(engine_of(deployment, role)):
+        taken[ADAPTERS_PORT] = "the sidecar that has adapters loaded answers probes there"
     if supervisor := supervisor_port(deployment, role):
         taken[supervisor] = "the health of all copies of a pod is told there"
     if role == DECODE and deployment.spec.prefill and proxied_port(deployment, role):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.documents.kinds.adapters import Adapter
 from inferfleet.documents.kinds.model_deployment import CachedModel, Engine, ModelDeployment, ModelSource
 from inferfleet.documents.kinds.workers import ENGINE_ALONE, Balance, Position, Topology
 from inferfleet.documents.wording import shown
@@ -81,6 +82,27 @@ _VLLM_FIELDS = {
     "--enable-expert-parallel": "topology.expert",
     "--shutdown-timeout": "engine.drain",
 }
+# Those of adapters, where the document has any: with flags of its own a team may do without.
+_VLLM_ADAPTER_FIELDS = {
+    "--enable-lora": "engine.adapters",
+    "--lora-modules": "engine.adapters",
+    "--max-loras": "engine.maxAdapters",
+    "--max-cpu-loras": "engine.maxCpuAdapters",
+    "--max-lora-rank": "engine.maxAdapterRank",
+}
+_SGLANG_ADAPTER_FIELDS = {
+    "--enable-lora": "engine.adapters",
+    "--lora-paths": "engine.adapters",
+    "--max-loras-per-batch": "engine.maxAdapters",
+    "--max-loaded-loras": "engine.maxCpuAdapters",
+    "--max-lora-rank": "engine.maxAdapterRank",
+}
+# Where pods have the adapters that they fetch, and those of caches.
+ADAPTERS, CACHED_ADAPTERS = "/adapters", "/cached-adapters"
+# Where the sidecar that has adapters loaded answers probes.
+ADAPTERS_PORT = 8199
+# The module and class by which vLLM finds what guards its loading.
+_GUARD = "inferfleet_guard.Guard"
 _KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
 TRANSFER = "--kv-transfer-config"
 # Keys of the connector's configuration that inferfleet writes.
@@ -209,10 +231,11 @@ def written_flags(pod: WorkerPod) -> tuple[str, ...]:
 def fields_by_flag(pod: WorkerPod) -> Mapping[str, str]:
     """Return the flags that are inferfleet's for such a pod, with the field that says each, "" for none."""
     if pod.engine.type == "SGLang":
-        return _SGLANG_FIELDS
+        return _SGLANG_FIELDS | (_SGLANG_ADAPTER_FIELDS if pod.engine.adapters else {})
     if pod.engine.type == "TensorRT-LLM":
         return _TRTLLM_FIELDS
-    return _VLLM_FIELDS | ({TRANSFER: "prefill"} if transfer_config(pod) else {})
+    adapters = _VLLM_ADAPTER_FIELDS if pod.engine.adapters else {}
+    return _VLLM_FIELDS | adapters | ({TRANSFER: "prefill"} if transfer_config(pod) else {})
 
 
 def unwritable(deployment: ModelDeployment, role: str, pods: int) -> str | None:
@@ -289,6 +312,14 @@ def written_names(engine: Engine) -> tuple[str, ...]:
     return engine.served_names or ((engine.model.name,) if engine.model and cached else ())
 
 
+def adapter_path(adapter: Adapter) -> str:
+    """Return the folder in a pod's containers that holds the files of an adapter."""
+    source = adapter.source
+    if source.cache:
+        return f"{CACHED_ADAPTERS}/{adapter.name}"
+    return f"{ADAPTERS}/{adapter.name}/{source.revision}/model"
+
+
 def _drain(pod: WorkerPod) -> int:
     template = workers_of(pod.deployment, pod.role).of(pod.position) or ENGINE_ALONE
     return ending(pod.engine, template.spec).drain
@@ -320,6 +351,12 @@ def _vllm(pod: WorkerPod, *, drain: int) -> Iterator[str]:
         yield "--enable-expert-parallel"
     if pod.serves:
         yield f"--shutdown-timeout={drain}"
+    if engine.adapters:
+        yield "--enable-lora"
+        yield f"--max-loras={engine.max_adapters}"
+        yield f"--max-cpu-loras={engine.max_cpu_adapters}"
+        yield f"--max-lora-rank={engine.max_adapter_rank}"
+        yield f"--middleware={_GUARD}"
     if config := transfer_config(pod):
         yield f"{TRANSFER}={json.dumps(config, sort_keys=True, separators=(',', ':'))}"
 
@@ -405,6 +442,15 @@ def _sglang(pod: WorkerPod) -> Iterator[str]:
         yield f"--attn-dp-size={topology.attention}"
     if topology.expert:
         yield f"--ep-size={topology.tensor}"
+    if engine.adapters:
+        yield "--enable-lora"
+        yield f"--max-loras-per-batch={engine.max_adapters}"
+        yield f"--max-loaded-loras={engine.max_cpu_adapters}"
+        yield f"--max-lora-rank={engine.max_adapter_rank}"
+        yield from (
+            "--lora-paths",
+            *(f"{adapter.name}={adapter_path(adapter)}" for adapter in engine.adapters),
+        )
     if pod.pods > 1:
         yield f"--nnodes={SIZE}"
         yield f"--node-rank={INDEX}"

@@ -6,7 +6,7 @@ KV caches find their way, and in decode pods the routing proxy. What a template 
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from inferfleet.documents.kinds.inference_cluster import Serving
@@ -42,6 +42,7 @@ from inferfleet.fleet.roles import (
 )
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
+from inferfleet.serving.adapters import load_adapters
 from inferfleet.serving.engines.command_line import (
     WorkerPod,
     command_line,
@@ -98,6 +99,8 @@ class PlacedPod:
     """What their cluster says of serving. No template of a deployment with prefill apart is made without."""
     cache: ModelCache | None = None
     """From which their engines load."""
+    adapter_caches: Mapping[str, ModelCache] = field(default_factory=dict)
+    """Those that hold files of adapters, by the names of these."""
 
     @property
     def worker(self) -> WorkerPod:
@@ -162,6 +165,8 @@ def pod_template(pod: PlacedPod) -> dict[str, Any]:
     hand_over(container, pod)
     if pod.has_proxy:
         spec.setdefault("initContainers", []).append(routing_proxy(pod))
+    if pod.worker.engine.adapters and is_written(pod.deployment, pod.role, pod.position):
+        load_adapters(spec, container, pod.worker, pod.adapter_caches)
     if pod.cache:
         load_weights(spec, pod.cache)
     _share_memory(spec, container)

@@ -1,4 +1,5 @@
-"""Runs the scripts that stand in a container's command: what fetches weights, and what waits for them.
+"""Runs the scripts that stand in a container's command: what fetches weights and adapters, what waits for
+weights, and what has adapters loaded.
 
 Their images have a shell and Python, and so has this machine. Paths below mounts are those of folders here.
 """
@@ -6,6 +7,7 @@ Their images have a shell and Python, and so has this machine. Paths below mount
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from sandbox.agent.environment import environment, expanded
@@ -19,6 +21,8 @@ from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE
 
 _SHELL = "/bin/sh"
+# Kubelets take up to a minute.
+_SYNC_SECONDS = 1.0
 
 
 class Script:
@@ -40,6 +44,7 @@ class Script:
         self._log = log
         self._variables = variables
         self._process: asyncio.subprocess.Process | None = None
+        self._syncing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         try:
@@ -69,14 +74,29 @@ class Script:
             )
         finally:
             os.close(descriptor)
+        if self._container.get("restartPolicy") == "Always":
+            self._syncing = asyncio.create_task(self._sync())
+
+    async def _sync(self) -> None:
+        """Keep the files of ConfigMaps and Secrets as they are, as kubelets do, until cancelled."""
+        while True:
+            await asyncio.sleep(_SYNC_SECONDS)
+            with suppress(CannotStart, *UNREACHABLE):
+                await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
 
     async def ended(self) -> Exit:
         assert self._process is not None  # it was started
         code = await self._process.wait()
+        self._end_sync()
         # Kubelets report a signal as shells do: 128 and its number.
         return Exit(code if code >= 0 else 128 - code, self._log.last_words())
 
+    def _end_sync(self) -> None:
+        if self._syncing is not None:
+            self._syncing.cancel()
+
     async def stop(self, grace: float) -> None:
+        self._end_sync()
         if self._process is not None:
             await end(self._process, grace)
 

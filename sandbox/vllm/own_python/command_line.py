@@ -31,7 +31,6 @@ _NOT_KEPT = (
     *(
         "otlp_traces_endpoint",
         "collect_detailed_traces",
-        "middleware",
         "scheduler_cls",
         "lora_target_modules",
     ),

@@ -203,6 +203,8 @@ def _become(order: dict[str, Any]) -> None:
     os.environ.clear()
     here = {"HOME": str(folder), "VLLM_CACHE_ROOT": str(folder / "cache"), "VLLM_HOST_IP": order["address"]}
     os.environ.update(order["env"] | own | here | FIXED)
+    # Python reads it when it begins, and this one has begun long ago.
+    sys.path[:0] = os.environ.get("PYTHONPATH", "").split(os.pathsep) if "PYTHONPATH" in os.environ else []
 
 
 def _enter(process: int | None) -> None:

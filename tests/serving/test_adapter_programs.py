@@ -1,0 +1,205 @@
+"""The program that has an engine load adapters, and what guards the engine against all others."""
+
+import asyncio
+import json
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inferfleet.serving.adapter_guard import Guard
+from inferfleet.serving.adapter_loader import CannotServe, Engine, Loader, Wanted, guard
+
+OLD, NEW = "a" * 40, "b" * 40
+
+
+class FakeEngine(Engine):
+    """An engine that serves what it is told, but for adapters that it cannot."""
+
+    def __init__(self) -> None:
+        self.serves: dict[str, str] | None = {}
+        self.cannot: dict[str, str] = {}
+        self.orders: list[str] = []
+
+    def loaded(self) -> dict[str, str]:
+        if self.serves is None:
+            raise ConnectionRefusedError("nobody listens")
+        return dict(self.serves)
+
+    def load(self, name: str, path: str) -> None:
+        self.orders.append(f"load {name}")
+        if why := self.cannot.get(name):
+            raise CannotServe(why)
+        assert self.serves is not None
+        self.serves[name] = path
+
+    def unload(self, name: str) -> None:
+        self.orders.append(f"unload {name}")
+        assert self.serves is not None
+        del self.serves[name]
+
+
+class Pod:
+    """A loader with its file, folder, engine and clock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.engine, self.now, self.folder = FakeEngine(), 0.0, folder / "adapters"
+        self.file, self.fetched = folder / "adapters.json", [""]
+        self.loader = Loader(self.file, self.folder, self.engine, self._fetch, lambda: self.now)
+
+    def _fetch(self, one: Wanted, folder: Path) -> None:
+        (folder / one.label / one.revision / "model").mkdir(parents=True, exist_ok=True)
+
+    def wants(self, **revisions: str) -> None:
+        listed = [
+            {"name": f"chat:{name}", "label": name, "repository": f"acme/{name}", "revision": revision}
+            for name, revision in revisions.items()
+        ]
+        self.file.write_text(json.dumps(listed))
+
+    def look(self) -> tuple[bool, str, list[str]]:
+        """Whether it is ready then, what it says, and what it told the engine."""
+        self.engine.orders.clear()
+        self.loader.look()
+        return self.loader.state.ready, self.loader.state.said, list(self.engine.orders)
+
+    def path(self, name: str, revision: str) -> str:
+        return str(self.folder / name / revision / "model")
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    return Pod(tmp_path)
+
+
+def test_adapters_are_loaded_under_the_names_that_requests_have(pod: Pod) -> None:
+    pod.wants(poems=OLD, jokes=OLD)
+    assert pod.look() == (
+        True,
+        "jokes: serves aaaaaaa; poems: serves aaaaaaa",
+        ["load chat:poems", "load chat:jokes"],
+    )
+    assert pod.engine.serves == {"chat:poems": pod.path("poems", OLD), "chat:jokes": pod.path("jokes", OLD)}
+    assert pod.look() == (True, "jokes: serves aaaaaaa; poems: serves aaaaaaa", [])
+
+
+def test_a_pod_is_not_ready_before_its_engine_has_them(pod: Pod) -> None:
+    pod.wants(poems=OLD)
+    pod.engine.serves = None
+    assert pod.look() == (False, "waits for the engine: nobody listens", [])
+    pod.engine.serves = {}
+    assert pod.look() == (True, "poems: serves aaaaaaa", ["load chat:poems"])
+
+
+def test_an_engine_that_began_again_gets_all_of_them(pod: Pod) -> None:
+    pod.wants(poems=OLD, jokes=OLD)
+    pod.look()
+    pod.engine.serves = None
+    assert pod.look()[0] is False
+    pod.engine.serves = {}
+    assert pod.look() == (
+        True,
+        "jokes: serves aaaaaaa; poems: serves aaaaaaa",
+        ["load chat:poems", "load chat:jokes"],
+    )
+
+
+def test_another_revision_takes_the_place_of_the_old_one_from_another_path(pod: Pod) -> None:
+    pod.wants(poems=OLD)
+    pod.look()
+    pod.wants(poems=NEW)
+    assert pod.look() == (True, "poems: serves bbbbbbb", ["load chat:poems"])
+    assert pod.engine.serves == {"chat:poems": pod.path("poems", NEW)}
+    assert sorted(path.name for path in (pod.folder / "poems").iterdir()) == [NEW]
+
+
+def test_what_is_no_longer_listed_is_unloaded(pod: Pod) -> None:
+    pod.wants(poems=OLD, jokes=OLD)
+    pod.look()
+    pod.wants(jokes=OLD)
+    assert pod.look() == (True, "jokes: serves aaaaaaa", ["unload chat:poems"])
+
+
+def test_a_broken_one_is_told_and_keeps_no_other_from_being_served(pod: Pod) -> None:
+    pod.wants(poems=OLD, jokes=OLD)
+    pod.engine.cannot["chat:poems"] = "the engine answered 400: rank 64 is too large"
+    said = "jokes: serves aaaaaaa; poems: the engine answered 400: rank 64 is too large"
+    assert pod.look() == (True, said, ["load chat:poems", "load chat:jokes"])
+    assert pod.look() == (True, said, [])
+    pod.now += 60
+    pod.engine.cannot.clear()
+    assert pod.look() == (True, "jokes: serves aaaaaaa; poems: serves aaaaaaa", ["load chat:poems"])
+
+
+def test_the_old_one_is_served_while_the_new_one_cannot_be(pod: Pod) -> None:
+    pod.wants(poems=OLD)
+    pod.look()
+    pod.wants(poems=NEW)
+    pod.engine.cannot["chat:poems"] = "the hub answered 404"
+    assert pod.look() == (True, "poems: the hub answered 404; serves aaaaaaa meanwhile", ["load chat:poems"])
+    assert pod.engine.serves == {"chat:poems": pod.path("poems", OLD)}
+    assert (pod.folder / "poems" / OLD).is_dir()
+
+
+def test_one_that_a_volume_holds_is_not_fetched(pod: Pod) -> None:
+    pod.file.write_text(json.dumps([{"name": "chat:poems", "label": "poems", "path": "/cached/poems"}]))
+    assert pod.look() == (True, "poems: serves /cached/poems", ["load chat:poems"])
+    assert pod.engine.serves == {"chat:poems": "/cached/poems"}
+
+
+# The guard. Paths are as a server has them once it has decoded what was sent.
+
+
+def answer(folder: Path, path: str, *headers: tuple[bytes, bytes]) -> int | str:
+    """What becomes of a request: a status, or that the engine answers it."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def app(*_: Any) -> None:
+        sent.append({"status": "the engine's"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {}
+
+    scope = {"type": "http", "path": path, "headers": list(headers)}
+    asyncio.run(Guard(app, folder)(scope, receive, send))
+    status: int | str = sent[0]["status"]
+    return status
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/load_lora_adapter",
+        "/v1/unload_lora_adapter",
+        "/v1/load_lora_adapter/",
+        "//v1//load_lora_adapter",
+        "/V1/Load_LoRA_Adapter",
+        "/behind/a/prefix/v1/load_lora_adapter",
+        "/adapters",
+        "/adapters/poems",
+    ],
+)
+def test_nobody_loads_adapters_without_the_token(tmp_path: Path, path: str) -> None:
+    token = guard(tmp_path, "")
+    assert answer(tmp_path, path) == 403
+    assert answer(tmp_path, path, (b"x-inferfleet-adapters", b"")) == 403
+    assert answer(tmp_path, path, (b"x-inferfleet-adapters", b"0" * 64)) == 403
+    assert answer(tmp_path, path, (b"x-inferfleet-adapters", token.encode())) == "the engine's"
+
+
+def test_without_a_token_nobody_loads_adapters(tmp_path: Path) -> None:
+    assert answer(tmp_path, "/v1/load_lora_adapter", (b"x-inferfleet-adapters", b"")) == 403
+
+
+def test_all_other_requests_are_the_engines(tmp_path: Path) -> None:
+    guard(tmp_path, "")
+    paths = ("/v1/chat/completions", "/v1/models", "/health", "/metrics")
+    assert [answer(tmp_path, path) for path in paths] == ["the engine's"] * 4
+
+
+def test_each_pod_has_a_token_of_its_own(tmp_path: Path) -> None:
+    assert guard(tmp_path, "") != guard(tmp_path, "")
