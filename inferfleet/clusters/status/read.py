@@ -27,6 +27,7 @@ from inferfleet.desired.values import Connection, Desired, DesiredCluster, KubeO
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet.names import CACHE, DEPLOYMENT, MANAGED_BY, MANAGER, STACK
+from inferfleet.serving.adapters import SIDECAR
 from inferfleet.serving.weights import FILLER
 from inferfleet.tables.schedulers import KUEUE_WORKLOAD
 
@@ -56,7 +57,7 @@ class LiveCluster:
     admissions: Mapping[Key, str] = field(default_factory=dict)
     unknown: frozenset[ApiKind] = frozenset()
     words: Mapping[str, str] = field(default_factory=dict)
-    """By name of a pod that fetches weights the last line of its log."""
+    """By name of a pod that fetches weights, or loads adapters, the last line of what does."""
 
 
 @dataclass(frozen=True)
@@ -110,23 +111,32 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> LiveCluster | Proble
         tuple(pods[name] for name in sorted(pods)),
         dict(admissions(_workloads_of_kueue(api, cluster))),
         unknown_kinds(cluster, resources),
-        dict(_words_of_fillers(api, pods.values())),
+        dict(_words(api, pods.values())),
     )
 
 
-def _words_of_fillers(api: Api, pods: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield the last line of the log of each pod that fetches weights, where we may read it: how far it is
-    stands nowhere else.
+def _words(api: Api, pods: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the last line of the log of what fetches weights, or has adapters loaded, in each pod that has
+    such, where we may read it: how far it is stands nowhere else.
     """
     for pod in pods:
         metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
-        if CACHE not in (metadata.get("labels") or {}) or phase != "Running":
+        container = _speaker(pod)
+        if container is None or phase != "Running":
             continue
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/log"
         try:
-            yield metadata["name"], api.last_line(path, query={"container": FILLER})
+            yield metadata["name"], api.last_line(path, query={"container": container})
         except RefusedError:
             continue
+
+
+def _speaker(pod: Mapping[str, Any]) -> str | None:
+    """Return the container of a pod whose last line is told."""
+    if CACHE in (pod["metadata"].get("labels") or {}):
+        return FILLER
+    first = (pod.get("spec") or {}).get("initContainers") or ()
+    return SIDECAR if any(container["name"] == SIDECAR for container in first) else None
 
 
 def _workloads_of_kueue(api: Api, cluster: DesiredCluster) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """status(desired, seen, now): what is desired against what the clusters have, by deployment and cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -316,7 +317,8 @@ def _pods(workload: dict[str, Any], seen: LiveCluster, now: datetime) -> Iterato
         if selected(pod, metadata["namespace"], labels) and of_groups == (workload["kind"] == WORKER_SET):
             deadline = spec.get("progressDeadlineSeconds")
             held = held_back(pod, seen.admissions) or waits_for_nodes(pod, seen.objects)
-            yield pod, pod_status(pod, main="engine", deadline=deadline, now=now, held=held)
+            told = pod_status(pod, main="engine", deadline=deadline, now=now, held=held)
+            yield pod, replace(told, adapters=one_line(seen.words.get(pod["metadata"]["name"], "")))
 
 
 def _workload(workload: dict[str, Any], members: list[Member], seen: LiveCluster) -> tuple[Phase, str]:

@@ -28,7 +28,10 @@ def worst(phases: Iterable[Phase]) -> Phase:
 
 @dataclass(frozen=True)
 class PodStatus:
-    """One pod. `seconds` counts its time in this phase, `budget` what it may take, where there is a limit."""
+    """One pod. `seconds` counts its time in this phase, `budget` what it may take, where there is a limit.
+
+    `adapters` says what became of each of its adapters, in the words of the engine or the hub.
+    """
 
     name: str
     phase: Phase
@@ -37,6 +40,7 @@ class PodStatus:
     budget: int | None = None
     node: str | None = None
     restarts: int = 0
+    adapters: str = ""
 
 
 @dataclass(frozen=True)

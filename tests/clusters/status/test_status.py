@@ -98,6 +98,14 @@ def test_a_loading_model_tells_how_long_it_loads_and_may(seen: Callable[..., Sta
     assert actual.phase == Phase.STARTING
 
 
+def test_what_became_of_adapters_is_told_of_each_pod(tmp_path: Path) -> None:
+    fleet = desired_in(tmp_path)
+    words = "jokes: serves aaaaaaa; poems: the engine answered 400: rank 64 is too large"
+    live = replace(all_serving(fleet), words={POD: words})
+    [placement] = status(fleet, {"east": live}, NOW).deployments[0].placements
+    assert placement == replace(PLACEMENT, pods=(PodStatus(POD, READY, node="l4-0", adapters=words),))
+
+
 def test_a_workload_that_gets_no_pods_tells_what_its_controller_says(seen: Callable[..., Status]) -> None:
     def change(objects: dict[Key, Any]) -> None:
         failure = condition("ReplicaFailure", message='pods "x" is forbidden: exceeded quota')
