@@ -1,7 +1,8 @@
 """Runs the scripts that stand in a container's command: what fetches weights and adapters, what waits for
 weights, and what has adapters loaded.
 
-Their images have a shell and Python, and so has this machine. Paths below mounts are those of folders here.
+Their images have a shell and Python, and so has this machine. Words and variables that are paths below mounts
+are those of folders here.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.programs.real_program import ProgramHost
-from sandbox.agent.programs.volumes import mounts
+from sandbox.agent.programs.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.companions import python_environment
 from sandbox.cluster.objects import Object
@@ -52,7 +53,7 @@ class Script:
             folders = await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
-        program, *args = (_here(text, folders) for text in expanded(self._container["command"], variables))
+        program, *args = (redirected(text, folders) for text in expanded(self._container["command"], variables))
         python = program != _SHELL
         self._log.begin()
         descriptor = self._log.descriptor()
@@ -66,7 +67,7 @@ class Script:
                 env={
                     **(python_environment() if python else {"PATH": os.environ.get("PATH", "")}),
                     "HOME": str(self._folder),
-                    **{name: _here(value, folders) for name, value in variables.items()},
+                    **{name: redirected(value, folders) for name, value in variables.items()},
                 },
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=descriptor,
@@ -100,9 +101,3 @@ class Script:
         if self._process is not None:
             await end(self._process, grace)
 
-
-def _here(text: str, folders: dict[str, Path]) -> str:
-    """Return a text with the paths of mounts replaced by folders of this machine."""
-    for mount in sorted(folders, key=len, reverse=True):
-        text = text.replace(mount, str(folders[mount]))
-    return text
