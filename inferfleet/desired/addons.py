@@ -18,6 +18,7 @@ from inferfleet.documents.kinds.addons import Addon
 from inferfleet.documents.problems import Problem, cluster_problem
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import LockedCluster
+from inferfleet.serving.envoy_gateway import CONFIG_FILE, CONFIG_MAP
 from inferfleet.serving.metadata import WAIT_FOR
 from inferfleet.tables.addons import ADDONS, NAMES, AddonName
 
@@ -33,8 +34,6 @@ _FIRST, _LAST = ((DEFINITION,), ("Namespace",)), ((_MADE,), (_CONTROLLER,), WEBH
 _AWAITED = (_MADE, _CONTROLLER, _CLASS)
 _STAYS = (DEFINITION, "Namespace")
 _PATH = "spec.serving.stack"
-# Where the chart of Envoy Gateway has its configuration.
-_CONFIGURATION = ("ConfigMap", "envoy-gateway-config", "envoy-gateway.yaml")
 # Their images are small. Pulumi's own ten minutes are long for one that does not start.
 _READY_SECONDS = 300
 
@@ -124,13 +123,12 @@ def _configured(manifest: dict[str, Any], fields: Mapping[str, Any]) -> dict[str
     Not by values of its chart, because clusters of a stack have one version with the same values. Envoy
     Gateway follows the file, so its pod stays.
     """
-    kind, name, file = _CONFIGURATION
-    if (manifest["kind"], manifest["metadata"]["name"]) != (kind, name):
+    if (manifest["kind"], manifest["metadata"]["name"]) != ("ConfigMap", CONFIG_MAP):
         return manifest
-    written = yaml.safe_load(manifest["data"][file])
+    written = yaml.safe_load(manifest["data"][CONFIG_FILE])
     if (wanted := _with(written, fields)) == written:
         return manifest
-    return {**manifest, "data": {**manifest["data"], file: yaml.safe_dump(wanted)}}
+    return {**manifest, "data": {**manifest["data"], CONFIG_FILE: yaml.safe_dump(wanted)}}
 
 
 def _with(written: Any, fields: Any) -> Any:
