@@ -53,7 +53,9 @@ class Script:
             folders = await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
-        program, *args = (redirected(text, folders) for text in expanded(self._container["command"], variables))
+        program, *args = (
+            redirected(text, folders) for text in expanded(self._container["command"], variables)
+        )
         python = program != _SHELL
         self._log.begin()
         descriptor = self._log.descriptor()
@@ -100,4 +102,3 @@ class Script:
         self._end_sync()
         if self._process is not None:
             await end(self._process, grace)
-
