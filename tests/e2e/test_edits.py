@@ -73,7 +73,7 @@ def test_a_plugin_config_updates_the_workloads_of_that_deployment_alone(fleet: P
     assert done.code == 0, done.output
     changed = (
         'metadata.annotations["inferfleet.dev/plugins"]',
-        "spec.template.spec.containers[0].env[0].value",
+        "spec.template.spec.containers[0].env[1].value",
     )
     assert done.changed == {
         "Deployment east/ml/spread-decode-l4": changed,
