@@ -7,6 +7,7 @@ docs.cloud.google.com/compute/docs/reference/rest/v1 (projects, regions, machine
 subnetworks, instanceGroupManagers), docs.cloud.google.com/docs/quotas/reference/rest/v1 (quotaInfos)
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -48,10 +49,29 @@ _FAMILY_QUOTA = "services/compute.googleapis.com/quotaInfos/GPUS-PER-GPU-FAMILY-
 
 def add_compute(router: web.UrlDispatcher, store: Store) -> None:
     """Add the paths of both APIs to the router."""
+    api = _Compute(store)
+    compute = "/compute/v1/projects/{project}"
+    router.add_get(compute, api.project)
+    router.add_get(f"{compute}/regions/{{region}}", api.region)
+    router.add_get(f"{compute}/regions/{{region}}/subnetworks", api.subnetworks)
+    router.add_get(f"{compute}/regions/{{region}}/subnetworks/{{name}}", api.subnetwork)
+    router.add_get(f"{compute}/global/networks/{{name}}", api.network)
+    router.add_get(f"{compute}/global/networks/{{name}}/getEffectiveFirewalls", api.firewalls)
+    router.add_get(f"{compute}/zones/{{zone}}/machineTypes/{{name}}", api.machine_type)
+    router.add_get(f"{compute}/zones/{{zone}}/reservations/{{name}}", api.reservation)
+    router.add_get(f"{compute}/zones/{{zone}}/instanceGroupManagers/{{name}}", api.group)
+    router.add_get(f"/v1/projects/{{project}}/locations/global/{_FAMILY_QUOTA}", api.families)
 
-    async def project(request: web.Request) -> web.Response:
+
+@dataclass(frozen=True)
+class _Compute:
+    """What both APIs answer about the clouds of a store."""
+
+    store: Store
+
+    async def project(self, request: web.Request) -> web.Response:
         name = request.match_info["project"]
-        records = store.read()
+        records = self.store.read()
         used = sum(_used_gpus(records, name).values())
         # Every project has the network `default`, which is not in the store.
         networks = 1 + sum(
@@ -64,16 +84,16 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
         ]
         return web.json_response({"name": name, "quotas": quotas})
 
-    async def region(request: web.Request) -> web.Response:
+    async def region(self, request: web.Request) -> web.Response:
         name = request.match_info["region"]
         if name not in regions.ZONES:
             return error_response(404, "NOT_FOUND", f"The resource '{name}' was not found")
         project = request.match_info["project"]
-        used = _used_gpus(store.read(), project, region=name)
-        in_force = faults.read(store.folder)
+        used = _used_gpus(self.store.read(), project, region=name)
+        in_force = faults.read(self.store.folder)
         quotas = [_quota(metric, _PLENTY, 0) for metric in ("CPUS", "N2_CPUS", "A2_CPUS")]
         disks = in_force.quotas.get(f"{name} {_SSD_GB}", _PLENTY)
-        quotas.append(_quota(_SSD_GB, disks, _used_ssd_gb(store.read(), project, name)))
+        quotas.append(_quota(_SSD_GB, disks, _used_ssd_gb(self.store.read(), project, name)))
         for accelerator, metric in (_METRICS | _FAMILIES).items():
             limit = in_force.quotas.get(f"{name} {accelerator}", _PLENTY)
             prefixes = ("PREEMPTIBLE_", "") if accelerator in _METRICS else ("PREEMPTIBLE_",)
@@ -84,7 +104,7 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
         zones = [f"{url}/{zone}" for zone in regions.ZONES[name]]
         return web.json_response({"name": name, "quotas": quotas, "zones": zones})
 
-    async def machine_type(request: web.Request) -> web.Response:
+    async def machine_type(self, request: web.Request) -> web.Response:
         zone, name = request.match_info["zone"], request.match_info["name"]
         machine = machine_of(name)
         if machine is None or zone not in regions.ZONES.get(regions.region_of(zone), ()):
@@ -94,8 +114,8 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
             {"name": name, "zone": zone, "guestCpus": machine.vcpu, "memoryMb": int(machine.memory * 1024)}
         )
 
-    async def families(request: web.Request) -> web.Response:
-        in_force = faults.read(store.folder)
+    async def families(self, request: web.Request) -> web.Response:
+        in_force = faults.read(self.store.folder)
         values = [
             {
                 "dimensions": {"gpu_family": family, "region": region},
@@ -107,48 +127,48 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
         ]
         return web.json_response({"dimensions": ["gpu_family", "region"], "dimensionsInfos": values})
 
-    async def reservation(request: web.Request) -> web.Response:
+    async def reservation(self, request: web.Request) -> web.Response:
         count = {"count": str(_PLENTY), "inUseCount": "0"}
         return web.json_response(
             {"name": request.match_info["name"], "status": "READY", "specificReservation": count}
         )
 
-    async def subnetworks(request: web.Request) -> web.Response:
+    async def subnetworks(self, request: web.Request) -> web.Response:
         within = "projects/{project}/regions/{region}/subnetworks/".format(**request.match_info)
         purpose = request.query.get("filter", "").removeprefix("purpose=")
         found = [
             {name: record.state.get(name) for name in ("name", "network", "purpose", "role", "ipCidrRange")}
-            for record in store.read().values()
+            for record in self.store.read().values()
             if record.token == SUBNETWORK
             and record.id.startswith(within)
             and purpose in ("", record.state.get("purpose"))
         ]
         return web.json_response({"kind": "compute#subnetworkList", "items": found})
 
-    async def subnetwork(request: web.Request) -> web.Response:
+    async def subnetwork(self, request: web.Request) -> web.Response:
         path = "projects/{project}/regions/{region}/subnetworks/{name}".format(**request.match_info)
-        if (refused := _denied("compute.subnetworks.get", path)) is not None:
+        if (refused := self._denied("compute.subnetworks.get", path)) is not None:
             return refused
-        record = store.read().get(path)
+        record = self.store.read().get(path)
         if record is None or record.token != SUBNETWORK:
             return error_response(404, "NOT_FOUND", f"The resource '{path}' was not found")
         shown = ("name", "network", "purpose", "ipCidrRange", "privateIpGoogleAccess", "secondaryIpRanges")
         return web.json_response({name: record.state.get(name) for name in shown})
 
-    async def network(request: web.Request) -> web.Response:
+    async def network(self, request: web.Request) -> web.Response:
         path = "projects/{project}/global/networks/{name}".format(**request.match_info)
-        if (refused := _denied("compute.networks.get", path)) is not None:
+        if (refused := self._denied("compute.networks.get", path)) is not None:
             return refused
-        record = store.read().get(path)
+        record = self.store.read().get(path)
         if record is None or record.token != NETWORK:
             return error_response(404, "NOT_FOUND", f"The resource '{path}' was not found")
         return web.json_response({name: record.state.get(name) for name in ("name", "mtu", "networkProfile")})
 
-    async def firewalls(request: web.Request) -> web.Response:
+    async def firewalls(self, request: web.Request) -> web.Response:
         path = "projects/{project}/global/networks/{name}".format(**request.match_info)
-        if (refused := _denied("compute.networks.getEffectiveFirewalls", path)) is not None:
+        if (refused := self._denied("compute.networks.getEffectiveFirewalls", path)) is not None:
             return refused
-        records = store.read()
+        records = self.store.read()
         if path not in records:
             return error_response(404, "NOT_FOUND", f"The resource '{path}' was not found")
         found = [
@@ -158,31 +178,19 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
         ]
         return web.json_response({"firewalls": found, "firewallPolicys": []})
 
-    def _denied(permission: str, path: str) -> web.Response | None:
-        if permission not in faults.read(store.folder).denied:
+    def _denied(self, permission: str, path: str) -> web.Response | None:
+        if permission not in faults.read(self.store.folder).denied:
             return None
         message = f"Required '{permission}' permission for '{path}'"
         return error_response(403, "PERMISSION_DENIED", message)
 
-    async def group(request: web.Request) -> web.Response:
+    async def group(self, request: web.Request) -> web.Response:
         zone = request.match_info["zone"]
         group_id = "projects/{project}/zones/{zone}/instanceGroupManagers/{name}".format(**request.match_info)
-        for record in store.read().values():
+        for record in self.store.read().values():
             if any(url.endswith(f"/{group_id}") for url in record.state.get("instanceGroupUrls") or ()):
                 return web.json_response({"targetSize": record.zones.get(zone, 0)})
         return error_response(404, "NOT_FOUND", f"The resource '{group_id}' was not found")
-
-    compute = "/compute/v1/projects/{project}"
-    router.add_get(compute, project)
-    router.add_get(f"{compute}/regions/{{region}}", region)
-    router.add_get(f"{compute}/regions/{{region}}/subnetworks", subnetworks)
-    router.add_get(f"{compute}/regions/{{region}}/subnetworks/{{name}}", subnetwork)
-    router.add_get(f"{compute}/global/networks/{{name}}", network)
-    router.add_get(f"{compute}/global/networks/{{name}}/getEffectiveFirewalls", firewalls)
-    router.add_get(f"{compute}/zones/{{zone}}/machineTypes/{{name}}", machine_type)
-    router.add_get(f"{compute}/zones/{{zone}}/reservations/{{name}}", reservation)
-    router.add_get(f"{compute}/zones/{{zone}}/instanceGroupManagers/{{name}}", group)
-    router.add_get(f"/v1/projects/{{project}}/locations/global/{_FAMILY_QUOTA}", families)
 
 
 def error_response(code: int, status: str, message: str) -> web.Response:
