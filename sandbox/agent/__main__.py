@@ -7,7 +7,7 @@ import aiohttp
 
 from sandbox.agent.claims import serve_claims
 from sandbox.agent.kubelet import Kubelet
-from sandbox.agent.programs.real_program import ProgramHost
+from sandbox.agent.programs.host import ProgramHost
 from sandbox.cluster.companions import cluster_of
 from sandbox.cluster.watching import Api
 from sandbox.devices.compute_domains import serve_compute_domains

