@@ -2,10 +2,10 @@
 
     make facts [FOLDER=saved]
 
-Facts are what has a date in the tables: sources, texts and comments of inferfleet/cloud/gke,
-inferfleet/tables and the built-in plugins. One that is older than 60 days is listed. FOLDER holds pages and
-manifests that a person saved from those addresses: tags of our images that stand there and are newer than
-ours are listed too. Nothing is asked of a network.
+Facts are what has a date in the tables: sources and comments of inferfleet/cloud/gke, inferfleet/tables, the
+built-in plugins and the rules of the simulated cloud. One that is older than 60 days is listed. FOLDER holds
+pages and manifests that a person saved from those addresses: tags of our images that stand there and are
+newer than ours are listed too. Nothing is asked of a network.
 """
 
 import argparse
@@ -22,10 +22,11 @@ from typing import Any
 import inferfleet.cloud.gke
 import inferfleet.plugins.builtin
 import inferfleet.tables
+import sandbox.gcp.rules
 from inferfleet.cloud.gke.facts.sources import Source
 
 DAYS = 60
-_PACKAGES = (inferfleet.cloud.gke, inferfleet.tables, inferfleet.plugins.builtin)
+_PACKAGES = (inferfleet.cloud.gke, inferfleet.tables, inferfleet.plugins.builtin, sandbox.gcp.rules)
 _DATE = re.compile(r"\b20\d\d-[01]\d-[0-3]\d\b")
 _ADDRESS = re.compile(r"https?://[^\s\"'),;]+")
 _IMAGE = re.compile(r"([a-z0-9.-]+\.[a-z]+/[a-z0-9._/-]+):(v?\d[\w.-]*)")
@@ -70,9 +71,6 @@ def facts(modules: Iterable[ModuleType]) -> list[Fact]:
         text = Path(str(module.__file__)).read_text(encoding="utf-8")
         for comment in _COMMENT.findall(text):
             found |= set(_of_comment(module, comment))
-        for name, value in vars(module).items():
-            if isinstance(value, str) and (day := _DATE.search(value)):
-                found |= set(_of_text(module, text, name, day.group()))
     sources = {(fact.what, fact.address) for fact in found}
     first = {pair: min(fact for fact in found if (fact.what, fact.address) == pair) for pair in sources}
     return sorted(first.values())
@@ -87,14 +85,6 @@ def _of_comment(module: ModuleType, comment: str) -> Iterator[Fact]:
         words = " ".join(re.sub(r"^\s*(#|\"\"\")", "", line).strip() for line in text.splitlines())
         addresses = _ADDRESS.findall(text)
         yield Fact(max(days), _defining(module), words.strip()[:90], addresses[0] if addresses else "")
-
-
-def _of_text(module: ModuleType, text: str, name: str, day: str) -> Iterator[Fact]:
-    """Yield the day that a text of the module itself has, with the address in the comment above it."""
-    if assignment := re.search(rf"((?:^#.*\n)*)^{name} = (.*)$", text, re.MULTILINE):
-        addresses = _ADDRESS.findall(assignment[1])
-        what = f"{name} = {assignment[2]}"
-        yield Fact(date.fromisoformat(day), _defining(module), what, addresses[0] if addresses else "")
 
 
 def _defining(module: ModuleType) -> str:

@@ -17,8 +17,6 @@ from inferfleet.cloud.gke.facts.sources import Source
 
 # Nothing was looked up here.
 SIZE = 3
-# https://example.com/second
-PAGE = "Some page, 2026-02-03"
 # Older, 2025-12-01, and newer, 2026-03-04: https://example.com/a/
 # long/address
 ROWS = {"one": (Source("a page", "https://example.com/third", "2026-10-01"),)}
@@ -37,11 +35,10 @@ def module_of(folder: Path) -> ModuleType:
     return module
 
 
-def test_sources_texts_and_comments_with_a_day_are_facts_oldest_first(tmp_path: Path) -> None:
+def test_sources_and_comments_with_a_day_are_facts_oldest_first(tmp_path: Path) -> None:
     found = facts([module_of(tmp_path)])
     assert [(fact.day.isoformat(), fact.what[:20], fact.address) for fact in found] == [
         ("2026-01-02", "What some program ta", "https://example.com/first"),
-        ("2026-02-03", 'PAGE = "Some page, 2', "https://example.com/second"),
         ("2026-03-04", "Older, 2025-12-01, a", "https://example.com/a/long/address"),
         ("2026-10-01", "a page", "https://example.com/third"),
     ]

@@ -12,6 +12,7 @@ from inferfleet.cloud.gke.existing_networks import (
     subnetwork_needs,
     subnetwork_problems,
 )
+from inferfleet.cloud.gke.facts import sources
 from inferfleet.documents.problems import Problem
 
 EXISTING = {
@@ -267,12 +268,12 @@ def test_interfaces_of_rdma_are_in_a_network_with_the_profile_of_their_zone() ->
         "error",
         "[1].network",
         "network n1 of project acme-net has us-east5-b-vpc-roce network profile, and an interface of RDMA in "
-        "us-east5-a needs us-east5-a-vpc-roce (Google, RDMA network profiles)",
+        f"us-east5-a needs us-east5-a-vpc-roce ({sources.RDMA_ZONE})",
     )
     ((_, path, what),) = wired("RDMA", networks={"n0": other})
     assert (path, what.partition(", and ")[2]) == (
         "[0].network",
-        "a gVNIC needs none (Google, RDMA network profiles)",
+        f"a gVNIC needs none ({sources.RDMA_ZONE})",
     )
 
 

@@ -7,6 +7,7 @@ last are good from their beginning, and none before the first is.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from inferfleet.cloud.gke.facts import sources
 from inferfleet.cloud.gke.facts.sources import AI_CLUSTER, DRANET, LLM_D, PRELOADING, Source
 
 Version = tuple[int, ...]
@@ -73,13 +74,12 @@ _TOOLKIT_G4 = Source(
 _NOTES_A3 = Source("GKE release notes", f"{_DOCS}/release-notes#October_17_2025", "2025-10-17")
 _FLEX_START = Source("GKE, flex-start", f"{_DOCS}/concepts/dws", "2026-11-24")
 _QUEUED = Source("GKE, queued provisioning", f"{_DOCS}/how-to/provisioningrequest", "2026-04-08")
-_DRA = Source("GKE, set up DRA", f"{_DOCS}/how-to/set-up-dra", "2026-04-14")
 _STRATEGIES = Source(
     "GKE, configure upgrade strategies", f"{_DOCS}/how-to/node-pool-upgrade-strategies", "2026-11-24"
 )
 
 INFERENCE_POOLS = Floor(("1.34.0-gke.1626000",), LLM_D)
-DRA = Floor(("1.34",), _DRA)
+DRA = Floor(("1.34",), sources.DRA)
 # Of clusters that are not Autopilot; from then on GKE makes the DeviceClasses of network cards.
 NETWORK_PROFILE = Floor(("1.34.1-gke.1829001",), DRANET)
 # Of clusters that are not Autopilot.

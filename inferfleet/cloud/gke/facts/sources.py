@@ -1,4 +1,4 @@
-"""Where facts and the rules of recipes were read, as messages name it: rows of tables have a `Source`."""
+"""Where facts and the rules of recipes were read, as messages name it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,42 +19,70 @@ class Source:
 # The day on which the table of machines was compared with Google's pages.
 VERIFIED = "2026-04-14"
 
-# https://docs.cloud.google.com/compute/docs/gpus
-GPUS = f"Google, GPU machine types, {VERIFIED}"
-# https://docs.cloud.google.com/compute/docs/gpus/gpu-regions-zones
-GPU_ZONES = f"Google, GPU regions and zones, {VERIFIED}"
-# https://docs.cloud.google.com/compute/docs/disks/local-ssd
-LOCAL_SSD = f"Google, local SSD, {VERIFIED}"
-# https://docs.cloud.google.com/compute/docs/instances/about-flex-start-vms, and the compute classes of
-# https://github.com/GoogleCloudPlatform/accelerated-platforms
-FLEX_START = f"Google, flex-start VMs, {VERIFIED}; accelerated-platforms"
+GPUS = Source("Google, GPU machine types", "https://docs.cloud.google.com/compute/docs/gpus", VERIFIED)
+GPU_ZONES = Source(
+    "Google, GPU regions and zones",
+    "https://docs.cloud.google.com/compute/docs/gpus/gpu-regions-zones",
+    VERIFIED,
+)
+LOCAL_SSD = Source(
+    "Google, local SSD", "https://docs.cloud.google.com/compute/docs/disks/local-ssd", VERIFIED
+)
+# And the compute classes of https://github.com/GoogleCloudPlatform/accelerated-platforms.
+FLEX_START = Source(
+    "Google, flex-start VMs",
+    "https://docs.cloud.google.com/compute/docs/instances/about-flex-start-vms",
+    VERIFIED,
+)
 
-# https://cloud.google.com/kubernetes-engine/docs/concepts/dws
-DWS = f"GKE, flex-start, {VERIFIED}"
-# https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations
-RESERVATIONS = "GKE, consuming reservations"
-# https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
-COMPACT = "GKE, compact placement"
-# https://docs.cloud.google.com/vpc/docs/rdma-network-profiles
-RDMA_ZONE = "Google, RDMA network profiles"
-# https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi
-# https://docs.nvidia.com/datacenter/tesla/mig-user-guide
-MIG = "GKE, multi-instance GPUs; NVIDIA, MIG user guide"
-# https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
-DRA = "GKE, set up DRA"
-# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
-NODE_POOL_API = "GKE API, NodePool"
-# https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
-GKE_GPUS = "GKE, run GPUs"
-# https://cloud.google.com/kubernetes-engine/docs/how-to/node-system-config
-SYSTEM_CONFIG = "GKE, node system configuration"
-# https://cloud.google.com/sdk/gcloud/reference/container/node-pools/create (--system-config-from-file)
-GCLOUD_SYSTEM_CONFIG = "gcloud, system-config-from-file"
+DWS = Source("GKE, flex-start", "https://cloud.google.com/kubernetes-engine/docs/concepts/dws", VERIFIED)
+RESERVATIONS = Source(
+    "GKE, consuming reservations",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations",
+    VERIFIED,
+)
+COMPACT = Source(
+    "GKE, compact placement",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement",
+    VERIFIED,
+)
+RDMA_ZONE = Source(
+    "Google, RDMA network profiles",
+    "https://docs.cloud.google.com/vpc/docs/rdma-network-profiles",
+    "2026-11-24",
+)
+# And https://docs.nvidia.com/datacenter/tesla/mig-user-guide.
+MIG = Source(
+    "GKE, multi-instance GPUs", "https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi", VERIFIED
+)
+DRA = Source("GKE, set up DRA", "https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra", VERIFIED)
+NODE_POOL_API = Source(
+    "GKE API, NodePool",
+    "https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools",
+    VERIFIED,
+)
+GKE_GPUS = Source("GKE, run GPUs", "https://cloud.google.com/kubernetes-engine/docs/how-to/gpus", VERIFIED)
+SYSTEM_CONFIG = Source(
+    "GKE, node system configuration",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/node-system-config",
+    "2026-11-23",
+)
+GCLOUD_SYSTEM_CONFIG = Source(
+    "gcloud, system-config-from-file",
+    "https://cloud.google.com/sdk/gcloud/reference/container/node-pools/create",
+    "2026-11-23",
+)
 
-# https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool
-TOOLKIT = "cluster-toolkit, gke-node-pool"
-# https://github.com/AI-Hypercomputer/xpk/pull/1130: pools of A3 Mega fail with both
-COMPACT_RESERVED = "AI-Hypercomputer/xpk#1130, 2026-03-17"
+TOOLKIT = Source(
+    "cluster-toolkit, gke-node-pool",
+    "https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool",
+    VERIFIED,
+)
+COMPACT_RESERVED = Source(
+    "AI-Hypercomputer/xpk#1130, pools of A3 Mega fail with both",
+    "https://github.com/AI-Hypercomputer/xpk/pull/1130",
+    "2026-03-17",
+)
 AI_CLUSTER = Source(
     "Google, create an AI-optimized GKE cluster",
     "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute",
@@ -146,10 +174,24 @@ BLUEPRINTS: Mapping[str, Source] = {
         ("G4", "gke-g4"),
     )
 }
-# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
-PROVISIONING_REQUEST = "GKE, queued provisioning, 2026-04-08"
-BROKEN_SPOT = "GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434"
-A4X_DISKS = "NVIDIA/aicr#2338"
-# https://docs.cloud.google.com/compute/docs/general-purpose-machines: N4 takes Hyperdisk alone
-GENERAL = "Google, general-purpose machines"
-DRA_FROM_ZERO = "modelplaneai/modelplane#306"
+PROVISIONING_REQUEST = Source(
+    "GKE, queued provisioning",
+    "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest",
+    "2026-04-08",
+)
+# And AI-Hypercomputer/xpk#434.
+BROKEN_SPOT = Source(
+    "GoogleCloudPlatform/cluster-toolkit#4058",
+    "https://github.com/GoogleCloudPlatform/cluster-toolkit/issues/4058",
+    VERIFIED,
+)
+A4X_DISKS = Source("NVIDIA/aicr#2338", "https://github.com/NVIDIA/aicr/issues/2338", VERIFIED)
+# N4 takes Hyperdisk alone.
+GENERAL = Source(
+    "Google, general-purpose machines",
+    "https://docs.cloud.google.com/compute/docs/general-purpose-machines",
+    "2026-11-23",
+)
+DRA_FROM_ZERO = Source(
+    "modelplaneai/modelplane#306", "https://github.com/modelplaneai/modelplane/issues/306", VERIFIED
+)

@@ -26,6 +26,7 @@ from inferfleet.cloud.gke.facts.sources import (
     RESERVATIONS,
     TOOLKIT,
     UPGRADE_STRATEGIES,
+    Source,
 )
 from inferfleet.cloud.gke.recipes.problems import Certainty, PoolRule, RecipeProblem, begin_with, either
 from inferfleet.cloud.values import Verdict
@@ -179,7 +180,7 @@ def _single_zone_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
         yield RecipeProblem("rule", pool.path("zones"), f"{zones}; {why}", source, "Name exactly one zone")
 
 
-def _reasons(pool: DescribedPool) -> Iterator[tuple[str, str]]:
+def _reasons(pool: DescribedPool) -> Iterator[tuple[str, Source]]:
     reservation = pool.document.capacity.reservation
     if pool.claims_cards:
         yield "networks that GKE makes for RDMA (acceleratorNetworkProfile: Auto) are of one zone", RDMA_ZONE
@@ -319,7 +320,7 @@ def _version_problems(pool: DescribedPool) -> Iterator[RecipeProblem]:
         if needed := floor.needed(min_version):
             path, next_step = "spec.cluster.gke.minVersion", begin_with(needed)
             what = f"needs GKE {needed} for {reason}; minVersion is {min_version}"
-            yield RecipeProblem("floor", path, what, str(floor.source), next_step)
+            yield RecipeProblem("floor", path, what, floor.source, next_step)
 
 
 def _needs(pool: DescribedPool) -> Iterator[tuple[Floor, str]]:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from inferfleet.cloud.gke.described import DescribedClass, DescribedPool
 from inferfleet.cloud.gke.facts.floors import minor
+from inferfleet.cloud.gke.facts.sources import Source
 
 # rule: never works. creation: never works for a pool that is made, but a cluster that exists may have one.
 # fact: the table of machines says no, unless the class is `verified`. floor: a fact about the version with
@@ -20,16 +21,16 @@ GKE = "spec.provisioning.gke"
 
 @dataclass(frozen=True)
 class RecipeProblem:
-    """What a rule finds wrong with a class or a pool, and the source of the rule ("": it contradicts itself).
+    """What a rule finds wrong with a class or a pool, and the source of the rule.
 
-    `what` continues the sentence where "class x" or "pool x of cluster y" ends. `path` is in the document of
-    the class, or of the pool's cluster.
+    Several sources are one text, and "" says that it contradicts itself. `what` continues the sentence where
+    "class x" or "pool x of cluster y" ends. `path` is in the document of the class, or of the pool's cluster.
     """
 
     certainty: Certainty
     path: str
     what: str
-    source: str
+    source: Source | str
     next_step: str
 
     def about(self, subject: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from recipe_text import pool, recipe, stack, told
 
 from inferfleet.cloud.gke.described import described_clusters
+from inferfleet.cloud.gke.facts import sources
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents import load
 from inferfleet.documents.documents import Documents
@@ -51,8 +52,7 @@ def test_each_problem_stands_at_its_field_and_a_class_is_judged_once(tmp_path: P
     found = of_severity(tuple(recipe_problems(documents, described_clusters(documents))), "error")
     assert documents.located(found) == (
         Problem(
-            "class h100 asks for 4 nvidia-h100-80gb per node on a3-highgpu-8g, which has 8 "
-            "(Google, GPU machine types, 2026-04-14)",
+            f"class h100 asks for 4 nvidia-h100-80gb per node on a3-highgpu-8g, which has 8 ({sources.GPUS})",
             "Write count: 8, or use a3-highgpu-4g. If Google has changed that since, say where you saw "
             "it in the class: verified",
             "spec.provisioning.gke.accelerator.count",
@@ -61,8 +61,7 @@ def test_each_problem_stands_at_its_field_and_a_class_is_judged_once(tmp_path: P
             key="h100",
         ),
         Problem(
-            "pool two of cluster east has minNodeCount 1, but FlexStart pools start from 0 "
-            "(GKE, flex-start, 2026-04-14)",
+            f"pool two of cluster east has minNodeCount 1, but FlexStart pools start from 0 ({sources.DWS})",
             "Remove minNodeCount",
             "spec.nodePools[1].minNodeCount",
             Where("fleet.yaml", 27),
@@ -98,12 +97,12 @@ def test_names_labels_and_taints_that_are_taken_are_refused() -> None:
     assert told(stack(pools, systemPool={"machineType": "g2-standard-8"})) == (
         [
             "spec.cluster.gke.systemPool.machineType: cluster east has a system pool of g2-standard-8, "
-            "which comes with GPUs (Google, GPU machine types, 2026-04-14)",
+            f"which comes with GPUs ({sources.GPUS})",
             "spec.nodePools[0].name: pool system of cluster east has the name of the system pool",
             'spec.nodePools[0].labels["cloud.google.com/gke-spot"]: pool system of cluster east has label '
-            "cloud.google.com/gke-spot, which GKE sets itself (GKE API, NodePool)",
+            f"cloud.google.com/gke-spot, which GKE sets itself ({sources.NODE_POOL_API})",
             "spec.nodePools[0].taints[0]: pool system of cluster east has taint nvidia.com/gpu, which GKE "
-            "sets on all GPU nodes (GKE, run GPUs)",
+            f"sets on all GPU nodes ({sources.GKE_GPUS})",
         ],
         [],
     )

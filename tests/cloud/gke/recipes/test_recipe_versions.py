@@ -6,6 +6,7 @@ import pytest
 from recipe_text import pool, recipe, stack, told
 
 from inferfleet.cloud.gke.described import described_clusters
+from inferfleet.cloud.gke.facts import sources
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents.problems import of_severity
 
@@ -51,8 +52,7 @@ POOLS = f"cluster east may lack the CRD of InferencePools, which GKE brings from
         (
             pool(DRA, nodeCount=1),
             "1.33",
-            "needs GKE 1.34 for DRA; minVersion is 1.33 "
-            f"(GKE, set up DRA, 2026-04-14: {DOCS}/how-to/set-up-dra)",
+            f"needs GKE 1.34 for DRA; minVersion is 1.33 ({sources.DRA})",
         ),
         (
             pool(GB200, "Reservation", reservation={"name": "racks"}),

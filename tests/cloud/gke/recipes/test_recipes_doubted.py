@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from recipe_text import alone, recipe
 
+from inferfleet.cloud.gke.facts import sources
+
 RESERVED = {"name": "r"}
 DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
 
@@ -17,71 +19,70 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             "FlexStart",
             {},
             "pool p of cluster east wants a3-edgegpu-8g as FlexStart, about which sources disagree or are "
-            "silent (Google, flex-start VMs, 2026-04-14; accelerated-platforms)",
+            f"silent ({sources.FLEX_START})",
         ),
         (
             recipe("a3-highgpu-1g"),
             "Reservation",
             {"reservation": RESERVED},
             "pool p of cluster east wants a3-highgpu-1g as Reservation, about which sources disagree or are "
-            "silent (Google, GPU machine types, 2026-04-14)",
+            f"silent ({sources.GPUS})",
         ),
         (
             recipe("a3-megagpu-8g"),
             "Spot",
             {},
             "pool p of cluster east wants a3-megagpu-8g as Spot, pools of which came up broken "
-            "(GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434)",
+            f"({sources.BROKEN_SPOT})",
         ),
         (
             recipe("g2-standard-4"),
             "Queued",
             {},
             "pool p of cluster east is Queued: its nodes start for a ProvisioningRequest only, which Kueue "
-            "makes for each pod, and which is made once for a workload that is in no queue of Kueue (GKE, "
-            "queued provisioning, 2026-04-08)",
+            "makes for each pod, and which is made once for a workload that is in no queue of Kueue "
+            f"({sources.PROVISIONING_REQUEST})",
         ),
         (
             recipe("a3-megagpu-8g", compactPlacement=True),
             "Reservation",
             {"reservation": RESERVED},
             "pool p of cluster east takes reservation r with compact placement (class p), which Google has "
-            "refused: a reservation places its machines itself (AI-Hypercomputer/xpk#1130, 2026-03-17)",
+            f"refused: a reservation places its machines itself ({sources.COMPACT_RESERVED})",
         ),
         (
             recipe("g2-standard-4"),
             "OnDemand",
             {"zones": []},
             "pool p of cluster east names no zone; GKE picks some of us-east5, where not all may have "
-            "nvidia-l4 (Google, GPU regions and zones, 2026-04-14)",
+            f"nvidia-l4 ({sources.GPU_ZONES})",
         ),
         (
             recipe("g2-standard-4", **DRA),
             "OnDemand",
             {},
             "pool p of cluster east starts from 0 nodes with DRA; older GKE sees no devices in a pool "
-            "without nodes, and never starts one (GKE, set up DRA; modelplaneai/modelplane#306)",
+            f"without nodes, and never starts one ({sources.DRA}; {sources.DRA_FROM_ZERO})",
         ),
         (
             recipe("g2-standard-4", allocation="DRA"),
             "OnDemand",
             {"minNodeCount": 1},
             "class p hands out GPUs by DRA and has GKE's own driver, which Google asks to leave out "
-            "(GKE, set up DRA)",
+            f"({sources.DRA})",
         ),
         (
             recipe("g2-standard-4", driver="INSTALLATION_DISABLED"),
             "OnDemand",
             {},
             "class p leaves out GKE's own driver; nodes offer no GPUs until another one is installed "
-            "(GKE, run GPUs)",
+            f"({sources.GKE_GPUS})",
         ),
         (
             recipe("a4x-highgpu-4g"),
             "Reservation",
             {"reservation": RESERVED, "nodeCount": 18},
-            "class p has machine type a4x-highgpu-4g, whose nodes are arm64 "
-            "(Google, GPU machine types, 2026-04-14)",
+            f"class p has machine type a4x-highgpu-4g, whose nodes are arm64 ({sources.GPUS})",
         ),
         (
             recipe(
@@ -125,7 +126,7 @@ def test_what_the_table_refuses_is_a_warning_where_the_class_was_verified() -> N
         [],
         [
             "spec.nodePools[0].capacity.model: pool p of cluster east wants a3-highgpu-1g as OnDemand; "
-            "Google offers it as Spot, FlexStart or Queued only (Google, GPU machine types, 2026-04-14), "
+            f"Google offers it as Spot, FlexStart or Queued only ({sources.GPUS}), "
             "but was seen to work: us-east5-a, 2026-11-02"
         ],
     )

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from recipe_text import pool, recipe, stack, told
 
+from inferfleet.cloud.gke.facts import sources
+
 AUTO = {"networking": {"gpuDirect": "RDMA", "acceleratorNetworkProfile": "Auto"}}
 CARD = {"name": "nic", "driver": "dra.net", "deviceClassName": "mrdma.google.com", "count": 8}
 PAGE = (
@@ -77,7 +79,7 @@ def test_it_needs_one_zone_and_a_version_that_has_the_driver() -> None:
     )
     assert problems == [
         "spec.nodePools[0].zones: pool p of cluster east has zones us-east5-a, us-east5-b; networks that GKE "
-        "makes for RDMA (acceleratorNetworkProfile: Auto) are of one zone (Google, RDMA network profiles)",
+        f"makes for RDMA (acceleratorNetworkProfile: Auto) are of one zone ({sources.RDMA_ZONE})",
         "spec.cluster.gke.minVersion: pool p of cluster east needs GKE 1.34.1-gke.1829001 for "
         f"acceleratorNetworkProfile; minVersion is 1.34.1-gke.1829000 {PAGE}",
     ]

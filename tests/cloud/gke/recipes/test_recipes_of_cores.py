@@ -6,6 +6,7 @@ import pytest
 from recipe_text import alone, recipe, stack
 
 from inferfleet.cloud.gke.described import described_clusters
+from inferfleet.cloud.gke.facts import sources
 from inferfleet.cloud.gke.provider import cloud_clusters
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -24,8 +25,7 @@ def cores(machine: str, resources: Any = None, **gke: Any) -> dict[str, Any]:
     [
         (
             cores("g2-standard-4"),
-            "names no accelerator, and g2-standard-4 comes with nvidia-l4 (Google, GPU machine types, "
-            "2026-04-14)",
+            f"names no accelerator, and g2-standard-4 comes with nvidia-l4 ({sources.GPUS})",
             cores("n4-standard-4"),
         ),
         (
@@ -45,8 +45,8 @@ def cores(machine: str, resources: Any = None, **gke: Any) -> dict[str, Any]:
         ),
         (
             cores("n4-standard-4", diskType="pd-balanced"),
-            "boots n4-standard-4 from pd-balanced, but it boots from hyperdisk-balanced only (Google, "
-            "general-purpose machines)",
+            "boots n4-standard-4 from pd-balanced, but it boots from hyperdisk-balanced only "
+            f"({sources.GENERAL})",
             cores("n4-standard-4", diskType="hyperdisk-balanced"),
         ),
     ],

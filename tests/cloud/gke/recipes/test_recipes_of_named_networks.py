@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from recipe_text import pool, recipe, stack, told
 
+from inferfleet.cloud.gke.facts import sources
+
 TCPXO = recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPXO"})
 RDMA = recipe("a3-ultragpu-8g", networking={"gpuDirect": "RDMA"})
 AUTO = recipe("a4-highgpu-8g", networking={"gpuDirect": "RDMA", "acceleratorNetworkProfile": "Auto"})
@@ -20,7 +22,7 @@ INTERFACES = (
     "(Google, multiple network interfaces, 2026-11-28: "
     "https://docs.cloud.google.com/vpc/docs/multiple-interfaces-concepts)"
 )
-PROFILES = "(Google, RDMA network profiles)"
+PROFILES = f"({sources.RDMA_ZONE})"
 Configs = list[dict[str, str]]
 
 
@@ -72,11 +74,11 @@ def test_a_class_without_interfaces_for_them_names_none() -> None:
 def test_their_number_is_that_of_the_interfaces_of_the_machine() -> None:
     assert errors(TCPXO, of_tcpxo()[:4]) == [
         f"{AT}: names 4 networks between GPUs, and a3-megagpu-8g has 8 interfaces for TCPXO "
-        "(cluster-toolkit, gke-node-pool)"
+        f"({sources.TOOLKIT})"
     ]
     assert errors(RDMA, of_rdma()[1:]) == [
         f"{AT}: names 8 networks between GPUs, and a3-ultragpu-8g has 9 interfaces for RDMA "
-        "(cluster-toolkit, gke-node-pool)"
+        f"({sources.TOOLKIT})"
     ]
 
 

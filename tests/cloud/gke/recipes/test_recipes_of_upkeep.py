@@ -6,6 +6,7 @@ import pytest
 from recipe_text import alone, pool, recipe, stack, told
 
 from inferfleet.cloud.gke.described import described_clusters
+from inferfleet.cloud.gke.facts import sources
 from inferfleet.cloud.gke.recipes.check import recipe_problems
 from inferfleet.documents.problems import Problem
 
@@ -35,7 +36,7 @@ RESERVED = {"name": "ours"}
             pool(recipe("a3-highgpu-8g", compactPlacement=True), upgradeSettings=BLUE_GREEN),
             [
                 f"{AT}.strategy: {POOL} is upgraded by BLUE_GREEN, which Google does not do to nodes that "
-                "stand close together (cluster-toolkit, gke-node-pool)"
+                f"stand close together ({sources.TOOLKIT})"
             ],
         ),
         (

@@ -4,14 +4,16 @@ from typing import Any
 
 from recipe_text import pool, recipe, stack, told
 
+from inferfleet.cloud.gke.facts import sources
+
 Pool = tuple[dict[str, Any], dict[str, Any]]
 A, B = "us-east5-a", "us-east5-b"
-GPUS = "(Google, GPU machine types, 2026-04-14)"
-TOOLKIT = "(cluster-toolkit, gke-node-pool)"
-DWS = "(GKE, flex-start, 2026-04-14)"
-API = "(GKE API, NodePool)"
-DRA = "(GKE, set up DRA)"
-MIG = "(GKE, multi-instance GPUs; NVIDIA, MIG user guide)"
+GPUS = f"({sources.GPUS})"
+TOOLKIT = f"({sources.TOOLKIT})"
+DWS = f"({sources.DWS})"
+API = f"({sources.NODE_POOL_API})"
+DRA = f"({sources.DRA})"
+MIG = f"({sources.MIG})"
 RESERVED = {"name": "h100s"}
 TCPXO = recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPXO"})
 COMPACT = recipe("a3-highgpu-8g", compactPlacement=True)
@@ -57,17 +59,18 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     ),
     "ssd-attached": (
         pool(recipe("a3-highgpu-8g", localSsd={"count": 8})),
-        "asks for 8 local SSDs on a3-highgpu-8g, which comes with 16 (Google, local SSD, 2026-04-14)",
+        f"asks for 8 local SSDs on a3-highgpu-8g, which comes with 16 ({sources.LOCAL_SSD})",
         pool(recipe("a3-highgpu-8g", localSsd={"count": 16})),
     ),
     "ssd-optional": (
         pool(recipe("a2-highgpu-1g", localSsd={"count": 3})),
-        "asks for 3 local SSDs on a2-highgpu-1g, which takes 1, 2, 4 or 8 (Google, local SSD, 2026-04-14)",
+        f"asks for 3 local SSDs on a2-highgpu-1g, which takes 1, 2, 4 or 8 ({sources.LOCAL_SSD})",
         pool(recipe("a2-highgpu-1g", localSsd={"count": 2})),
     ),
     "disk": (
         pool(recipe("a4x-highgpu-4g", diskType="pd-balanced"), "Reservation", reservation=RESERVED),
-        "boots a4x-highgpu-4g from pd-balanced, but it boots from hyperdisk-balanced only (NVIDIA/aicr#2338)",
+        "boots a4x-highgpu-4g from pd-balanced, but it boots from hyperdisk-balanced only "
+        f"({sources.A4X_DISKS})",
         pool(recipe("a4x-highgpu-4g", diskType="hyperdisk-balanced"), "Reservation", reservation=RESERVED),
     ),
     "hyperdisk": (
@@ -160,13 +163,13 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     ),
     "reserved-zones": (
         pool(recipe("a3-highgpu-8g"), "Reservation", reservation=RESERVED, zones=[A, B]),
-        f"has zones {A}, {B}; reservation h100s is in one zone (GKE, consuming reservations)",
+        f"has zones {A}, {B}; reservation h100s is in one zone ({sources.RESERVATIONS})",
         pool(recipe("a3-highgpu-8g"), "Reservation", zones=[A, B]),
     ),
     "compact-zones": (
         pool(COMPACT, zones=[]),
         "names no zone; nodes with compact placement (class compact-zones) are all in one zone "
-        "(GKE, compact placement)",
+        f"({sources.COMPACT})",
         pool(COMPACT),
     ),
     "flex-fixed": (
@@ -271,24 +274,24 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     "huge-small": (
         pool(recipe("g2-standard-4", node={"memory": "3Gi", "hugepages": {"2Mi": "10Gi"}})),
         "has 10Gi in huge pages; GKE gives them at most 60% of the 16 GB of g2-standard-4 "
-        "(GKE, node system configuration)",
+        f"({sources.SYSTEM_CONFIG})",
         pool(recipe("g2-standard-4", node={"memory": "3Gi", "hugepages": {"2Mi": "9Gi"}})),
     ),
     "huge-none": (
         pool(recipe("g2-standard-4", node={"hugepages": {"1Gi": 0}})),
-        "writes 0 of huge pages of 1Gi, and GKE takes numbers from 1 on (gcloud, system-config-from-file)",
+        f"writes 0 of huge pages of 1Gi, and GKE takes numbers from 1 on ({sources.GCLOUD_SYSTEM_CONFIG})",
         pool(recipe("g2-standard-4", node={"hugepages": {}})),
     ),
     "huge-large": (
         pool(recipe("g2-standard-8", node={"memory": "3Gi", "hugepages": {"2Mi": "26Gi"}})),
         "has 26Gi in huge pages; GKE gives them at most 80% of the 32 GB of g2-standard-8 "
-        "(GKE, node system configuration)",
+        f"({sources.SYSTEM_CONFIG})",
         pool(recipe("g2-standard-8", node={"memory": "3Gi", "hugepages": {"2Mi": "25Gi"}})),
     ),
     "huge-twice": (
         pool(recipe("g2-standard-4", node={"memory": "13Gi", "hugepages": {"2Mi": "4Gi"}})),
         "has 4Gi in huge pages; with the 13Gi of memory beside them that is more than g2-standard-4 has "
-        "(GKE, node system configuration)",
+        f"({sources.SYSTEM_CONFIG})",
         pool(recipe("g2-standard-4", node={"memory": "9Gi", "hugepages": {"2Mi": "4Gi"}})),
     ),
 }
