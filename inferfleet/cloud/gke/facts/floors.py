@@ -72,8 +72,6 @@ _TOOLKIT_G4 = Source(
     "2026-03-25",
 )
 _NOTES_A3 = Source("GKE release notes", f"{_DOCS}/release-notes#October_17_2025", "2025-10-17")
-_FLEX_START = Source("GKE, flex-start", f"{_DOCS}/concepts/dws", "2026-11-24")
-_QUEUED = Source("GKE, queued provisioning", f"{_DOCS}/how-to/provisioningrequest", "2026-04-08")
 _STRATEGIES = Source(
     "GKE, configure upgrade strategies", f"{_DOCS}/how-to/node-pool-upgrade-strategies", "2026-11-24"
 )
@@ -87,8 +85,8 @@ IMAGE_CACHE = Floor(("1.28.3-gke.1067000",), PRELOADING)
 AUTOSCALED_UPGRADES = Floor(("1.34.0-gke.2201000",), _STRATEGIES)
 # Of GPUs; of TPUs, which no class has, the same page says 1.33.0-gke.1712000.
 CAPACITY: Mapping[str, Floor] = {
-    "FlexStart": Floor(("1.32.2-gke.1652000",), _FLEX_START),
-    "Queued": Floor(("1.32.2-gke.1652000",), _QUEUED),
+    "FlexStart": Floor(("1.32.2-gke.1652000",), sources.DWS),
+    "Queued": Floor(("1.32.2-gke.1652000",), sources.PROVISIONING_REQUEST),
 }
 # By family of machines. Of G4 the toolkit says this, and the release notes say 1.34.0.
 FAMILIES: Mapping[str, Floor] = {

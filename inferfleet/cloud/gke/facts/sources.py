@@ -35,7 +35,9 @@ FLEX_START = Source(
     VERIFIED,
 )
 
-DWS = Source("GKE, flex-start", "https://cloud.google.com/kubernetes-engine/docs/concepts/dws", VERIFIED)
+DWS = Source(
+    "GKE, flex-start", "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/dws", "2026-11-24"
+)
 RESERVATIONS = Source(
     "GKE, consuming reservations",
     "https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations",

@@ -46,8 +46,7 @@ POOLS = f"cluster east may lack the CRD of InferencePools, which GKE brings from
         (
             pool(L4, "FlexStart"),
             "1.31.4",
-            "needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 "
-            f"(GKE, flex-start, 2026-11-24: {DOCS}/concepts/dws)",
+            f"needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 ({sources.DWS})",
         ),
         (
             pool(DRA, nodeCount=1),
