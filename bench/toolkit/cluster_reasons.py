@@ -80,6 +80,10 @@ CLUSTERS = (
         "three endpoint pickers of 4 cores fit on a node beside GKE's own pods",
     ),
     Reason(
+        "Cluster.loggingConfig.enableComponents",
+        "it is Google's default; a document may write others (`provider.cluster.loggingConfig`)",
+    ),
+    Reason(
         "SystemPool.nodeConfig.bootDisk.sizeGb",
         "it is Google's default; a document may write `systemPool.diskSizeGb`",
     ),

@@ -9,7 +9,6 @@ SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 # https://cloud.google.com/kubernetes-engine/docs/how-to/service-accounts: to log, to report metrics, and to
 # pull images from this project's registry. Model buckets are opened to workloads, never to nodes.
 NODE_ROLES = ("roles/artifactregistry.reader", "roles/container.defaultNodeServiceAccount")
-LOGS = ("SYSTEM_COMPONENTS", "WORKLOADS")
 METRICS = ("CADVISOR", "DCGM", "KUBELET", "SYSTEM_COMPONENTS")
 GATEWAY_CHANNEL = "CHANNEL_STANDARD"
 GPU_TAINT = "nvidia.com/gpu"

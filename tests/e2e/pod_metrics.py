@@ -20,9 +20,13 @@ from reaching import pod_url
 from scraping import Target
 
 from sandbox.lws.certificate import self_signed
+from sandbox.network import sockets
+from sandbox.network.pod_network import has_namespace
+from sandbox.places import StackPlaces
 
 _GROUP, _VERSION = "custom.metrics.k8s.io", "v1beta2"
-_ADDRESS, _NAME = "127.0.0.1", "pod-metrics"
+# Where pods have a network of their own, it is in there: no endpoint may have a loopback address.
+_ADDRESS, _INSIDE, _NAME = "127.0.0.1", "10.0.0.77", "pod-metrics"
 _PORT = 8000
 
 
@@ -49,11 +53,16 @@ def served(project: Project, cluster: str, folder: Path) -> Iterator[None]:
         def log_message(self, *_: Any) -> None:
             pass
 
+    network = StackPlaces(project.root, project.stack).cluster_folder(cluster)
     server = ThreadingHTTPServer((_ADDRESS, 0), Adapter)
+    if inside := has_namespace(network):
+        server.socket.close()
+        server.socket = sockets.listen(network, _INSIDE, 0)
+    port = server.socket.getsockname()[1]
     server.socket = tls.wrap_socket(server.socket, server_side=True)
     Thread(target=server.serve_forever, daemon=True).start()
     file = folder / "registered.yaml"
-    file.write_text(yaml.safe_dump_all(_registered(server.server_address[1])))
+    file.write_text(yaml.safe_dump_all([*_service(port, inside=inside), _registered(port)]))
     try:
         project.kubectl(cluster, "apply", "-f", str(file))
         yield
@@ -63,29 +72,31 @@ def served(project: Project, cluster: str, folder: Path) -> Iterator[None]:
         server.server_close()
 
 
-def _registered(port: int) -> list[dict[str, Any]]:
-    service = {"type": "ExternalName", "externalName": _ADDRESS, "ports": [{"port": port}]}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": _NAME, "namespace": "default"},
-            "spec": service,
+def _service(port: int, *, inside: bool) -> list[dict[str, Any]]:
+    named = {"name": _NAME, "namespace": "default"}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": named}
+    ports = [{"port": port}]
+    if not inside:
+        return [service | {"spec": {"type": "ExternalName", "externalName": _ADDRESS, "ports": ports}}]
+    addresses = {"addresses": [{"ip": _INSIDE}], "ports": ports}
+    endpoints = {"apiVersion": "v1", "kind": "Endpoints", "metadata": named, "subsets": [addresses]}
+    return [service | {"spec": {"ports": ports}}, endpoints]
+
+
+def _registered(port: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{_VERSION}.{_GROUP}"},
+        "spec": {
+            "group": _GROUP,
+            "version": _VERSION,
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "insecureSkipTLSVerify": True,
+            "service": {"name": _NAME, "namespace": "default", "port": port},
         },
-        {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {"name": f"{_VERSION}.{_GROUP}"},
-            "spec": {
-                "group": _GROUP,
-                "version": _VERSION,
-                "groupPriorityMinimum": 100,
-                "versionPriority": 100,
-                "insecureSkipTLSVerify": True,
-                "service": {"name": _NAME, "namespace": "default", "port": port},
-            },
-        },
-    ]
+    }
 
 
 def _answer(

@@ -7,7 +7,7 @@ import pytest
 from dry_run import ApiServer
 from project import Project
 
-from inferfleet.cloud.gke.described import extra_networks
+from inferfleet.cloud.gke.described import extra_networks, interfaces
 from inferfleet.cloud.gke.facts.installers import INSTALLERS
 from inferfleet.cloud.gke.facts.machines import Fabric
 from inferfleet.cloud.gke.gpu_direct import installer, networks
@@ -39,7 +39,7 @@ def server(standing: Project) -> Iterator[ApiServer]:
 
 def _rendered() -> list[dict[str, Any]]:
     extras = [extra for fabric in FABRICS for extra in extra_networks(fabric, ("us-east5-a",))]
-    made = networks(extras, cloud_name="east-123456", stack="prod")
+    made = networks(interfaces(extras, cloud_name="east-123456"), stack="prod")
     node = {"name": "gke-1", "labels": {"node.kubernetes.io/instance-type": "a4-highgpu-8g"}}
     cards = (*device_classes(), *cards_of({"metadata": node}))
     return [*made, *(installer(row, stack="prod") for row in INSTALLERS), *cards]

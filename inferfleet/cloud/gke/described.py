@@ -257,10 +257,15 @@ def _interfaces(
             Interface(config.network, config.subnetwork, config.subnetwork, rdma=of_rdma and place > 0)
             for place, config in enumerate(named)
         )
+    return interfaces(networks, cloud_name=cluster.cloud_name)
+
+
+def interfaces(networks: Iterable[ExtraNetwork], *, cloud_name: str) -> tuple[Interface, ...]:
+    """Return the interfaces in networks that are made for a cluster with that name in Google Cloud."""
     return tuple(
         Interface(
-            cloud_names.gke_part(cluster.cloud_name, network.part),
-            cloud_names.gke_part(cluster.cloud_name, subnet),
+            cloud_names.gke_part(cloud_name, network.part),
+            cloud_names.gke_part(cloud_name, subnet),
             subnet,
             # Networks that have a zone are those of RDMA adapters.
             rdma=network.zone is not None,

@@ -38,7 +38,7 @@ class SubnetworkNeed:
     existing: ExistingNetwork
     private_nodes: bool
     fixed: Nodes
-    """Pools of fixed size."""
+    """The nodes that each has at least."""
     most: Nodes
     """All pools at their maxima, the system pool among them."""
     chosen: Machines
@@ -112,7 +112,7 @@ def _size_problems(need: SubnetworkNeed, pods: str | None, primary: str | None) 
         )
     space = IPv4Network(primary).num_addresses - _RESERVED if primary else None
     counts: tuple[tuple[Nodes, Severity, str], ...] = (
-        (need.fixed, "error", "its pools of fixed size are"),
+        (need.fixed, "error", "it has at least"),
         (need.most, "warning", "its pools at their maxima are"),
     )
     for nodes, severity, which in counts:

@@ -20,9 +20,9 @@ _NODE_SECONDS = 900
 # GKE waits an hour for a pod that ends slowly or that may not be evicted, and goes on:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
 _LONGEST_WAIT_SECONDS = 3600
-# What the update waits for a pool of a few nodes whatever its pods are: machines with accelerators are also
-# waited for where there is none at the moment.
-_LEAST_SECONDS = 5400
+# What the provider waits for a pool by itself: resource_container_node_pool.go of
+# terraform-provider-google-beta at 93c65b2d60, 2026-08-21.
+_PROVIDER_SECONDS = 7200
 
 # Seconds that the slowest pod of a pool takes to end and its successor to load its model, by (cluster, pool).
 PodSeconds = Mapping[tuple[str, str], int]
@@ -69,9 +69,10 @@ def roll_seconds(pool: DescribedPool, pods: PodSeconds) -> int | None:
     return _NODE_SECONDS + emptied + steps.node_pool_soak_duration
 
 
-def timeout(pool: DescribedPool, pods: PodSeconds) -> int:
-    """Return how many seconds an update waits for a pool, whatever is done to it."""
-    return max(_LEAST_SECONDS, roll_seconds(pool, pods) or 0)
+def timeout(pool: DescribedPool, pods: PodSeconds) -> int | None:
+    """Return how many seconds an update waits for a pool, None for what the provider waits by itself."""
+    longest = roll_seconds(pool, pods) or 0
+    return longest if longest > _PROVIDER_SECONDS else None
 
 
 def in_words(seconds: int) -> str:

@@ -35,6 +35,8 @@ from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem, cluster_problem
 
 T = TypeVar("T")
+# The part of its time that a question gives a command for credentials, so that what it said is told.
+_OF_COMMANDS = 0.8
 _GIVE_UP = (
     "write `state: lost` into its document to go on without touching it, or `state: abandoned` to give it up "
     "and place its replicas elsewhere"
@@ -262,7 +264,7 @@ def _user(chosen: Access, seconds: float) -> dict[str, Any]:
         return user | {"token": token}
     if command is None:
         return user
-    given = credentials(command, chosen.cluster, seconds=seconds)
+    given = credentials(command, chosen.cluster, seconds=_OF_COMMANDS * seconds)
     if given.token:
         user["token"] = given.token.get_secret_value()
     if given.certificate and given.key:

@@ -21,6 +21,7 @@ from pydantic import SecretStr
 from inferfleet.documents.wording import one_line, shown
 
 _EXTENSION = "client.authentication.k8s.io/exec"
+_CREDENTIAL = re.compile(r"(?i)(bearer\s+|\w*(?:password|secret|token)[=:]\s*)\S+")
 
 
 class CommandError(Exception):
@@ -146,11 +147,13 @@ def _text(output: str | bytes | None) -> str:
 
 
 def _without(text: str, values: Iterable[str], printed: str) -> str:
-    """Return the text without values of the command's environment, and without what it printed for us."""
+    """Return the text without values of the command's environment, what it printed for us, and what has the
+    form of a credential.
+    """
     secrets = {*values, *re.split(r'[\s"]+', printed)}
     for secret in sorted((secret for secret in secrets if len(secret) > 5), key=len, reverse=True):
         text = text.replace(secret, "***")
-    return text
+    return _CREDENTIAL.sub(r"\1***", text)
 
 
 @cache  # a run asks for credentials again and again

@@ -333,7 +333,7 @@ class SystemPool(StrictModel):
     """Size of the boot disk in GB."""
     max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
     """Most pods per node, by which each node takes addresses of the range for pods: a /24 for 110, a /26 for
-    32. Default: Google's own, 110.
+    32; the first pool of a new cluster has as many. Default: Google's own, 110.
     """
     provider: PassedInputs = {}
     """Inputs of the node pool (`gcp.container.NodePool`) in the words of Pulumi's provider, passed on as they
@@ -389,8 +389,9 @@ class Gke(StrictModel):
     control_plane_endpoint: Literal["DNS", "IP"] = "DNS"
     """How the API server is reached: `DNS` by name, guarded by IAM, or `IP` by address."""
     control_plane_access: Literal["Public", "Private"] = "Public"
-    """From where the API server is reached: `Public` from outside of Google Cloud too, `Private` from the
-    cluster's network and what is connected with it alone.
+    """From where the `IP` endpoint is reached: `Public` from outside of Google Cloud too, `Private` from the
+    cluster's network and what is connected with it alone. A new cluster takes `Private` in a network that
+    exists.
     """
     authorized_networks: tuple[IpRange, ...] = ()
     """IPv4 ranges that may reach the `IP` endpoint, such as `203.0.113.0/24`, or private ones with
@@ -425,8 +426,9 @@ class Gke(StrictModel):
     Google's.
     """
     confidential_nodes: bool = False
-    """Whether all nodes are Confidential VMs. Not every machine type can be one; that of the system pool has
-    to be named then (`systemPool.machineType`).
+    """Whether all nodes are Confidential VMs, from the cluster's beginning or never: with GPUs those of
+    a3-highgpu-1g alone, and of a `systemPool.machineType` that can be one. One pool alone has it by
+    `provider: {nodeConfig: {confidentialNodes: {enabled: true}}}`.
     """
     provider: ClusterInputs = ClusterInputs()
     """Inputs of Google's resources that no other field has. Default: none."""
@@ -442,6 +444,11 @@ class Gke(StrictModel):
         if self.authorized_networks and self.control_plane_endpoint == "DNS":
             what = "authorizedNetworks apply to the IP endpoint; IAM controls access to the DNS endpoint"
             raise mistaken(what, "Remove authorizedNetworks, or use controlPlaneEndpoint: IP")
+        if self.control_plane_access == "Private" and self.control_plane_endpoint == "DNS":
+            # `allowExternalTraffic` is about all traffic of users, not about where it comes from:
+            # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters
+            what = "controlPlaneAccess is about the IP endpoint; IAM controls access to the DNS endpoint"
+            raise mistaken(what, "Write controlPlaneEndpoint: IP, or remove controlPlaneAccess")
         if self.network.existing and self.provider.subnetwork:
             what = "provider.subnetwork is of a subnetwork that the stack makes, and network.existing is not"
             raise mistaken(what, "Remove one of the two")

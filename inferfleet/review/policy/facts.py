@@ -103,9 +103,9 @@ class Cluster:
     """GPUs of all its nodes."""
     free_gpus: int
     """GPUs of these that no replica holds."""
-    provider: Mapping[str, str]
-    """What its document passes on to Google Cloud (`provider`), by path, such as
-    `cluster.enableIntranodeVisibility` or `systemPool.nodeConfig.metadata.startup-script`; lists as JSON.
+    gke: Mapping[str, str]
+    """Fields of `cluster.gke` of its document by path, with defaults, such as `controlPlaneAccess`,
+    `authorizedNetworks` or `provider.cluster.enableIntranodeVisibility`; all but texts as JSON.
     """
     change: str
     """What becomes of it in Google Cloud: `created`, `replaced`, `removed`, or `""`."""

@@ -333,7 +333,7 @@ def _clusters(
             replicas=usage.on_cluster.get(name, 0),
             gpus=sum(pool.gpus for pool in of_cluster),
             free_gpus=sum(pool.free_gpus for pool in of_cluster),
-            provider=_passed_of_cluster(cluster),
+            gke=_written_of_cluster(cluster),
             **_change(cloud_changes.get(name)),
         )
         yield Subject(fact, f"cluster {name}", name, "InferenceCluster", name)
@@ -347,7 +347,7 @@ def _clusters(
             replicas=0,
             gpus=0,
             free_gpus=0,
-            provider={},
+            gke={},
             **_change(cloud_changes[name]),
         )
         yield Subject(fact, f"cluster {name}", name)
@@ -359,17 +359,9 @@ def _region(cluster: InferenceCluster) -> str:
     return gke.region if gke else cluster.metadata.labels.get(_REGION_LABEL, "")
 
 
-def _passed_of_cluster(cluster: InferenceCluster) -> dict[str, str]:
+def _written_of_cluster(cluster: InferenceCluster) -> dict[str, str]:
     gke = cluster.spec.cluster.gke
-    if gke is None:
-        return {}
-    provider = gke.provider
-    resources = {
-        "cluster": provider.cluster,
-        "subnetwork": provider.subnetwork,
-        "systemPool": gke.system_pool.provider,
-    }
-    return dict(_texts(resources))
+    return dict(_texts(gke.model_dump(mode="json", by_alias=True, exclude_none=True))) if gke else {}
 
 
 def _passed_of_pool(pool: NodePool, hardware: InferenceClass) -> dict[str, str]:

@@ -92,8 +92,8 @@ PODS_PAGE = (
 @pytest.mark.parametrize(
     ("size", "severity", "which"),
     [
-        ({"nodeCount": 2}, "error", "its pools of fixed size are 2: l4 2"),
-        ({"maxNodeCount": 2}, "warning", "its pools at their maxima are 6: l4 2, system 4"),
+        ({"nodeCount": 2}, "error", "it has at least 5: l4 2, system 3"),
+        ({"maxNodeCount": 2}, "error", "it has at least 3: system 3"),
     ],
 )
 def test_a_24_for_pods_is_one_node_of_110(size: dict[str, int], severity: str, which: str) -> None:
@@ -119,7 +119,7 @@ def test_fewer_pods_for_each_node_of_all_pools_fit_into_it() -> None:
     [
         ({"maxNodeCount": 8}, []),
         ({"maxNodeCount": 9}, [("warning", "its pools at their maxima are 13: l4 9, system 4")]),
-        ({"nodeCount": 13}, [("error", "its pools of fixed size are 13: l4 13")]),
+        ({"nodeCount": 13}, [("error", "it has at least 16: l4 13, system 3")]),
     ],
 )
 def test_a_28_for_nodes_is_twelve_of_them(size: dict[str, int], told: list[tuple[str, str]]) -> None:

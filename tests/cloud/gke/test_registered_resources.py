@@ -86,7 +86,12 @@ def test_how_pools_began_is_ignored_where_it_is_told() -> None:
     found = resources(made(clouds(cluster("east"))))
     ignored = {key: one.ignore for key, one in found.items() if one.ignore}
     assert ignored == {
-        f"{CLUSTER} east": ("initialNodeCount", "nodeConfig", "enableMultiNetworking"),
+        f"{CLUSTER} east": (
+            "initialNodeCount",
+            "nodeConfig",
+            "defaultMaxPodsPerNode",
+            "enableMultiNetworking",
+        ),
         f"{NODE_POOL} east/system": ("initialNodeCount",),
     }
 
@@ -96,12 +101,3 @@ def test_extra_interfaces_stay_possible_after_the_last_pool_that_needs_them() ->
     plain = resources(made(clouds(cluster("east"))))[f"{CLUSTER} east"]
     assert ("enableMultiNetworking" in wired.inputs, "enableMultiNetworking" in wired.ignore) == (True, False)
     assert ("enableMultiNetworking" in plain.inputs, "enableMultiNetworking" in plain.ignore) == (False, True)
-
-
-def test_clusters_and_pools_get_the_time_they_take() -> None:
-    found = resources(made(clouds(cluster("east"))))
-    assert {key: one.timeout for key, one in found.items() if one.timeout} == {
-        f"{CLUSTER} east": 3600,
-        f"{NODE_POOL} east/system": 5400,
-        f"{NODE_POOL} east/l4": 5400,
-    }

@@ -116,6 +116,12 @@ CASES = {
         "authorizedNetworks apply to the IP endpoint; IAM controls access to the DNS endpoint",
         "Remove authorizedNetworks, or use controlPlaneEndpoint: IP",
     ),
+    "private access to the DNS endpoint": (
+        GKE, GKE + "      controlPlaneAccess: Private\n",
+        17, "spec.cluster.gke",
+        "controlPlaneAccess is about the IP endpoint; IAM controls access to the DNS endpoint",
+        "Write controlPlaneEndpoint: IP, or remove controlPlaneAccess",
+    ),
     "cloud label": (
         GKE, GKE + "      labels: {Team: a}\n",
         20, "spec.cluster.gke.labels.Team", "'Team' is not a key of a Google Cloud label",

@@ -52,7 +52,7 @@ def test_a_policy_refuses_what_opens_a_network_and_a_script_that_starts_with_nod
         % (
             "closed",
             "cluster",
-            'cluster.provider.all(name, !cluster.provider[name].contains("0.0.0.0/0"))',
+            'cluster.gke.all(name, !cluster.gke[name].contains("0.0.0.0/0"))',
         ),
         "policies/scripts.yaml": POLICY
         % ("no-scripts", "pool", 'pool.provider.all(name, !name.endsWith("startup-script"))'),

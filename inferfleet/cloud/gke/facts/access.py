@@ -62,10 +62,10 @@ _BY_TYPE: Mapping[str, tuple[Permission, ...]] = {
         Permission("container.clusters.delete", "clusters", _ADMIN),
         Permission("container.operations.get", "waiting for clusters", _ADMIN),
         Permission("container.deployments.create", "objects inside clusters", _ADMIN),
+        Permission("iam.serviceAccounts.actAs", "accounts of nodes", "roles/iam.serviceAccountUser"),
     ),
     "gcp:serviceaccount/account:Account": (
         Permission("iam.serviceAccounts.create", "accounts of nodes", "roles/iam.serviceAccountAdmin"),
-        Permission("iam.serviceAccounts.actAs", "accounts of nodes", "roles/iam.serviceAccountUser"),
     ),
     "gcp:projects/iAMMember:IAMMember": (
         Permission(
@@ -114,9 +114,8 @@ def host_commands(project: str, host: str) -> tuple[str, ...]:
 
 
 def permissions(types: Iterable[str], *, endpoints: Iterable[str]) -> tuple[Permission, ...]:
-    """Return the IAM permissions that are needed to make resources of these types, to look at
-    them, and to reach clusters by these
-    endpoints (`DNS` or `IP`); each once.
+    """Return the IAM permissions that are needed to make resources of these types, to look at them, and to
+    reach clusters by these endpoints (`DNS` or `IP`); each once.
     """
     all_permissions = (permission for token in sorted(set(types)) for permission in _BY_TYPE.get(token, ()))
     reached = (_BY_DNS,) if "DNS" in endpoints else ()
@@ -125,5 +124,5 @@ def permissions(types: Iterable[str], *, endpoints: Iterable[str]) -> tuple[Perm
 
 def apis(gateway_classes: Iterable[str | None]) -> tuple[str, ...]:
     """Return the APIs that clusters need whose gateways are of these classes."""
-    regional = any(name and name.startswith(("gke-l7-r", "gke-l7-regional")) for name in gateway_classes)
+    regional = any(name and name.startswith("gke-l7-r") for name in gateway_classes)
     return (*ALWAYS, NETWORK_SERVICES_API) if regional else ALWAYS

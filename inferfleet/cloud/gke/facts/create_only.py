@@ -29,30 +29,21 @@ NOT: Mapping[tuple[str, str], str] = {
     # https://github.com/pulumi/pulumi-gcp/issues/412
     (NODE_POOL, "initialNodeCount"): "it counts nodes at creation alone, so later changes are ignored",
     (CLUSTER, "initialNodeCount"): "it is about the default pool, which is removed at creation",
+    (CLUSTER, "defaultMaxPodsPerNode"): "it is for the default pool: later changes are ignored",
     (CLUSTER, "nodeConfig"): "it is about the default pool, which is removed at creation",
 }
 # Those of them that replace the pool all the same, with its cluster: another cluster has pools of its own.
 OF_CLUSTER = ("cluster", "location", "project")
 # They are made from documents and settings, and say nothing by themselves.
 _NAMES = ("name", "namePrefix")
-# In place for the provider; GKE then replaces every node of the pool, some at a time, or deletes those of
-# removed zones (`only_adds` tells which changes touch none).
-# https://github.com/GoogleCloudPlatform/magic-modules/pull/9575 (released in provider 5.10.0), and
-# https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters
+# In place for the provider, and GKE replaces every node of the pool for it, some at a time: `nodeConfig`,
+# all but what reaches nodes that run, and the version.
+# https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters,
+# https://github.com/GoogleCloudPlatform/magic-modules/pull/9575 (released in provider 5.10.0)
+_NODES = ("nodeConfig", "version")
+_LIVE = tuple(f"nodeConfig.{name}" for name in ("labels", "resourceManagerTags", "tags", "taints"))
+# GKE deletes the nodes of removed zones (`only_adds` tells which changes touch none).
 ZONES = "nodeLocations"
-RECREATING: tuple[str, ...] = (
-    "nodeConfig.bootDisk",
-    "nodeConfig.gcfsConfig",
-    "nodeConfig.gvnic",
-    "nodeConfig.imageType",
-    # https://cloud.google.com/kubernetes-engine/docs/how-to/node-system-config
-    "nodeConfig.kubeletConfig",
-    "nodeConfig.linuxNodeConfig",
-    "nodeConfig.machineType",
-    "nodeConfig.workloadMetadataConfig",
-    ZONES,
-)
-
 
 # As those, and placement.lock has the labels of documents alone: the others never change. Of --labels gcloud
 # says that an update makes the nodes anew: https://cloud.google.com/sdk/gcloud/reference/container/node-pools
@@ -89,7 +80,8 @@ def leaves(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def recreates(path: str) -> bool:
     """Return whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
-    return any(_within(without_places(path), setting) for setting in (*RECREATING, LABELS))
+    plain = without_places(path)
+    return _moves(plain) and not is_create_only(NODE_POOL, plain)
 
 
 def only_adds(path: str, before: Any, after: Any) -> bool:
@@ -145,9 +137,14 @@ def _rule(token: str, path: str, field: Field) -> _Rule:
         of == token and _within(path, left_out_path) for of, left_out_path in NOT
     )
     kept = not left_out and (field.force_new or (token, path) in ALSO)
-    moved = token == NODE_POOL and any(_within(path, setting) for setting in RECREATING)
+    moved = token == NODE_POOL and path != LABELS and _moves(path)
     effect = _CREATE_ONLY if kept else _RECREATES if moved else ""
     return _Rule(effect, block=bool(field.fields), unordered=field.type == "Set")
+
+
+def _moves(path: str) -> bool:
+    live = any(_within(path, setting) for setting in _LIVE)
+    return not live and any(_within(path, setting) for setting in (*_NODES, ZONES))
 
 
 def _within(path: str, outer: str) -> bool:

@@ -10,7 +10,12 @@ from inferfleet.cloud.gke.described import DescribedClass, DescribedCluster, Des
 from inferfleet.cloud.gke.gateways import gateway_problems, pool_kind_problems
 from inferfleet.cloud.gke.recipes import classes, pools
 from inferfleet.cloud.gke.recipes.classes import tpu_problem
-from inferfleet.cloud.gke.recipes.clusters import cluster_problems, maintenance_problems, network_way_problems
+from inferfleet.cloud.gke.recipes.clusters import (
+    cluster_problems,
+    maintenance_problems,
+    network_way_problems,
+    way_in_problems,
+)
 from inferfleet.cloud.gke.recipes.problems import MAYBE_UPGRADED, RecipeProblem
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.inference_cluster import NodePool
@@ -40,6 +45,8 @@ def recipe_problems(
         yield from pool_kind_problems(cluster, existing_clusters)
         yield from network_way_problems(cluster)
         yield from maintenance_problems(cluster)
+        if cluster.name not in existing_clusters:
+            yield from way_in_problems(cluster)
         provisioned = {pool.place: pool for pool in cluster.pools}
         for index, document in enumerate(cluster.document.spec.node_pools):
             pool = provisioned.get(index)

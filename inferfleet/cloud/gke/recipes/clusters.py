@@ -78,6 +78,19 @@ def network_way_problems(cluster: DescribedCluster) -> Iterator[Problem]:
         )
 
 
+def way_in_problems(cluster: DescribedCluster) -> Iterator[Problem]:
+    """Yield that nobody could reach the API server of a new cluster: the update makes the only way to it."""
+    gke = cluster.gke
+    if gke.control_plane_access == "Private" and gke.network.existing is None:
+        yield cluster_problem(
+            cluster.name,
+            f"the API server of cluster {cluster.name} would be reached from its own network alone, which "
+            "this update makes: no machine is in it that could go on",
+            "Write network.existing, or controlPlaneAccess: Public until the network is connected",
+            "spec.cluster.gke.controlPlaneAccess",
+        )
+
+
 def maintenance_problems(cluster: DescribedCluster) -> Iterator[Problem]:
     """Yield a warning where GKE may upgrade nodes that Google's own blueprints keep from it.
 

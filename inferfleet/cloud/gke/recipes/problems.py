@@ -50,5 +50,5 @@ def either(choices: Sequence[int | str]) -> str:
 
 
 def begin_with(needed: str) -> str:
-    """Return the step to a version that has what `needed` has: its minor version, by the newest patch."""
-    return f'Write minVersion: "{minor(needed)}" for its newest patch, or a newer minor version'
+    """Return the step to a version that has what `needed` has."""
+    return f'Write minVersion: "{minor(needed)}", or a newer one where Google supports that no longer'

@@ -32,6 +32,8 @@ _PICKED_FROM = ("10.0.0.0/8", "172.20.0.0/14", "172.24.0.0/13")
 _PATH = "spec.cluster.gke.network.block"
 # The smallest number of Google's table, and what nodes of the system pool have: GKE's default.
 _FEWEST, _DEFAULT = 8, 110
+# Of which GKE takes where a cluster names none.
+_ZONES_OF_REGION = 3
 # The number of nodes, and the pods that each may have, by pool.
 Nodes = Mapping[str, tuple[int, int]]
 
@@ -259,11 +261,16 @@ def space_problems(
 
 
 def nodes_of(cluster: DescribedCluster, system_nodes: int) -> tuple[Nodes, Nodes]:
-    """Return the pools of fixed size, and all at their maxima, with the system pool at `system_nodes`."""
+    """Return the nodes that pools have at least, and at their maxima, `system_nodes` for the system pool.
+
+    That begins with a node in each zone, as the pool does that Google makes with a cluster.
+    """
     per_node = {pool.name: pool.gke_class.document.spec.node.pods for pool in cluster.pools}
     fixed = {pool.name: (pool.fixed_size or 0, per_node[pool.name]) for pool in cluster.pools}
     most = {pool.name: (pool.document.size, per_node[pool.name]) for pool in cluster.pools}
-    most[SYSTEM_POOL] = (system_nodes, cluster.gke.system_pool.max_pods_per_node or _DEFAULT)
+    of_system = cluster.gke.system_pool.max_pods_per_node or _DEFAULT
+    fixed[SYSTEM_POOL] = (len(cluster.gke.zones) or _ZONES_OF_REGION, of_system)
+    most[SYSTEM_POOL] = (max(system_nodes, fixed[SYSTEM_POOL][0]), of_system)
     return fixed, most
 
 
@@ -281,7 +288,7 @@ def pods_shortage(pods: str, fixed: Nodes, most: Nodes) -> Shortage | None:
     warning where pools at their maxima do not, None where all do.
     """
     if _taken(fixed) > _size(pods):
-        return Shortage("error", fixed, _too_small(pods, fixed, "its pools of fixed size are"))
+        return Shortage("error", fixed, _too_small(pods, fixed, "it has at least"))
     if _taken(most) > _size(pods):
         return Shortage("warning", most, _too_small(pods, most, "its pools at their maxima are"))
     return None

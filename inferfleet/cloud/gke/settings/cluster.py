@@ -8,19 +8,17 @@ from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.described import DescribedCluster
 from inferfleet.cloud.gke.facts.schema import ACCOUNT, CLUSTER, MEMBER
 from inferfleet.cloud.gke.settings.network import network_settings
-from inferfleet.cloud.gke.settings.passed import merged
+from inferfleet.cloud.gke.settings.passed import merged, with_passed
 from inferfleet.cloud.gke.settings.pools import of_all_nodes
 from inferfleet.cloud.values import CloudResource
 from inferfleet.documents.kinds.gke import (
     Gke,
     MaintenancePolicy,
 )
-from inferfleet.tables.gke import GATEWAY_CHANNEL, LOGS, METRICS, NODE_ROLES
+from inferfleet.tables.gke import GATEWAY_CHANNEL, METRICS, NODE_ROLES
 
-# An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
-_SECONDS = 3600
 # Settings of the default pool, which is removed at creation.
-_OF_FIRST_POOL = ("initialNodeCount", "nodeConfig")
+_OF_FIRST_POOL = ("initialNodeCount", "nodeConfig", "defaultMaxPodsPerNode")
 # Space for the operating system and GKE's own pods, for the minutes that the pool exists.
 _FIRST_DISK_GB = 30
 # It can be set at any time (https://github.com/GoogleCloudPlatform/magic-modules/pull/14000). It stays set
@@ -56,7 +54,6 @@ def control_plane(
             *((_ZONES,) if exists else ()),
         ),
         protect=gke.deletion_protection,
-        timeout=_SECONDS,
     )
 
 
@@ -83,7 +80,6 @@ def _inputs(cluster: DescribedCluster, *, multi_networking: bool) -> dict[str, A
             "gcePersistentDiskCsiDriverConfig": {"enabled": True},
             "gcsFuseCsiDriverConfig": {"enabled": True},
         },
-        "loggingConfig": {"enableComponents": list(LOGS)},
         "monitoringConfig": {
             "enableComponents": list(METRICS),
             "managedPrometheus": {"enabled": True},
@@ -106,8 +102,7 @@ def _encryption(gke: Gke) -> dict[str, Any]:
 
 def endpoint(gke: Gke) -> str:
     """Return by which of its endpoints the API server is reached: `DNS`, `IP` or `private IP`."""
-    private = gke.control_plane_access == "Private" and gke.control_plane_endpoint == "IP"
-    return "private IP" if private else gke.control_plane_endpoint
+    return "private IP" if gke.control_plane_access == "Private" else gke.control_plane_endpoint
 
 
 def _endpoints(gke: Gke) -> dict[str, Any]:
@@ -116,11 +111,11 @@ def _endpoints(gke: Gke) -> dict[str, Any]:
     The DNS endpoint is guarded by IAM, the IP endpoint can be limited to networks.
     """
     by_dns, private = gke.control_plane_endpoint == "DNS", gke.control_plane_access == "Private"
-    without_public_address = {"enablePrivateEndpoint": True} if private and not by_dns else {}
+    without_public_address = {"enablePrivateEndpoint": True} if private else {}
     endpoints = {
         "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes, **without_public_address},
         "controlPlaneEndpointsConfig": {
-            "dnsEndpointConfig": {"allowExternalTraffic": by_dns and not private},
+            "dnsEndpointConfig": {"allowExternalTraffic": by_dns},
             "ipEndpointsConfig": {"enabled": not by_dns},
         },
     }
@@ -190,8 +185,14 @@ def _first_pool(cluster: DescribedCluster) -> dict[str, Any]:
         "resourceLabels": cluster.labels,
         **of_all_nodes(cluster, secure_boot=True),
     }
-    passed = cluster.gke.system_pool.provider.get("nodeConfig", {})
-    return {"removeDefaultNodePool": True, "initialNodeCount": 1, "nodeConfig": merged(own, passed)}
+    passed = {"nodeConfig": cluster.gke.system_pool.provider.get("nodeConfig", {})}
+    most_pods = cluster.gke.system_pool.max_pods_per_node
+    return {
+        "removeDefaultNodePool": True,
+        "initialNodeCount": 1,
+        **({"defaultMaxPodsPerNode": most_pods} if most_pods else {}),
+        **with_passed({"nodeConfig": own}, passed),
+    }
 
 
 def accounts(cluster: DescribedCluster) -> tuple[CloudResource, ...]:

@@ -35,14 +35,24 @@ TOKENS: Mapping[Title, str] = {
     "SystemPool": NODE_POOL,
     "Subnetwork": SUBNETWORK,
 }
-# Inputs of a cluster about its pools, by the field for it. Pools that a cluster has would be undone by those
+# Inputs that say what other fields say, by these fields. Pools that a cluster has would be undone by those
 # that are resources, and the other way round, without a word:
 # https://www.pulumi.com/registry/packages/gcp/api-docs/container/cluster/#nodepools
-_OF_POOLS: Mapping[str, str] = {
-    "nodePools": "spec.nodePools of the InferenceCluster",
-    "nodeConfig": "spec.cluster.gke.systemPool.provider.nodeConfig of the InferenceCluster",
-    "nodeVersion": "provider.version of each pool",
+_INSTEAD: Mapping[Title, Mapping[str, tuple[str, ...]]] = {
+    "Cluster": {
+        "nodePools": ("spec.nodePools of the InferenceCluster",),
+        "nodeConfig": ("spec.cluster.gke.systemPool.provider.nodeConfig of the InferenceCluster",),
+        "nodeVersion": ("provider.version of each pool",),
+    },
+    "NodePool": {
+        "initialNodeCount": ("nodeCount of the pool", "minNodeCount of the pool"),
+        "namePrefix": ("name of the pool",),
+    },
+    "SystemPool": {"namePrefix": ()},
+    "Subnetwork": {},
 }
+# What fields of a cluster say for all of its pools, and each pool may say for itself.
+OF_EACH_POOL = frozenset(f"nodeConfig.{name}" for name in ("bootDiskKmsKey", "serviceAccount", "tags"))
 _PLAIN: Mapping[str, tuple[type, ...]] = {
     "String": (str,),
     "Int": (int,),
@@ -92,6 +102,15 @@ def merged(inputs: Mapping[str, Any], passed: Mapping[str, Any]) -> dict[str, An
         elif name not in result:
             result[name] = value
     return result
+
+
+def with_passed(inputs: Mapping[str, Any], passed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs of a pool with those that are passed on: what it may say for itself counts."""
+    nodes = passed.get("nodeConfig")
+    if not isinstance(nodes, Mapping):
+        return merged(inputs, passed)
+    own = {name: value for name, value in nodes.items() if f"nodeConfig.{name}" in OF_EACH_POOL}
+    return merged({**inputs, "nodeConfig": inputs["nodeConfig"] | own}, passed)
 
 
 def passed_problems(passed: Passed) -> Iterator[Problem]:
@@ -144,8 +163,10 @@ def decided(passed: Passed, path: str) -> tuple[str, ...] | None:
     """Return the fields of documents by which inferfleet decides an input, none where it is always the same;
     None for inputs that it does not decide.
     """
-    if passed.title == "Cluster" and (instead := _OF_POOLS.get(path.partition(".")[0])):
-        return (instead,)
+    if (instead := _INSTEAD[passed.title].get(path.partition(".")[0])) is not None:
+        return instead
+    if passed.token == NODE_POOL and path in OF_EACH_POOL:
+        return None
     if rows := fields_of(f"{passed.title}.{path}"):
         return tuple(f"{row.path} of the {row.kind}" for row in rows)
     for own in leaves(passed.token, passed.own):

@@ -8,7 +8,7 @@ from inferfleet.cloud.gke.facts.create_only import LABELS, create_only, digest, 
 from inferfleet.cloud.gke.facts.machines import Machine, only_boot_disk
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL, RESOURCE_POLICY
 from inferfleet.cloud.gke.rolls import PodSeconds, timeout
-from inferfleet.cloud.gke.settings.passed import merged
+from inferfleet.cloud.gke.settings.passed import merged, with_passed
 from inferfleet.cloud.values import CloudComponent, CloudPool, CloudResource
 from inferfleet.documents.kinds.base import Taint
 from inferfleet.documents.kinds.gke import (
@@ -65,7 +65,7 @@ def gpu_pool(
     }
     # What both documents pass on is as that of the pool has it.
     passed = merged(pool.document.provider, pool.gke_class.recipe.provider)
-    cloud_name, inputs = with_name(pool.name, merged(own, passed))
+    cloud_name, inputs = with_name(pool.name, with_passed(own, passed))
     resource = CloudResource(
         NODE_POOL,
         cloud_names.cloud_resource(cluster.name, pool.name),

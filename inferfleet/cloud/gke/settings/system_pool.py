@@ -7,7 +7,7 @@ from inferfleet.cloud.gke import names as cloud_names
 from inferfleet.cloud.gke.described import DescribedCluster
 from inferfleet.cloud.gke.facts.machines import Machine, machine
 from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.cloud.gke.settings.passed import merged
+from inferfleet.cloud.gke.settings.passed import with_passed
 from inferfleet.cloud.gke.settings.pools import pool_of, system_node_config, with_name
 from inferfleet.cloud.values import SYSTEM_POOL, CloudResource
 from inferfleet.documents.documents import Documents
@@ -18,8 +18,6 @@ from inferfleet.fleet.decisions import Endpoint, Plan
 from inferfleet.fleet.picker_size import picker_resources
 from inferfleet.tables.gke import SYSTEM_MACHINE_TYPE
 
-# GKE waits up to an hour for pods that terminate slowly, and deleting machines takes longer still.
-_SECONDS = 5400
 # One per zone of a region for GKE's own pods, and one for the time of an upgrade.
 _WITHOUT_PICKERS = 4
 # What GKE keeps for the node and its own pods on it, rounded up:
@@ -58,12 +56,11 @@ def system_pool(
     return CloudResource(
         NODE_POOL,
         cloud_names.cloud_resource(cluster.name, SYSTEM_POOL),
-        with_name(SYSTEM_POOL, merged(inputs, gke.system_pool.provider))[1],
+        with_name(SYSTEM_POOL, with_passed(inputs, gke.system_pool.provider))[1],
         after=after,
         # It says how the pool began, and Google changes it when somebody resizes the pool.
         ignore=("initialNodeCount",),
         deleted_with=f"{CLUSTER} {cluster.name}",
-        timeout=_SECONDS,
     )
 
 

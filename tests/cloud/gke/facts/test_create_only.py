@@ -9,7 +9,6 @@ from inferfleet.cloud.gke.facts.create_only import (
     CLUSTER,
     NODE_POOL,
     NOT,
-    RECREATING,
     create_only,
     digest,
     recreating,
@@ -73,7 +72,6 @@ def test_what_makes_nodes_anew_is_told_apart_from_what_makes_the_pool_anew() -> 
 def test_every_correction_of_the_table_is_of_a_field_it_has_and_says_otherwise() -> None:
     assert [at for at in ALSO if schema.resource(at[0]) is None or _force_new(at)] == []
     assert [at for at in NOT if not _force_new(at)] == []
-    assert [path for path in RECREATING if _force_new((NODE_POOL, path))] == []
 
 
 def _force_new(at: tuple[str, str]) -> bool:

@@ -85,9 +85,9 @@ def stack(pools: dict[str, tuple[dict[str, Any], dict[str, Any]]], **gke: Any) -
     )
 
 
-def told(documents: Documents) -> tuple[list[str], list[str]]:
+def told(documents: Documents, *, existing: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
     """Problems and warnings, as path and what."""
-    problems = tuple(recipe_problems(documents, described_clusters(documents)))
+    problems = tuple(recipe_problems(documents, described_clusters(documents), existing))
     return _lines(of_severity(problems, "error")), _lines(of_severity(problems, "warning"))
 
 

@@ -180,7 +180,17 @@ def test_private_ranges_before_a_public_address_are_a_warning() -> None:
             "reaches it there"
         ],
     )
-    assert told(stack(pools, **networks, controlPlaneAccess="Private")) == ([], [])
+    vpc = {"name": "vpc", "subnetwork": "nodes", "podsRange": "pods", "servicesRange": "svc"}
+    private = {**networks, "controlPlaneAccess": "Private"}
+    assert told(stack(pools, **private, network={"existing": vpc})) == ([], [])
+    assert told(stack(pools, **private)) == (
+        [
+            "spec.cluster.gke.controlPlaneAccess: the API server of cluster east would be reached from "
+            "its own network alone, which this update makes: no machine is in it that could go on"
+        ],
+        [],
+    )
+    assert told(stack(pools, **private), existing=("east",)) == ([], [])
 
 
 def test_abandoned_and_existing_clusters_are_left_alone() -> None:

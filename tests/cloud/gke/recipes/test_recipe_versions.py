@@ -77,8 +77,8 @@ def test_a_new_cluster_to_which_somebody_brings_the_crd_of_pools_is_only_warned_
             "warning",
             "spec.cluster.gke.minVersion",
             f"{POOLS}minVersion is 1.33 {LLM_D}",
-            'Write minVersion: "1.34" for its newest patch, or a newer minor version; or install the CRD '
-            "as that page says, and deploy then",
+            'Write minVersion: "1.34", or a newer one where Google supports that no longer; or install '
+            "the CRD as that page says, and deploy then",
         )
     ]
 

@@ -167,6 +167,57 @@ def test_what_cannot_be_passed_is_refused_with_the_next_step(
     ]
 
 
+def test_what_inferfleet_writes_of_a_block_leaves_the_rest_of_it_open() -> None:
+    inputs = {
+        "loggingConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER"]},
+        "ipAllocationPolicy": {"stackType": "IPV4_IPV6"},
+        "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"enableK8sTokensViaDns": True}},
+    }
+    document = cluster(provider={"cluster": inputs})
+    assert told(document)["error"] == []
+    control_plane = resources(made(clouds(document)))[f"{CLUSTER} east"].inputs
+    assert control_plane["loggingConfig"] == inputs["loggingConfig"]
+    assert control_plane["ipAllocationPolicy"] == {
+        "clusterSecondaryRangeName": "pods",
+        "servicesSecondaryRangeName": "services",
+        "stackType": "IPV4_IPV6",
+    }
+    assert control_plane["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] == {
+        "allowExternalTraffic": True,
+        "enableK8sTokensViaDns": True,
+    }
+
+
+def test_a_pool_may_have_an_account_a_key_and_tags_of_its_own() -> None:
+    own = {"serviceAccount": "batch@acme-ml.iam.gserviceaccount.com", "tags": ["batch"]}
+    document = cluster("east", pool(provider={"nodeConfig": own}), networkTags=["egress"])
+    assert told(document)["error"] == []
+    by_key = resources(made(clouds(document)))
+    nodes, of_system = (by_key[f"{NODE_POOL} east/{name}"].inputs["nodeConfig"] for name in ("l4", "system"))
+    assert {name: nodes[name] for name in own} == own
+    assert of_system["tags"] == ["egress"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("initialNodeCount", "nodeCount of the pool or minNodeCount of the pool"),
+        ("namePrefix", "name of the pool"),
+    ],
+)
+def test_what_would_replace_a_pool_beside_its_fields_is_refused(name: str, fields: str) -> None:
+    document = cluster("east", pool(provider={name: 1}))
+    assert told(document)["error"] == [
+        f"spec.nodePools[0].provider.{name}: pool l4 of cluster east passes on {name}, which inferfleet "
+        f"decides. Write {fields}"
+    ]
+
+
+def test_the_first_pool_has_as_few_pods_per_node_as_the_system_pool() -> None:
+    by_key = resources(made(clouds(cluster(systemPool={"maxPodsPerNode": 32}))))
+    assert by_key[f"{CLUSTER} east"].inputs["defaultMaxPodsPerNode"] == 32
+
+
 def test_an_input_that_the_table_lacks_is_passed_on_with_a_warning() -> None:
     document = cluster(provider={"cluster": {"enableIntranodeVisibilty": True}})
     assert told(document)["warning"] == [

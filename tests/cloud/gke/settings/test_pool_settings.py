@@ -295,16 +295,6 @@ def test_an_api_server_can_be_closed_to_everything_outside() -> None:
     found = made(documents)
     assert chosen(resources(found)[f"{CLUSTER} east"].inputs, *expected) == expected
     assert found.endpoint == "private IP"
-    by_name = made(clouds(cluster("east", controlPlaneAccess="Private")))
-    expected = {
-        "privateClusterConfig": {"enablePrivateNodes": True},
-        "controlPlaneEndpointsConfig": {
-            "dnsEndpointConfig": {"allowExternalTraffic": False},
-            "ipEndpointsConfig": {"enabled": False},
-        },
-    }
-    assert chosen(resources(by_name)[f"{CLUSTER} east"].inputs, *expected) == expected
-    assert by_name.endpoint == "DNS"
 
 
 def test_pools_made_before_private_nodes_were_turned_off_keep_their_way_out() -> None:

@@ -103,7 +103,6 @@ CONTROL_PLANE: dict[str, Any] = {
         "gcePersistentDiskCsiDriverConfig": {"enabled": True},
         "gcsFuseCsiDriverConfig": {"enabled": True},
     },
-    "loggingConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]},
     "monitoringConfig": {
         "enableComponents": ["CADVISOR", "DCGM", "KUBELET", "SYSTEM_COMPONENTS"],
         "managedPrometheus": {"enabled": True},

@@ -84,7 +84,7 @@ def test_nodes_of_few_pods_take_less() -> None:
 def test_nodes_of_fixed_number_without_addresses_are_an_error_of_a_new_cluster() -> None:
     documents = clouds(cluster("east", pool(nodeCount=129, zones=["us-east5-a"]), network=SMALL))
     (problem,) = told(documents)
-    assert (problem.severity, "its pools of fixed size are 129: l4 129" in problem.what) == ("error", True)
+    assert (problem.severity, "it has at least 132: l4 129, system 3" in problem.what) == ("error", True)
     (problem,) = told(documents, remembering(east="10.4.0.0/16"))
     assert problem.severity == "warning"
 
