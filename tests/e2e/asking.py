@@ -154,11 +154,14 @@ def serving(url: str, *, requests: int = 20) -> set[str]:
     return {one.pod for one in (ask(url) for _ in range(requests)) if one.pod}
 
 
-def until(what: str, holds: Callable[[], Any], *, every: float = 0.5) -> Any:
-    """The first true answer, asked again after so many seconds until the deadline."""
+def until(
+    what: str, holds: Callable[[], Any], *, every: float = 0.5, seen: Callable[[], Any] | None = None
+) -> Any:
+    """The first true answer, asked again after so many seconds until the deadline, when `seen` is told."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if found := holds():
             return found
         time.sleep(every)
-    raise AssertionError(f"not within {PATIENCE} s: {what}")
+    instead = f"; seen: {seen()}" if seen else ""
+    raise AssertionError(f"not within {PATIENCE} s: {what}{instead}")

@@ -140,7 +140,7 @@ def test_a_killed_follower_restarts_its_group_and_traffic_goes_to_the_others(fle
             whole = changed == {"kimi-decode-l4-1", "kimi-decode-l4-1-1"}
             return seen if whole and all(map(ready, seen.values())) else None
 
-        until("the group is back", again)
+        until("the group is back", again, seen=lambda: (before, pods(fleet)))
         back = len(answers)
         until("it serves again", lambda: "ml/kimi-decode-l4-1" in {one.pod for one in answers[back:]})
     failed = [one for one in answers if one.status != 200]
@@ -189,8 +189,8 @@ def test_a_leader_without_its_follower_fails_the_update_with_the_words_of_the_en
     assert done.code != 0
     assert "1/2 clients joined" in done.output
     assert "LeaderWorkerSet east/ml/lonely-decode-l4: pod lonely-decode-l4-0" in done.output
-    told = fleet.cli("status", "--stack", STACK)
-    assert "lonely-decode-l4-0" in told.stdout
+    # Its group may be made anew at this moment.
+    until("status names it", lambda: "lonely-decode-l4-0" in fleet.cli("status", "--stack", STACK).stdout)
     (fleet.documents / "wrong.yaml").unlink()
     repaired = fleet.up()
     assert repaired.code == 0, repaired.output
