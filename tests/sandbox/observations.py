@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -311,22 +311,6 @@ def killed(bench: Bench) -> Any:
     return engine.ended(), going.all()[0].status
 
 
-def past_its_time(bench: Bench) -> Any:
-    """Which of the ways that are known a request ends in that takes longer than the engine has."""
-    engine = bench.another("--shutdown-timeout=1")
-    going = Asking(engine, CHAT, [asked(ENDLESS, model="Qwen/Qwen3-8B", stream=True)])
-    until("it runs", lambda: in_metrics(engine, READ[0]) == 1)
-    engine.terminate()
-    end = time.monotonic() + 30
-    while time.monotonic() < end and going.answers[0] is None:
-        time.sleep(0.1)
-    hangs = going.answers[0] is None
-    engine.kill()
-    [answer] = going.all()
-    whole = answer.status == 200 and "length" in answer.body
-    return "hangs, or ends early" if hangs or not whole else "whole"
-
-
 OBSERVATIONS: dict[str, Callable[[Bench], Any]] = {
     made.__name__: made
     for made in (
@@ -335,7 +319,7 @@ OBSERVATIONS: dict[str, Callable[[Bench], Any]] = {
         *(no_path, without_model),
         *(adapter, adapter_while_it_runs, several_answers, other_tasks),
         *(metrics, counted_tokens, queue, client_that_goes, times),
-        *(refused_flag, refused_value, ends_without_requests, drains, killed, past_its_time),
+        *(refused_flag, refused_value, ends_without_requests, drains, killed),
     )
 }
 
@@ -347,10 +331,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set):
         return [plain(one) for one in value]
     return value
-
-
-def observed(engines: Engines) -> Iterator[tuple[str, Any]]:
-    """Each observation, and what is seen."""
-    bench = Bench(engines)
-    for name, look in OBSERVATIONS.items():
-        yield name, plain(look(bench))

@@ -51,6 +51,10 @@ class CommandLine:
         self._serve = ServeSubcommand().subparser_init(verbs)
         self._module = make_arg_parser(FlexibleArgumentParser(prog="api_server.py"))
         current_platform.device_type = device
+        has = {group.title for group in self._serve._action_groups}
+        has |= {action.dest for action in self._serve._actions}
+        if unknown := {*_KEPT_GROUPS, *_KEPT, *_NOT_KEPT} - has:
+            raise ValueError(f"this vLLM has no groups or flags {sorted(unknown)}")
 
     def parsed(self, words: list[str], *, module: bool) -> argparse.Namespace:
         """Return what vLLM's parser makes of the words behind `vllm serve`, or behind its module that serves.

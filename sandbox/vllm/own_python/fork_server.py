@@ -207,11 +207,11 @@ def _become(order: dict[str, Any]) -> None:
     sys.path[:0] = os.environ.get("PYTHONPATH", "").split(os.pathsep) if "PYTHONPATH" in os.environ else []
 
 
-def _enter(process: int | None) -> None:
+def _enter(process: int) -> None:
     """Join the network of a process, as `sandbox/network/enter.py` does."""
     for kind, flag in (("user", _NEW_USER), ("net", _NEW_NETWORK)):
         there, own = f"/proc/{process}/ns/{kind}", f"/proc/self/ns/{kind}"
-        if process is None or os.stat(there).st_ino == os.stat(own).st_ino:
+        if os.stat(there).st_ino == os.stat(own).st_ino:
             continue
         descriptor = os.open(there, os.O_RDONLY)
         if _libc.setns(descriptor, flag) != 0:

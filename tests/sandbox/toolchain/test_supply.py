@@ -13,7 +13,7 @@ from sandbox.toolchain import build as building
 from sandbox.toolchain import supply
 from sandbox.toolchain.build import build
 from sandbox.toolchain.machine import Machine
-from sandbox.toolchain.parts import EXTRA, OF_STACKS, PARTS, Part, Program
+from sandbox.toolchain.parts import EXTRA, PARTS, Part, Program
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.releases import RELEASES, Choice
 from sandbox.toolchain.side_by_side import Stop, Stopped
@@ -183,7 +183,3 @@ def test_compilers_collect_no_garbage_where_the_memory_holds_it(
     computer: Machine, builds: int, collection: dict[str, str]
 ) -> None:
     assert (computer.builds, computer.collection) == (builds, collection)
-
-
-def test_all_that_stacks_may_need_is_extra() -> None:
-    assert set(OF_STACKS) < set(EXTRA)
