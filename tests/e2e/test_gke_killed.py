@@ -18,7 +18,7 @@ from sandbox.gcp.store import CLUSTER, Store
 SCARCE = kind("cheap", "n1-standard-8", "nvidia-tesla-t4", 1, product="Tesla T4")
 KINDS = (
     "deployments,services,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,"
-    "gateways,httproutes,inferencepools,gcpbackendpolicies,healthcheckpolicies,namespaces"
+    "gateways,httproutes,inferencepools,gcpbackendpolicies,gcpgatewaypolicies,healthcheckpolicies,namespaces"
 )
 OURS = "inferfleet.dev/stack=killed"
 # What an update does to clusters and pools, from nothing on, and how many lines it prints at least.
