@@ -121,7 +121,7 @@ def test_a_small_subnetwork_of_somebody_is_compared_with_nodes_and_pods(cloud: C
             "pods",
         ),
         (
-            "warning",
+            "error",
             "spec.cluster.gke.network.existing.subnetwork",
             "subnetwork nodes has 10.0.0.0/29 for nodes of cluster east, which is 4 of them",
         ),
