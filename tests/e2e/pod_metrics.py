@@ -67,7 +67,7 @@ def served(project: Project, cluster: str, folder: Path) -> Iterator[None]:
         project.kubectl(cluster, "apply", "-f", str(file))
         yield
     finally:
-        project.kubectl(cluster, "delete", "-f", str(file))
+        project.kubectl(cluster, "delete", "--ignore-not-found", "-f", str(file))
         server.shutdown()
         server.server_close()
 
@@ -78,8 +78,14 @@ def _service(port: int, *, inside: bool) -> list[dict[str, Any]]:
     ports = [{"port": port}]
     if not inside:
         return [service | {"spec": {"type": "ExternalName", "externalName": _ADDRESS, "ports": ports}}]
-    addresses = {"addresses": [{"ip": _INSIDE}], "ports": ports}
-    endpoints = {"apiVersion": "v1", "kind": "Endpoints", "metadata": named, "subsets": [addresses]}
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": named | {"labels": {"kubernetes.io/service-name": _NAME}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [_INSIDE]}],
+        "ports": [{"port": port, "protocol": "TCP"}],
+    }
     return [service | {"spec": {"ports": ports}}, endpoints]
 
 
