@@ -35,6 +35,7 @@ from inferfleet.clusters.status.values import (
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,
+    FrontDoorStatus,
     GroupStatus,
     PartStatus,
     Phase,
@@ -167,6 +168,16 @@ def tables(status: Status) -> Iterator[Titled]:
                 for route in service.routes
             ]
         yield "services", ("service", "phase", "what"), services
+    if status.front_doors:
+        doors: list[Row] = []
+        for door in status.front_doors:
+            doors.append((f"{door.name} on {door.cluster}", door.phase, door.address, None))
+            doors += [
+                (f"  {part.object}", part.phase, None, part.message or None)
+                for part in door.parts
+                if part.phase != Phase.READY
+            ]
+        yield "InferenceGateways", ("gateway", "phase", "address", "what"), doors
     missing: list[Row] = [(cluster.name, name) for cluster in status.clusters for name in cluster.missing]
     if missing:
         yield "missing: desired, but not on the cluster", ("cluster", "object"), missing
@@ -189,6 +200,7 @@ def as_values(status: Status) -> dict[str, Any]:
         "clusters": _wholes(status.clusters),
         "deployments": _wholes(status.deployments),
         "services": _wholes(status.services),
+        "frontDoors": _wholes(status.front_doors),
         "caches": [asdict(cache) for cache in status.caches],
         "drift": [
             {**asdict(drift), "what": str(drift), "nextStep": _DEPLOY if drift.undeployed else _RESTORE}
@@ -197,7 +209,9 @@ def as_values(status: Status) -> dict[str, Any]:
     }
 
 
-def _wholes(wholes: Sequence[ClusterStatus | DeploymentStatus | ServiceStatus]) -> list[dict[str, Any]]:
+def _wholes(
+    wholes: Sequence[ClusterStatus | DeploymentStatus | ServiceStatus | FrontDoorStatus],
+) -> list[dict[str, Any]]:
     return [{**_camel(asdict(whole)), "phase": whole.phase} for whole in wholes]
 
 

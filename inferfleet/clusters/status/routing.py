@@ -1,10 +1,11 @@
 """The phase of what a request passes on its way to a pod: Gateway, HTTPRoute, InferencePool, Service."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from inferfleet.clusters.status.pods import one_line
-from inferfleet.clusters.status.read import Key, LiveCluster
+from inferfleet.clusters.status.read import Key, LiveCluster, key_of
 from inferfleet.clusters.status.values import PartStatus, Phase
 from inferfleet.desired import values
 from inferfleet.desired.values import KubeObject
@@ -13,6 +14,7 @@ from inferfleet.serving.workload import bounds
 
 Verdict = tuple[Phase, str]  # the phase and why, "" for Ready
 Objects = Mapping[Key, dict[str, Any]]
+_ENVOY_GATEWAY = "gateway.envoyproxy.io/"
 ABSENT = "does not exist, or lacks this stack's label"
 SILENT = "says nothing of it yet"
 
@@ -57,6 +59,23 @@ def policy(objects: Objects, key: Key) -> Verdict:
     judged = [_judged(entry.get("conditions"), ("Accepted",), SILENT) for entry in entries]
     broken = [verdict for verdict in judged if verdict[0] != Phase.READY]
     return next(iter(broken), (Phase.READY, "") if judged else (Phase.PENDING, SILENT))
+
+
+def door_judge(wanted: KubeObject) -> Callable[[Objects], Verdict] | None:
+    """Return who judges an object of an InferenceGateway by what Envoy Gateway says of it; None for one of
+    which it says nothing.
+    """
+    key = key_of(wanted)
+    if wanted.kind == "Gateway":
+        return partial(gateway, key=key)
+    if wanted.kind == "HTTPRoute":
+        parent = ("Gateway", key[1], str(wanted.manifest["spec"]["parentRefs"][0]["name"]))
+        return partial(route, key=key, parent=parent)
+    if wanted.kind.endswith("Policy") and wanted.api_version.startswith(_ENVOY_GATEWAY):
+        return partial(policy, key=key)
+    if wanted.kind == "Deployment":
+        return lambda objects: workload_verdict(objects.get(key), wanted)
+    return None
 
 
 def pool(seen: LiveCluster, key: Key, picker: Mapping[str, Any]) -> Verdict:

@@ -26,6 +26,7 @@ from inferfleet.clusters.status.values import (
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,
+    FrontDoorStatus,
     GroupStatus,
     PartStatus,
     Phase,
@@ -36,7 +37,7 @@ from inferfleet.clusters.status.values import (
     Status,
     worst,
 )
-from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
+from inferfleet.desired.values import FRONT_DOORS, Component, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
@@ -109,6 +110,36 @@ def status(
             for component in cluster.components
             if component.kind == "ModelCache"
         ),
+        tuple(
+            _front_door(name, gateway, *known(cluster.connection.cluster))
+            for cluster in desired.clusters
+            for name, gateway in sorted(cluster.front_doors.items())
+        ),
+    )
+
+
+def _front_door(
+    name: str, gateway: KubeObject, cluster: DesiredCluster, seen: LiveCluster | None
+) -> FrontDoorStatus:
+    """Return whether Envoy Gateway serves the objects of an InferenceGateway."""
+    where = cluster.connection.cluster
+    address = address_of(seen.objects.get(key_of(gateway), {})) if seen else None
+    judged = [
+        (item, judge)
+        for component in cluster.components
+        if component.kind in FRONT_DOORS
+        for item in component.objects
+        if item.manifest["metadata"]["labels"].get(names.FRONT_DOOR) == name
+        if (judge := routing.door_judge(item))
+    ]
+    return FrontDoorStatus(
+        name,
+        where,
+        address.host if address else None,
+        tuple(
+            routing.part(where, key_of(item), judge(seen.objects) if seen else _UNKNOWN)
+            for item, judge in judged
+        ),
     )
 
 
@@ -145,11 +176,13 @@ def _cluster(cluster: DesiredCluster, seen: LiveCluster | Problem | None) -> Clu
         why = "its document says `state: lost`, so it is not asked" if lost else "it was not asked"
         return ClusterStatus(name, silent=seen.what if seen else why, paused=paused)
     key = _gateway(cluster)
+    own = cluster.gateway or cluster.gateway_ref or cluster.gateway_class
     left_out = {obj.key for obj in cluster.monitors if (obj.api_version, obj.kind) in seen.unknown}
     address = address_of(seen.objects.get(key, {}))
     return ClusterStatus(
         name,
-        gateway=routing.part(name, key, routing.gateway(seen.objects, key)),
+        # A cluster without models has none.
+        gateway=routing.part(name, key, routing.gateway(seen.objects, key)) if own else None,
         address=address.host if address else None,
         missing=tuple(
             routing.titled(key_of(obj))

@@ -149,6 +149,20 @@ class ServiceStatus:
 
 
 @dataclass(frozen=True)
+class FrontDoorStatus:
+    """An InferenceGateway on one of its clusters. `parts` are its Gateway, routes, policies and router."""
+
+    name: str
+    cluster: str
+    address: str | None
+    parts: tuple[PartStatus, ...]
+
+    @property
+    def phase(self) -> Phase:
+        return worst(part.phase for part in self.parts)
+
+
+@dataclass(frozen=True)
 class CacheStatus:
     """The weights of a ModelCache on one cluster: `Ready` once all are there, `Starting` while they are
     fetched, and `Failed` while something keeps them away, until a next try.
@@ -192,9 +206,10 @@ class Status:
     services: tuple[ServiceStatus, ...]
     drift: tuple[Drift, ...] = ()
     caches: tuple[CacheStatus, ...] = ()
+    front_doors: tuple[FrontDoorStatus, ...] = ()
 
     @property
     def phase(self) -> Phase:
-        parts: tuple[ClusterStatus | DeploymentStatus | ServiceStatus, ...]
-        parts = (*self.clusters, *self.deployments, *self.services)
+        parts: tuple[ClusterStatus | DeploymentStatus | ServiceStatus | FrontDoorStatus, ...]
+        parts = (*self.clusters, *self.deployments, *self.services, *self.front_doors)
         return worst(part.phase for part in parts)

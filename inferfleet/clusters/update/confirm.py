@@ -29,15 +29,13 @@ from inferfleet.clusters.status.read import Key, key_of
 from inferfleet.clusters.status.routing import (
     SILENT,
     Verdict,
+    door_judge,
     led_to,
     picker_verdict,
     stale,
     titled,
     workload_verdict,
 )
-from inferfleet.clusters.status.routing import gateway as gateway_verdict
-from inferfleet.clusters.status.routing import policy as policy_verdict
-from inferfleet.clusters.status.routing import route as route_verdict
 from inferfleet.clusters.status.values import Phase
 from inferfleet.clusters.update.front_doors import SECONDS as FRONT_DOOR_SECONDS
 from inferfleet.clusters.update.front_doors import front_door_problems
@@ -61,7 +59,6 @@ _EVERY = 0.5
 _NAMED = 5
 # Seconds more that connecting and asking may take.
 _ANSWER_SECONDS = 30.0
-_ENVOY_GATEWAY = "gateway.envoyproxy.io/"
 _NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
 _TEMPLATES = ("spec.template.", "spec.leaderWorkerTemplate.")
 _REFRESH = (
@@ -179,23 +176,13 @@ def _question(cluster: DesiredCluster) -> _Question:
 
 
 def _of_front_doors(cluster: DesiredCluster) -> Iterator[tuple[Key, KubeObject, Judge]]:
-    """Yield the objects of InferenceGateways of which Envoy Gateway says whether it serves them, and their
-    routers, each with who judges it.
-    """
+    """Yield the objects of InferenceGateways that are judged, each with who judges it."""
     for component in cluster.components:
         if component.kind not in FRONT_DOORS or component.held:
             continue
         for made in component.objects:
-            key = key_of(made)
-            if made.kind == "Gateway":
-                yield key, made, partial(gateway_verdict, key=key)
-            elif made.kind == ROUTE:
-                parent = ("Gateway", key[1], made.manifest["spec"]["parentRefs"][0]["name"])
-                yield key, made, partial(route_verdict, key=key, parent=parent)
-            elif made.kind.endswith("Policy") and made.api_version.startswith(_ENVOY_GATEWAY):
-                yield key, made, partial(policy_verdict, key=key)
-            elif made.kind == "Deployment":
-                yield key, made, partial(_verdict, key=key, wanted=made, judge=workload_verdict)
+            if judge := door_judge(made):
+                yield key_of(made), made, judge
 
 
 def _verdict(
