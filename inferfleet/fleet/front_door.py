@@ -200,6 +200,43 @@ def _weighed(weights: dict[str, int], fallback: bool) -> tuple[DoorBackend, ...]
     return tuple(DoorBackend(name, weight, fallback) for name, weight in sorted(reduced.items()))
 
 
+# What becomes of services behind gateways the moment a cluster is lost, until an update moves replicas.
+
+
+@dataclass(frozen=True)
+class Failover:
+    """A service behind a gateway that loses a cluster."""
+
+    gateway: str
+    hub: str
+    service: str
+    clusters: tuple[str, ...]
+    """Clusters that take its requests from then on; none where it is answered with 503, or by nobody."""
+
+
+def failovers(planned: Iterable[Door], cluster: str) -> tuple[Failover, ...]:
+    """Return what the loss of a cluster does to services: of all on a gateway that stood there, else of those
+    that had endpoints there. Whether what is left has the capacity for their requests, nobody knows here.
+    """
+    return tuple(
+        Failover(
+            door.gateway,
+            door.hub,
+            route.service,
+            tuple(
+                sorted(
+                    backend.cluster
+                    for backend in route.backends
+                    if cluster not in (backend.cluster, door.hub)
+                )
+            ),
+        )
+        for door in planned
+        for route in door.routes
+        if cluster in (door.hub, *(backend.cluster for backend in route.backends))
+    )
+
+
 # What is wrong with gateways, and with services behind them.
 
 

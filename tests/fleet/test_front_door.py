@@ -14,7 +14,15 @@ from inferfleet.documents.kinds.inference_gateway import InferenceGateway
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.fleet.decisions import Backend
-from inferfleet.fleet.front_door import Door, DoorBackend, DoorRoute, doors, front_door_problems
+from inferfleet.fleet.front_door import (
+    Door,
+    DoorBackend,
+    DoorRoute,
+    Failover,
+    doors,
+    failovers,
+    front_door_problems,
+)
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.traffic import Requests
 
@@ -133,6 +141,30 @@ def test_clusters_of_the_own_region_come_first(hub: str, prefer: str, backends: 
     [door] = led(documents, {"a east/l4": 1, "a west/l4": 3}, chat=("east", "west"))
     assert door.routes[0].backends == tuple(backends)
     assert door.routes[0].new == ()
+
+
+def test_what_a_loss_does_is_known_before_the_next_update() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        place("west", "eu"),
+        deployment("a", 4),
+        deployment("b", 1),
+        gateway(hubs=["east", "west"]),
+        behind("chat", (1, "a")),
+        behind("other", (1, "b"), models=["shared"]),
+    )
+    planned = led(documents, {"a east/l4": 1, "a west/l4": 3, "b west/l4": 1})
+    assert failovers(planned, "west") == (
+        Failover("main", "east", "ml/chat", ("east",)),
+        Failover("main", "east", "ml/other", ()),
+        Failover("main", "west", "ml/chat", ()),
+        Failover("main", "west", "ml/other", ()),
+    )
+    assert failovers(planned, "east") == (
+        Failover("main", "east", "ml/chat", ()),
+        Failover("main", "east", "ml/other", ()),
+        Failover("main", "west", "ml/chat", ("west",)),
+    )
 
 
 def test_a_cluster_that_is_lost_gets_nothing() -> None:

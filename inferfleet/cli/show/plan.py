@@ -23,7 +23,7 @@ from inferfleet.fleet.advice.summaries import (
 )
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced
 from inferfleet.fleet.demands import Demand, Demands
-from inferfleet.fleet.front_door import Door
+from inferfleet.fleet.front_door import Door, Failover, failovers
 from inferfleet.fleet.shapes import counted, requests
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.whatif import Outcome
@@ -448,8 +448,10 @@ def _pods(cost: _PickerCost) -> str:
     return f"{cost.pods} pod{'' if cost.pods == 1 else 's'}"
 
 
-def show_losses(outcomes: Sequence[Outcome]) -> None:
-    """Print what each loss does; those on which nothing runs are named at the end."""
+def show_losses(outcomes: Sequence[Outcome], doors: Sequence[Door]) -> None:
+    """Print what each loss does, those on which nothing runs at the end; and what InferenceGateways do from
+    the loss of a cluster until an update moves its replicas.
+    """
     print_line()
     if used := [outcome for outcome in outcomes if outcome.replicas]:
         columns = ("lost", "replicas", "without a place", "no service", "cheapest repair")
@@ -458,6 +460,23 @@ def show_losses(outcomes: Sequence[Outcome]) -> None:
         print_line(f"nothing runs on {listing(idle, _NAMED)}")
     if used and not any(outcome.lacking for outcome in used):
         print_line("each of them can be lost, and all replicas have another place")
+    rows = [
+        (failover.gateway, outcome.loss, failover.service, _goes_on(failover, outcome.loss.name))
+        for outcome in outcomes
+        if outcome.loss.kind == "cluster"
+        for failover in failovers(doors, outcome.loss.name)
+    ]
+    if rows:
+        print_line()
+        print_table("until the next update", ("gateway", "lost", "service", "answered by"), rows)
+
+
+def _goes_on(failover: Failover, lost: str) -> str:
+    """Return in words who answers for a service once a cluster is lost."""
+    if failover.hub == lost:
+        return f"nobody at the address on {lost}"
+    at = f"at the address on {failover.hub}"
+    return f"{', '.join(failover.clusters) or 'the gateway itself: 503'}, {at}"
 
 
 def _loss_row(outcome: Outcome) -> tuple[object, ...]:
@@ -482,7 +501,7 @@ def repair(outcome: Outcome) -> str:
     )
 
 
-def loss_values(outcome: Outcome) -> dict[str, Any]:
+def loss_values(outcome: Outcome, doors: Sequence[Door]) -> dict[str, Any]:
     """Return what a loss does as values for JSON."""
     return {
         "lost": {"kind": outcome.loss.kind, "name": outcome.loss.name},
@@ -499,6 +518,10 @@ def loss_values(outcome: Outcome) -> dict[str, Any]:
         "unserved": list(outcome.unserved),
         "repair": None if outcome.repair is None else [node_values(more) for more in outcome.repair],
         "perHour": {currency: str(amount) for currency, amount in sorted(outcome.costs.items())},
+        "failovers": [
+            asdict(failover)
+            for failover in (failovers(doors, outcome.loss.name) if outcome.loss.kind == "cluster" else ())
+        ],
     }
 
 

@@ -187,7 +187,7 @@ def plan(
             }
         after_losses = tuple(after_each_loss(documents, lock, desired.plan)) if n_minus_one else ()
         if n_minus_one:
-            report.values["nMinusOne"] = [loss_values(outcome) for outcome in after_losses]
+            report.values["nMinusOne"] = [loss_values(outcome, desired.doors) for outcome in after_losses]
         report.values["lock"] = source.files and {
             "file": shown_path(source.files.lock_file),
             "matches": matches(lock, desired.plan.lock),
@@ -199,7 +199,7 @@ def plan(
             show(desired, remembered=source.files is not None)
             show_exposed(*exposed)
             if n_minus_one:
-                show_losses(after_losses)
+                show_losses(after_losses, desired.doors)
         if base is not None:
             _roll_since(base, source, place, report, as_json=as_json)
         can_run = _add_problems(source, desired, report, locked=locked)
