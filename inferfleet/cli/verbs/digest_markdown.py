@@ -14,6 +14,7 @@ from inferfleet.documents.wording import one_line
 from inferfleet.review.digest.values import (
     Digest,
     DocumentChange,
+    DoorChange,
     FieldChange,
     FileChange,
     FileKind,
@@ -245,6 +246,7 @@ def sections(stack: StackDigest) -> tuple[Section, ...]:
             _services(stack),
             opened=bool(ending),
         ),
+        Section("Behind InferenceGateways", tuple(map(_door, stack.doors))),
         Section("Plugins with other output", _plugins(stack)),
         Section(
             "Settings, policies and connections",
@@ -424,6 +426,20 @@ def _services(stack: StackDigest) -> tuple[str, ...]:
         + (", **no longer served**" if route.ends else "")
         for route in sorted(stack.services, key=lambda route: not route.ends)
     )
+
+
+def _door(door: DoorChange) -> str:
+    """Return what changes of a service behind a gateway: clusters with weights, names, and callers."""
+    parts = []
+    if door.before != door.after:
+        before, after = (plain(", ".join(led)) or "nowhere" for led in (door.before, door.after))
+        parts.append(f"{before} -> {after}")
+    for what, (old, new) in (("names", door.names), ("keys", door.callers)):
+        came, went = sorted({*new} - {*old}), sorted({*old} - {*new})
+        if came or went:
+            changes = [*(f"+{code(name)}" for name in came), *(f"**-{code(name)}**" for name in went)]
+            parts.append(f"{what} {', '.join(changes)}")
+    return f"- {code(door.service)} at {code(door.gateway)} on {code(door.cluster)}: {'; '.join(parts)}"
 
 
 def _plugins(stack: StackDigest) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import caches_of, tuned_under_one_revision
 from inferfleet.review.digest.fields import document_changes, waiver_changes
-from inferfleet.review.digest.models import models, plugins, routes
+from inferfleet.review.digest.models import doors, models, plugins, routes
 from inferfleet.review.digest.nodes import (
     cluster_changes,
     costs,
@@ -136,6 +136,7 @@ def _compared(name: str, base: Side | None, head: Side) -> StackDigest:
         missing=tuple(replicas for replicas, _ in missing),
         drains=drains(update),
         services=routes(update),
+        doors=doors(update),
         clusters=cluster_changes(update, in_place),
         pools=pool_changes(update, in_place),
         uses=uses(bill_before, bill_after),

@@ -23,15 +23,18 @@ from inferfleet.documents.pods.diff import compared
 from inferfleet.fleet import names
 from inferfleet.fleet.advice.summaries import change_lines, roll_line
 from inferfleet.fleet.decisions import Change, Plan, Roll
+from inferfleet.fleet.front_door import DoorRoute
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.spot import Spot
+from inferfleet.fleet.traffic import Requests
 from inferfleet.plugins.chain import LinkEffect
 from inferfleet.review.digest.resources import differing_fields, title_of
 from inferfleet.review.digest.texts import command_text
 from inferfleet.review.digest.update import Side, Update, at_least
 from inferfleet.review.digest.values import (
     CommandChange,
+    DoorChange,
     ImageChange,
     ModelChange,
     NewSet,
@@ -443,6 +446,38 @@ def routes(update: Update) -> tuple[RouteChange, ...]:
         )
         for service, cluster in sorted({*old, *new})
         if old.get((service, cluster)) != new.get((service, cluster)) or fields.get((service, cluster))
+    )
+
+
+def doors(update: Update) -> tuple[DoorChange, ...]:
+    """Return the services that InferenceGateways lead elsewhere, by other names, or for other callers."""
+    old, new = _door_routes(update.base.desired), _door_routes(update.desired)
+    nothing = DoorRoute("", (), Requests("", ()), (), ())
+    return tuple(
+        DoorChange(
+            *key,
+            before=_door_backends(before),
+            after=_door_backends(after),
+            names=(before.models, after.models),
+            callers=(before.entries, after.entries),
+        )
+        for key in sorted({*old, *new})
+        if _door_facts(before := old.get(key, nothing)) != _door_facts(after := new.get(key, nothing))
+    )
+
+
+def _door_routes(desired: Desired) -> dict[tuple[str, str, str], DoorRoute]:
+    return {(door.gateway, door.hub, route.service): route for door in desired.doors for route in door.routes}
+
+
+def _door_facts(route: DoorRoute) -> object:
+    return route.models, route.backends, route.entries
+
+
+def _door_backends(route: DoorRoute) -> tuple[str, ...]:
+    return tuple(
+        f"{backend.cluster} {backend.weight}{' (fallback)' if backend.fallback else ''}"
+        for backend in route.backends
     )
 
 

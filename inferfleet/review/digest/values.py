@@ -241,6 +241,26 @@ class RouteChange:
 
 
 @dataclass(frozen=True)
+class DoorChange:
+    """What an InferenceGateway on one of its clusters does otherwise for a service."""
+
+    gateway: str
+    """Its name."""
+    cluster: str
+    """The cluster on which it stands."""
+    service: str
+    """`<namespace>/<name>`."""
+    before: tuple[str, ...]
+    """Clusters with weights that requests go to now, as in `us 4` and `eu 1 (fallback)`."""
+    after: tuple[str, ...]
+    """Clusters with weights that they go to afterwards."""
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Names of models by which it is asked, before and after."""
+    callers: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Entries of keys with which it may be used, before and after."""
+
+
+@dataclass(frozen=True)
 class PluginChange:
     """A plugin that makes something else of pods that are there before and after."""
 
@@ -484,6 +504,8 @@ class StackDigest:
     """Clusters that replicas should leave."""
     services: tuple[RouteChange, ...] = ()
     """Routes of services that change."""
+    doors: tuple[DoorChange, ...] = ()
+    """What InferenceGateways do otherwise."""
     clusters: tuple[ClusterChange, ...] = ()
     """Clusters that change."""
     pools: tuple[PoolChange, ...] = ()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from digested import loaded, side
-from documents import Document, cluster, service
+from documents import API, Document, cluster, service
 from small_sides import IMAGE, PRICE, STACK, head, head_with_lock, l4, model, place, standing
 
 from inferfleet.documents.problems import Problem, Where
@@ -14,6 +14,7 @@ from inferfleet.review.digest.values import (
     ClassUse,
     ClusterChange,
     CostChange,
+    DoorChange,
     Drain,
     ImageChange,
     ListedProblem,
@@ -250,6 +251,42 @@ def test_routes_and_weights_of_services_that_change_are_told() -> None:
             ("rules[0].backendRefs[qwen].weight",),
         ),
     )  # fmt: skip
+
+
+def test_what_a_gateway_of_the_fleet_does_otherwise_is_told() -> None:
+    def gateway(*names: str) -> Document:
+        callers = [{"name": name, "keys": [{"secretRef": {"name": "keys", "key": name}}]} for name in names]
+        spec = {"clusters": ["east"], "listeners": {"http": {}}, "callers": callers}
+        return {"apiVersion": API, "kind": "InferenceGateway", "metadata": {"name": "main"}, "spec": spec}
+
+    def behind(*models: str) -> Document:
+        made = service("chat", qwen=1)
+        made["spec"] |= {"gateways": ["main"], "models": list(models)}
+        return made
+
+    secrets = {"secrets": {"inferfleet-system/keys": ["a", "b", "c"]}}
+    reached = place("west", serving={"gateway": {"className": "istio", "address": "west.example.com"}})
+    qwen = model(engine={"model": "some/model", "servedNames": ["chat", "qwen"]})
+    base = standing(l4(), EAST, reached, qwen, gateway("a", "b", "c"), behind("chat"), **secrets)
+    qwen = {**qwen, "spec": {**qwen["spec"], "replicas": 2}}
+    made = stack_digest(
+        STACK,
+        base,
+        head_with_lock(
+            base, l4(), EAST, reached, qwen, gateway("a", "c", "b"), behind("chat", "qwen"), **secrets
+        ),
+    )
+    assert made.doors == (
+        DoorChange(
+            "main",
+            "east",
+            "ml/chat",
+            ("east 1",),
+            ("east 1", "west 1"),
+            (("chat",), ("chat", "qwen")),
+            (("a", "b", "c"), ("a", "b", "c")),
+        ),
+    )
 
 
 def test_replicas_without_a_place_are_told_once_with_what_would_place_them() -> None:
