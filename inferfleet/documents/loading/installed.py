@@ -25,7 +25,7 @@ SOURCE = "source.yaml"
 DEFINITION = "CustomResourceDefinition"
 # Files of one version of an add-on; Istio has some forty.
 _MOST = 500
-_STEP = "Run `inferfleet stack render`"
+_STEP = "Remove its folder, and run `inferfleet stack render`, which makes it anew"
 
 
 def folder_of(files: StackFiles) -> Path:

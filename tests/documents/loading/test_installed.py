@@ -103,4 +103,4 @@ def test_a_damaged_file_is_told_with_its_name(project: Path, name: str, content:
     assert problem.where
     assert problem.where.file == f"stacks/prod/installed/leaderWorkerSet/0.9.0/{name}"
     assert problem.what.startswith(what)
-    assert problem.next_step == "Run `inferfleet stack render`"
+    assert problem.next_step == "Remove its folder, and run `inferfleet stack render`, which makes it anew"
