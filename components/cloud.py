@@ -8,12 +8,13 @@ this module.
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pulumi
-from pulumi_gcp import compute, container, projects, serviceaccount
+from pulumi_gcp import compute, container, projects, serviceaccount, storage
 
-from inferfleet.cloud.values import CloudComponent, CloudResource
+from inferfleet.cloud.values import PROJECT_NUMBER, CloudComponent, CloudResource
 from inferfleet.components.objects import register_standing, timeouts
 from inferfleet.desired.values import COMPONENTS
 from inferfleet.tables.gke import PROVIDER_VERSION
@@ -29,6 +30,8 @@ CLASSES: Mapping[str, type[pulumi.CustomResource]] = {
     "gcp:container/nodePool:NodePool": container.NodePool,
     "gcp:projects/iAMMember:IAMMember": projects.IAMMember,
     "gcp:serviceaccount/account:Account": serviceaccount.Account,
+    "gcp:storage/bucket:Bucket": storage.Bucket,
+    "gcp:storage/bucketIAMMember:BucketIAMMember": storage.BucketIAMMember,
 }
 
 
@@ -58,7 +61,7 @@ class _InCloud(pulumi.ComponentResource):
         super().__init__(f"{COMPONENTS}{type(self).__name__}", prefix + plan.name, None, opts)
         for planned in plan.resources:
             options = _options(self, planned, registered, after)
-            registered[planned.key] = resource(planned, prefix=prefix, opts=options)
+            registered[planned.key] = resource(planned, registered, prefix=prefix, opts=options)
         register_standing(self, plan.standing, prefix)
         self.register_outputs({})
 
@@ -75,17 +78,35 @@ class GpuNodePool(_InCloud):
     """One pool of accelerators, and what only it needs."""
 
 
+class WeightsBucket(_InCloud):
+    """A bucket for the weights of a namespace in a region, and who reads and writes it."""
+
+
 BY_KIND: dict[str, type[_InCloud]] = {
     "GkeNetwork": GkeNetwork,
     "GkeCluster": GkeCluster,
     "GpuNodePool": GpuNodePool,
+    "WeightsBucket": WeightsBucket,
 }
 
 
-def resource(plan: CloudResource, *, prefix: str, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+def resource(
+    plan: CloudResource,
+    registered: Mapping[str, pulumi.CustomResource],
+    *,
+    prefix: str,
+    opts: pulumi.ResourceOptions,
+) -> pulumi.CustomResource:
     """Register one resource with the inputs of the plan."""
     inputs: dict[str, Any] = {argument(name): value for name, value in plan.inputs.items()}
+    if plan.project_number_of:
+        bucket = cast(storage.Bucket, registered[plan.project_number_of])
+        inputs["member"] = bucket.project_number.apply(partial(_with_number, inputs["member"]))
     return CLASSES[plan.token](prefix + plan.name, opts=opts, **inputs)
+
+
+def _with_number(member: str, number: int) -> str:
+    return member.replace(PROJECT_NUMBER, str(int(number)))
 
 
 def unknown_inputs(plan: CloudComponent) -> list[str]:
@@ -123,6 +144,7 @@ def _options(
         ignore_changes=list(plan.ignore) or None,
         # The engine refuses to delete or replace what is protected.
         protect=plan.protect or None,
+        retain_on_delete=plan.retain or None,
         delete_before_replace=plan.delete_first or None,
         deleted_with=registered[plan.deleted_with] if plan.deleted_with else None,
         custom_timeouts=timeouts(plan.timeout),

@@ -80,6 +80,8 @@ def register(fleet: pulumi.ComponentResource, desired: Desired, given: Surroundi
     }
     # They lead to gateways of all clusters, and those of several to each other.
     front_doors: list[Callable[[], object]] = []
+    if google:
+        _create_buckets(fleet, desired, google, registered, given.prefix)
     for cluster in desired.clusters:
         connection = cluster.connection
         name = connection.cluster
@@ -133,10 +135,13 @@ def _google(fleet: pulumi.ComponentResource, desired: Desired, prefix: str) -> p
     Inputs that the installed provider does not take are refused here, before anything is registered.
     """
     components = [
-        component
-        for cluster in desired.clusters
-        if cluster.connection.cloud
-        for component in cluster.connection.cloud.components
+        *desired.buckets,
+        *(
+            component
+            for cluster in desired.clusters
+            if cluster.connection.cloud
+            for component in cluster.connection.cloud.components
+        ),
     ]
     if not components:
         return None
@@ -153,6 +158,21 @@ def _google(fleet: pulumi.ComponentResource, desired: Desired, prefix: str) -> p
             "Correct it in `provider` of the document, or install another version"
         )
     return fleet.get_provider("gcp:container/cluster:Cluster") or Provider(fleet, prefix)
+
+
+def _create_buckets(
+    fleet: pulumi.ComponentResource,
+    desired: Desired,
+    google: pulumi.ProviderResource,
+    registered: dict[str, pulumi.CustomResource],
+    prefix: str,
+) -> None:
+    """Register the buckets that are of no cluster, before what comes after them."""
+    from inferfleet.components import cloud
+
+    options = pulumi.ResourceOptions(parent=fleet, providers=[google])
+    for component in desired.buckets:
+        cloud.BY_KIND[component.kind](component, registered, options, prefix=prefix)
 
 
 def _created(

@@ -10,6 +10,8 @@ from inferfleet.documents.loading.project import StackFiles
 from sandbox.problem import SandboxProblem
 
 PROJECT_FILE = "Pulumi.yaml"
+# The folder of the simulated cloud in that of a stack.
+CLOUD = "cloud"
 # The folder in a checkout with everything of its sandboxes.
 SANDBOX = ".sandbox"
 
@@ -75,7 +77,7 @@ class StackPlaces:
     @property
     def cloud(self) -> Path:
         """The simulated Google Cloud: what exists there, its certificates and its programs."""
-        return self.folder / "cloud"
+        return self.folder / CLOUD
 
     @property
     def vllm(self) -> Path:

@@ -17,6 +17,7 @@ from inferfleet.cloud.gke import provider as gke
 from inferfleet.cloud.values import (
     CloudChange,
     CloudCluster,
+    CloudComponent,
     CloudPool,
     CloudResource,
     Comparison,
@@ -121,6 +122,14 @@ class Provider(Protocol):
         """
         ...
 
+    def bucket(self, documents: Documents, cluster: str, namespace: str) -> str:
+        """Return the name of the stack's own bucket for a namespace's weights in the region of a cluster."""
+        ...
+
+    def buckets(self, documents: Documents) -> tuple[CloudComponent, ...]:
+        """Return the stack's own buckets, each with who reads and writes it."""
+        ...
+
     def import_id(self, token: str, inputs: Mapping[str, Any]) -> str | None:
         """Return the ID under which Pulumi imports a resource; None for one that is not of this cloud."""
         ...
@@ -174,6 +183,19 @@ class Clouds:
 def provider_of(cluster: CloudCluster) -> Provider:
     """Return the provider of a cluster."""
     return PROVIDERS[cluster.source]
+
+
+def own_bucket(documents: Documents, cluster: str, namespace: str) -> str | None:
+    """Return the name of the stack's own bucket for a namespace's weights near a cluster; None for a cluster
+    that the stack does not create.
+    """
+    provider = PROVIDERS.get(documents.clusters[cluster].spec.cluster.source)
+    return provider.bucket(documents, cluster, namespace) if provider else None
+
+
+def own_buckets(documents: Documents) -> tuple[CloudComponent, ...]:
+    """Return the stack's own buckets in all clouds."""
+    return tuple(bucket for provider in PROVIDERS.values() for bucket in provider.buckets(documents))
 
 
 def cloud_pools(documents: Documents, lock: Lock) -> dict[str, Mapping[str, CloudPool]]:

@@ -20,6 +20,8 @@ ChangeKind = Literal["created", "replaced", "nodes replaced", "removed"]
 # Whether a cloud offers something: for certain, not at all, or as sources that disagree say.
 Verdict = Literal["yes", "no", "disputed"]
 Manifest = dict[str, Any]
+# What stands for the number of a project in a member of an IAM policy.
+PROJECT_NUMBER = "PROJECT_NUMBER"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class CloudResource:
     ignore: tuple[str, ...] = ()
     """Paths of inputs that the cloud fills in and nobody asked for."""
     protect: bool = False
+    retain: bool = False
+    """Whether it stays in the cloud when it leaves the program."""
+    project_number_of: str | None = None
+    """Key of the bucket whose project's number, which Google alone knows, its member has in place of
+    PROJECT_NUMBER."""
     delete_first: bool = False
     """Whether the old one is deleted before its replacement is created."""
     deleted_with: str | None = None

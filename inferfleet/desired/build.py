@@ -11,7 +11,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
-from inferfleet.cloud.provider import Clouds, decide, pod_problems
+from inferfleet.cloud.provider import Clouds, decide, own_buckets, pod_problems
+from inferfleet.cloud.values import CloudComponent
 from inferfleet.desired.addons import (
     addon_components,
     cluster_addons,
@@ -39,6 +40,7 @@ from inferfleet.desired.endpoints import (
 )
 from inferfleet.desired.front_door import door_needs, door_secrets, front_door
 from inferfleet.desired.needs import object_needs
+from inferfleet.desired.own_buckets import own_bucket_problems
 from inferfleet.desired.paused import held_cloud
 from inferfleet.desired.pods import Chains, Pods, chains, spot_pods
 from inferfleet.desired.problems import (
@@ -115,13 +117,16 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *secret_problems(
             documents, reads, chain.from_iterable(cache_reads(documents, name) for name in documents.clusters)
         ),
+        *own_bucket_problems(documents),
         *front_door_problems(documents, planned.endpoints, front_doors),
     ]
     _refuse(documents, problems)
+    buckets = own_buckets(documents)
     clusters = _clusters(
         documents,
         planned,
         pods,
+        buckets=buckets,
         pickers=pickers,
         reads=reads,
         lock=lock,
@@ -146,6 +151,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         ),
         effects=_effects_by_spot(pods, "Entry"),
         follower_effects=_effects_by_spot(pods, "Follower"),
+        buckets=buckets,
         doors=front_doors,
     )
 
@@ -231,6 +237,7 @@ def _clusters(
     planned: Plan,
     pods: PodsBySpot,
     *,
+    buckets: tuple[CloudComponent, ...],
     pickers: Pickers,
     reads: Reads,
     lock: Lock,
@@ -249,7 +256,7 @@ def _clusters(
     sites = {name: Site(name, clouds.clusters.get(name)) for name in sorted(documents.clusters)}
     shared = _serving_stacks(documents, planned, sites, read_on, front_doors)
     endpoints = _endpoints(documents, planned, pods, pickers=pickers, sites=sites, shared=shared)
-    filled = {name: fillings(documents, site, shared[name]) for name, site in sites.items()}
+    filled = {name: fillings(documents, site, shared[name], buckets) for name, site in sites.items()}
     placed = _replicas(
         documents,
         planned,

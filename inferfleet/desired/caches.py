@@ -1,9 +1,11 @@
 """The caches of weights on a cluster: which are there, what their Jobs name, and their objects."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from inferfleet.cloud.values import CloudComponent
 from inferfleet.desired.clusters import Site
+from inferfleet.desired.own_buckets import cache_on
 from inferfleet.desired.secrets import Read
 from inferfleet.desired.serving_stack import ServingStack
 from inferfleet.desired.values import Component, KubeObject
@@ -33,27 +35,29 @@ class Filling:
 
 
 def filling_cluster(documents: Documents, cache: ModelCache, cluster: str) -> str | None:
-    """Return where the Job runs that fills a cache for a cluster: there, and a bucket on the first of its
-    clusters that are not given up; None where no cluster is.
+    """Return where the Job runs that fills a cache for a cluster: there, and a bucket on the first of those
+    that share it and are not given up; None where no cluster is.
     """
     if cache.spec.to.bucket is None:
         return cluster
+    shared = cache_on(documents, cache, cluster).spec.to.bucket
     clusters = (
         name
         for name, document in sorted(documents.clusters.items())
         if cache.spec.cluster_selector.matches(document.metadata.labels)
         and document.spec.state not in GIVEN_UP
+        and cache_on(documents, cache, name).spec.to.bucket == shared
     )
     return next(clusters, None)
 
 
 def caches_on(documents: Documents, cluster: str) -> Iterator[ModelCache]:
-    """Yield the caches that Jobs on a cluster fill, by key."""
+    """Yield the caches that Jobs on a cluster fill, by key, as they are there."""
     labels = documents.clusters[cluster].metadata.labels
     for _, cache in sorted(documents.caches.items()):
         here = cache.spec.filled_here and cache.spec.cluster_selector.matches(labels)
         if here and filling_cluster(documents, cache, cluster) == cluster:
-            yield cache
+            yield cache_on(documents, cache, cluster)
 
 
 def cache_reads(documents: Documents, cluster: str) -> Iterator[Read]:
@@ -68,8 +72,16 @@ def cache_reads(documents: Documents, cluster: str) -> Iterator[Read]:
             yield cache.metadata.key, Reference("StorageClass", cache.spec.to.claim.storage_class_name)
 
 
-def fillings(documents: Documents, site: Site, shared: ServingStack) -> Mapping[str, Filling]:
-    """Return the fillings of a cluster's caches, by their keys."""
+def fillings(
+    documents: Documents, site: Site, shared: ServingStack, buckets: Iterable[CloudComponent]
+) -> Mapping[str, Filling]:
+    """Return the fillings of a cluster's caches, by their keys. Those in a bucket of the stack's own come
+    after who may write it.
+    """
+    members = {
+        component.resources[0].inputs["name"]: tuple(each.key for each in component.resources)
+        for component in buckets
+    }
     stack, serving = documents.settings.stack, documents.clusters[site.cluster].spec.serving
     made = {}
     for cache in caches_on(documents, site.cluster):
@@ -77,7 +89,8 @@ def fillings(documents: Documents, site: Site, shared: ServingStack) -> Mapping[
         secrets = {each.name for each in references(job["spec"]["template"]) if each.kind == "Secret"}
         needs = shared.needs(cache.metadata.namespace, secrets)
         if cache.spec.to.bucket:
-            first = site.place(account(cache, stack=stack), after=needs[:1])
+            rights = members.get(cache.spec.to.bucket.name, ())
+            first = site.place(account(cache, stack=stack), after=(*needs[:1], *rights))
         else:
             first = site.place(claim(cache, stack=stack), after=needs[:1], retain=True)
         made[cache.metadata.key] = Filling(first, site.place(job, after=(*needs, first.key)))

@@ -72,6 +72,7 @@ def kept(desired: Desired, standing: Standing) -> Desired:
     """
     clusters = [_kept(cluster, standing, desired.plan) for cluster in desired.clusters]
     registered = {item.key for cluster in clusters for item in cluster.objects}
+    registered |= {resource.key for bucket in desired.buckets for resource in bucket.resources}
     for cluster in clusters:
         cloud = cluster.connection.cloud
         registered |= {resource.key for resource in cloud.resources} if cloud else set()

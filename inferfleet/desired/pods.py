@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from inferfleet.cloud.values import CloudPool
+from inferfleet.desired.own_buckets import cache_on
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.base import PluginSpec
 from inferfleet.documents.kinds.inference_class import Device, InferenceClass
@@ -321,6 +322,8 @@ def _role(
     image = image_of(deployment, role, serving.images, nvidia=nvidia)
     cache = cache_of(documents, spot.deployment, role)
     of_adapters = adapter_caches(documents, spot.deployment)
+    if cache:
+        cache = cache_on(documents, cache, spot.cluster)
     return [
         _position(
             documents,

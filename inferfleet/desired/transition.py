@@ -14,6 +14,7 @@ from typing import Any
 
 from inferfleet.desired.caches import filling_cluster
 from inferfleet.desired.endpoints import routes_follow
+from inferfleet.desired.own_buckets import cache_on
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_deployment import ModelDeployment
@@ -140,7 +141,7 @@ def unfilled(
             and (
                 filling_cluster(documents, cache, spot.cluster) or spot.cluster,
                 spot.namespace,
-                filling_name(cache),
+                filling_name(cache_on(documents, cache, spot.cluster)),
             )
             not in filled
         )

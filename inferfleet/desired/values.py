@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict, get_args
 
-from inferfleet.cloud.values import CloudChange, CloudCluster
+from inferfleet.cloud.values import CloudChange, CloudCluster, CloudComponent
 from inferfleet.documents.kinds.inference_cluster import State
 from inferfleet.documents.problems import Problem
 from inferfleet.fleet import names
@@ -416,6 +416,8 @@ class Desired:
     cloud_changes: tuple[CloudChange, ...] = ()
     follower_effects: Mapping[Spot, Mapping[str, tuple[LinkEffect, ...]]] = field(default_factory=dict)
     """Those to the followers of roles whose workers have many pods."""
+    buckets: tuple[CloudComponent, ...] = ()
+    """The stack's own buckets for weights, which are of no cluster."""
     doors: tuple[Door, ...] = ()
     """InferenceGateways on each of their clusters, and where they lead."""
     fleet: str = field(default="", compare=False)

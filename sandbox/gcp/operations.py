@@ -17,7 +17,7 @@ from sandbox.gcp.rules.networking import NAT, SUBNETWORK
 from sandbox.gcp.rules.policies import refuse_policies
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.rules.state import next_state
-from sandbox.gcp.store import CLUSTER, IAM_MEMBER, POOL, Record, Records, Store
+from sandbox.gcp.store import BUCKET_MEMBER, CLUSTER, IAM_MEMBER, POOL, Record, Records, Store
 
 Values = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Cloud:
         resource_type = RESOURCE_TYPES[token]
         resource_id = resource_type.id(inputs)
         with self.store.changing() as records:
-            if resource_id in records and token != IAM_MEMBER:
+            if resource_id in records and token not in (IAM_MEMBER, BUCKET_MEMBER):
                 raise already_exists(resource_id)
             state = next_state(resource(token), {}, inputs)
             if token == POOL:
@@ -109,9 +109,11 @@ class Cloud:
     def read(self, resource_id: str) -> Record | None:
         """Return a resource; None when it does not exist.
 
-        Like the real provider it also takes the ID of an IAM member as words: "project role member".
+        Like the real provider it also takes the ID of an IAM member as words: "project role member", and
+        that of a bucket with its project.
         """
-        return self.store.read().get("/".join(resource_id.split()))
+        records = self.store.read()
+        return records.get("/".join(resource_id.split())) or records.get(resource_id.rpartition("/")[2])
 
     @property
     def _engine(self) -> KubernetesEngine:

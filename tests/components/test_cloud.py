@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from recording import Monitor, Recorder, own, run
 
-from inferfleet.cloud.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.cloud.gke.facts.schema import BUCKET, BUCKET_MEMBER, CLUSTER, NODE_POOL
 from inferfleet.cloud.values import CloudCluster, CloudComponent, CloudPool, CloudResource
 from inferfleet.components.provider import NOWHERE
 from inferfleet.desired.clusters import Site
@@ -174,6 +174,32 @@ def test_the_ip_endpoint_carries_the_clusters_certificate_authority() -> None:
     recorder, _ = _run("IP")
     cluster = {"server": "https://203.0.113.7", "certificate-authority-data": "Q0E="}
     assert _kubeconfig(recorder)["clusters"] == [{"name": "east", "cluster": cluster}]
+
+
+def test_who_reads_a_bucket_has_the_number_of_its_project_and_the_bucket_stays() -> None:
+    bucket = CloudResource(
+        BUCKET, "weights:acme/x/ml", {"name": "w", "location": "X"}, protect=True, retain=True
+    )
+    inputs = {
+        "bucket": "w",
+        "role": "roles/storage.objectViewer",
+        "member": "principalSet://PROJECT_NUMBER/ml",
+    }
+    member = CloudResource(
+        BUCKET_MEMBER, "weights:acme/x/ml/pods", inputs, after=(bucket.key,), project_number_of=bucket.key
+    )
+    component = CloudComponent("WeightsBucket", "weights:acme/x/ml", (bucket, member))
+    desired = replace(_desired(), buckets=(component,))
+    recorder, monitor = run(
+        desired, preview=False, answers={**ANSWERS, BUCKET: {"projectNumber": 123456789012}}
+    )
+    assert recorder.inputs[BUCKET_MEMBER, member.name] == {
+        **inputs,
+        "member": "principalSet://123456789012/ml",
+    }
+    request = monitor.requests[BUCKET, bucket.name]
+    assert (request.protect, request.retainOnDelete) == (True, True)
+    assert own(request.parent) == ("inferfleet:components:WeightsBucket", bucket.name)
 
 
 def test_the_first_preview_lists_all_that_the_update_makes() -> None:

@@ -79,10 +79,14 @@ def file_name(cluster: str, kube_object: KubeObject, as_format: Format) -> str:
 def cloud_file(cluster: str, resource: CloudResource, as_format: Format) -> str:
     """Return the file of a cloud resource, in a folder whose name no namespace can have."""
     kind = resource.token.rpartition(":")[2].lower()
-    return f"{cluster}/_cloud/{kind}-{resource.name.replace('/', '_')}.{as_format}"
+    folder = f"{cluster}/_cloud" if cluster else "_cloud"
+    return f"{folder}/{kind}-{re.sub('[/:]', '_', resource.name)}.{as_format}"
 
 
 def _cloud(desired: Desired) -> Iterator[tuple[str, CloudResource]]:
+    """Yield the resources of clouds, each with its cluster, "" for those of no cluster."""
+    for bucket in desired.buckets:
+        yield from (("", resource) for resource in bucket.resources)
     for cluster in desired.clusters:
         if cloud := cluster.connection.cloud:
             yield from ((cloud.cluster, resource) for resource in cloud.resources)
@@ -118,7 +122,7 @@ def _print(desired: Desired, as_format: Format) -> None:
     for cluster, resource in _cloud(desired):
         print_line("---")
         if cluster != last:
-            print_line(f"# cluster {cluster}, Google Cloud")
+            print_line(f"# cluster {cluster}, Google Cloud" if cluster else "# Google Cloud")
         print_yaml(manifest_text(_settings(resource), as_format="yaml"))
         last = cluster
     last = None

@@ -10,6 +10,8 @@ from typing import Any
 
 from inferfleet.cloud.gke.facts.schema import (
     ACCOUNT,
+    BUCKET,
+    BUCKET_MEMBER,
     CLUSTER,
     FIREWALL,
     MEMBER,
@@ -35,6 +37,8 @@ _FORMS: Mapping[str, str] = {
     ROUTER_NAT: "{project}/{region}/{router}/{name}",
     ACCOUNT: "projects/{project}/serviceAccounts/{email}",
     MEMBER: "{project} {role} {member}",
+    BUCKET: "{project}/{name}",
+    BUCKET_MEMBER: "b/{bucket} {role} {member}",
 }
 
 
@@ -67,6 +71,18 @@ def node_account(cluster: str, *, stack: str) -> str:
     return f"if-{short_hash(12, stack, cluster)}"
 
 
+def own_bucket(namespace: str, *, stack: str, project: str, region: str) -> str:
+    """Return the name of the bucket of a namespace's weights in a region: all buckets of Google's customers
+    share their names, and a project is one of them.
+    """
+    return f"weights-{short_hash(16, stack, project, region, namespace)}"
+
+
+def bucket_resource(namespace: str, *, project: str, region: str) -> str:
+    """Return the Pulumi name of such a bucket; no cluster's name has a colon, so no other begins like it."""
+    return f"weights:{project}/{region}/{namespace}"
+
+
 def account_email(account: str, project: str) -> str:
     """Return the e-mail address of a service account. A project `acme.com:ml` has its domain at the end."""
     domain, _, name = project.rpartition(":")
@@ -78,11 +94,14 @@ def cloud_resource(cluster: str, part: str) -> str:
     return f"{cluster}/{part}"
 
 
-def cloud_labels(stack: str, *, cluster: str) -> dict[str, str]:
-    """Return the labels of resources in Google Cloud, which allows fewer characters than Kubernetes."""
+def cloud_labels(stack: str, *, cluster: str | None) -> dict[str, str]:
+    """Return the labels of resources in Google Cloud, which allows fewer characters than Kubernetes.
+
+    Some are of no cluster (None).
+    """
     return {
         "managed-by": MANAGER,
-        f"{MANAGER}-cluster": cluster,
+        **({f"{MANAGER}-cluster": cluster} if cluster else {}),
         f"{MANAGER}-stack": stack.lower().replace(".", "-"),
     }
 

@@ -30,6 +30,7 @@ from inferfleet.cloud.gke.settings.addresses import (
     settings_by_answer,
     space_problems,
 )
+from inferfleet.cloud.gke.settings.buckets import bucket, buckets
 from inferfleet.cloud.gke.settings.cluster import accounts, control_plane, endpoint
 from inferfleet.cloud.gke.settings.network import made_with, network
 from inferfleet.cloud.gke.settings.passed import passed_on, passed_problems, without_passed
@@ -52,6 +53,8 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.tables.gke import INTERNAL_SERVICE
 
 __all__ = [
+    "bucket",
+    "buckets",
     "capacity_models",
     "changes",
     "clusters",

@@ -77,16 +77,20 @@ def project_needs(desired: Desired) -> tuple[ProjectNeeds, ...]:
     """Return what is needed of each project in which the stack creates clusters."""
     clusters: dict[str, list[tuple[str | None, str, set[str]]]] = {}
     hosts: dict[str, set[str]] = {}
+    buckets = {
+        bucket.resources[0].inputs["project"]: {resource.token for resource in bucket.resources}
+        for bucket in desired.buckets
+    }
     for cluster in desired.clusters:
         cloud = cluster.connection.cloud
         if cloud and cluster.connection.state not in GIVEN_UP:
-            types = {resource.token for resource in cloud.resources}
+            types = {resource.token for resource in cloud.resources} | buckets.get(cloud.project, set())
             hosts.setdefault(cloud.project, set()).update(_hosts(cloud))
             clusters.setdefault(cloud.project, []).append((cluster.gateway_class, cloud.endpoint, types))
     return tuple(
         ProjectNeeds(
             project,
-            apis(gateway for gateway, _, _ in of),
+            apis((gateway for gateway, _, _ in of), (token for _, _, types in of for token in types)),
             permissions(
                 (token for _, _, types in of for token in types),
                 endpoints=[endpoint for _, endpoint, _ in of],

@@ -101,10 +101,13 @@ class CacheBucket(StrictModel):
     FUSE. It is filled once, by a Job on the first of them.
     """
 
-    name: Annotated[str, TextRule(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", "the name of a bucket")]
+    name: Annotated[str, TextRule(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", "the name of a bucket")] | None = (
+        None
+    )
     """Name of a bucket that is there; each commit has a folder in it. The ServiceAccount `<cache>-filler` of
     the first cluster writes it (`roles/storage.objectUser`), and those of pods read it
-    (`roles/storage.objectViewer`).
+    (`roles/storage.objectViewer`). Default: one that the stack creates for the namespace in each region
+    where it creates clusters of the cache, with these roles.
     """
 
 
@@ -119,7 +122,9 @@ class CacheTarget(StrictModel):
     claim: CacheClaim | None = None
     """A volume that all pods of a cluster mount, on each cluster one."""
     bucket: CacheBucket | None = None
-    """A bucket that clusters of one region share."""
+    """A bucket that clusters of one region share: one of somebody's, by its name, or with `{}` the stack's
+    own.
+    """
 
     @model_validator(mode="after")
     def _check_one_of_two(self) -> "CacheTarget":
@@ -199,6 +204,16 @@ class ModelCache(StrictModel):
         """What decides which files the cache holds: another content is fetched beside the old one."""
         source = self.spec.source.hugging_face
         return {"repository": source.repository, "revision": source.revision, "files": list(source.files)}
+
+    @property
+    def in_own_bucket(self) -> bool:
+        """Whether it holds them in a bucket that the stack creates."""
+        return self.spec.to.bucket is not None and self.spec.to.bucket.name is None
+
+    def in_bucket(self, name: str) -> "ModelCache":
+        """Return the cache as it is where the stack's own bucket has this name."""
+        to = self.spec.to.model_copy(update={"bucket": CacheBucket(name=name)})
+        return self.model_copy(update={"spec": self.spec.model_copy(update={"to": to})})
 
     @property
     def place(self) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from typing import get_args
 
 from inferfleet.clusters.connections.git import Difference
 from inferfleet.desired.gate import stops_update, unplaced_problem
+from inferfleet.desired.own_buckets import cache_on
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
+from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.kinds.settings import Settings
 from inferfleet.documents.loading.files import PACKAGED
 from inferfleet.documents.problems import Problem, in_reading_order, joined
@@ -191,10 +193,19 @@ def _weights_problems(update: Update) -> Iterator[Problem]:
         )
 
 
+def _content(documents: Documents, cache: ModelCache, cluster: str) -> str:
+    return filling_name(cache_on(documents, cache, cluster))
+
+
 def _loaded(documents: Documents, plan: Plan) -> set[tuple[str, str, str, str]]:
     """Return which deployment loads on which cluster from which cache, and what that holds."""
     return {
-        (placement.spot.deployment, placement.spot.cluster, cache.metadata.key, filling_name(cache))
+        (
+            placement.spot.deployment,
+            placement.spot.cluster,
+            cache.metadata.key,
+            _content(documents, cache, placement.spot.cluster),
+        )
         for placement in plan.placements
         for cache in caches_of(documents, placement.spot.deployment)
         if cache.spec.filled_here

@@ -18,7 +18,8 @@ from inferfleet.serving.comparison import differences
 
 def resources(update: Update) -> tuple[ResourceChange, ...]:
     """Return the resources, sorted by name; nothing is touched on paused, lost and abandoned clusters."""
-    return tuple(sorted((*_in_clouds(update), *_on_clusters(update)), key=lambda change: change.resource))
+    every = (*_buckets(update), *_in_clouds(update), *_on_clusters(update))
+    return tuple(sorted(every, key=lambda change: change.resource))
 
 
 def differing_fields(before: Any, after: Any) -> tuple[str, ...]:
@@ -75,6 +76,22 @@ def _in_clouds(update: Update) -> Iterator[ResourceChange]:
         if comparison := provider_of(cluster).compared(before, after):
             operation: ResourceOperation = "replace" if comparison.replaced else "update"
             yield ResourceChange(title, operation, comparison.fields)
+
+
+def _buckets(update: Update) -> Iterator[ResourceChange]:
+    """Yield the stack's own buckets that are created, and who is to read and write them or no longer is.
+
+    A bucket is never deleted, and no document says anything else of one that is there.
+    """
+    old, new = (
+        {resource.title: resource for bucket in desired.buckets for resource in bucket.resources}
+        for desired in (update.base.desired, update.desired)
+    )
+    for title in sorted({*old, *new}):
+        if title not in old:
+            yield ResourceChange(title, "create", ())
+        elif title not in new and not old[title].retain:
+            yield ResourceChange(title, "delete", ())
 
 
 def _on_clusters(update: Update) -> Iterator[ResourceChange]:

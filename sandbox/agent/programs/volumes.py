@@ -7,8 +7,12 @@ from pathlib import Path
 from inferfleet.documents.pods.gcsfuse import DRIVER
 from sandbox.agent.claims import claim_folder
 from sandbox.agent.environment import values_of
+from sandbox.agent.program import CannotStart
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api
+from sandbox.gcp.rules.buckets import may
+from sandbox.gcp.store import Store
+from sandbox.places import CLOUD
 
 # Seconds between looks at the Secrets of a pod, which its own controller fills after it has started.
 _SYNC_SECONDS = 2.0
@@ -32,7 +36,7 @@ async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict
         if volume.get("csi", {}).get("driver") == DRIVER:
             # <stack>/.../<cluster>/pods/<pod>/volumes: all clusters of a stack have the same buckets.
             stack = next(parent.parent for parent in folder.parents if parent.name == "kwok")
-            volume_folder = stack / "buckets" / volume["csi"]["volumeAttributes"]["bucketName"]
+            volume_folder = _bucket(stack, pod, volume["csi"])
         volume_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, content in (await _files(api, pod, volume)).items():
             (volume_folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -48,6 +52,20 @@ async def keep(api: Api, pod: Object, container: Object, folder: Path) -> None:
         await asyncio.sleep(_SYNC_SECONDS)
         with suppress(*UNREACHABLE):
             await mounts(api, pod, container, folder)
+
+
+def _bucket(stack: Path, pod: Object, csi: Object) -> Path:
+    """Return the folder of a bucket. One of the stack's cloud is mounted where its policy lets the pod.
+
+    Raises CannotStart.
+    """
+    name = str(csi["volumeAttributes"]["bucketName"])
+    records = Store(stack / CLOUD).read()
+    namespace, account = pod["metadata"]["namespace"], pod["spec"].get("serviceAccountName", "default")
+    writes = not csi.get("readOnly")
+    if name in records and not may(records, name, namespace=namespace, account=account, writes=writes):
+        raise CannotStart("CreateContainerError", f"googleapi: Error 403: no access to bucket {name}")
+    return stack / "buckets" / name
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inferfleet.cloud.gke.facts.schema import resource
 from sandbox.gcp.provider.check import Failure
 from sandbox.gcp.rules.errors import bad_request
 from sandbox.gcp.rules.names import cluster_path
@@ -36,14 +37,15 @@ class Settings:
         """Return the inputs with project and region or location. Raises ApiError when one is not set."""
         completed = dict(inputs)
         own = {"project": self.project, "region": self.region, "location": self.region or self.zone}
-        for name in ("project", *RESOURCE_TYPES[token].scoped):
+        scope = [name for name in ("project", *RESOURCE_TYPES[token].scoped) if name in resource(token)]
+        for name in scope:
             if name not in completed and own[name]:
                 completed[name] = own[name]
         cluster = str(completed.get("cluster", ""))
         # A pool that names its cluster by its ID takes project and location from it.
         if token == POOL and cluster.count("/") == 5:
             completed["project"], completed["location"], _ = cluster_path(cluster)
-        for name in ("project", *RESOURCE_TYPES[token].scoped):
+        for name in scope:
             if name not in completed:
                 raise bad_request(f"{name}: required field is not set")
         return completed

@@ -43,6 +43,11 @@ def fill_member(state: Values, resource_id: str) -> Values:
 
 def check_member(state: Values, records: Records, resource_id: str) -> None:
     """Raise ApiError for an IAM member that Google refuses."""
+    refuse_member(state, records)
+
+
+def refuse_member(state: Values, records: Records) -> None:
+    """Raise ApiError for a member of any policy that Google refuses."""
     role, member = state["role"], state["member"]
     if not _ROLE.fullmatch(role):
         raise bad_request(f"Role {role} is not supported for this resource")

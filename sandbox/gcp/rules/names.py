@@ -7,7 +7,16 @@ from typing import NamedTuple
 COMPUTE = "https://www.googleapis.com/compute/v1/"
 BETA = "https://container.googleapis.com/v1beta1/"
 _LINK_FIELDS = frozenset(
-    {"network", "subnetwork", "router", "region", "policyName", "cluster", "privateEndpointSubnetwork"}
+    {
+        "network",
+        "subnetwork",
+        "router",
+        "region",
+        "policyName",
+        "cluster",
+        "privateEndpointSubnetwork",
+        "bucket",
+    }
 )
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sandbox.gcp.rules import accounts, cluster, networking
+from sandbox.gcp.rules import accounts, buckets, cluster, networking
 from sandbox.gcp.rules.names import account_email, cluster_id, short_name
-from sandbox.gcp.store import CLUSTER, IAM_MEMBER, POOL, Record, Records
+from sandbox.gcp.store import BUCKET_MEMBER, CLUSTER, IAM_MEMBER, POOL, Record, Records
 
 Values = dict[str, Any]
 
@@ -43,6 +43,8 @@ class ResourceType:
             parts["email"] = account_email(texts["project"], texts["accountId"])
         if "cluster" in texts:
             parts["cluster_id"] = cluster_id(texts["project"], texts.get("location", ""), texts["cluster"])
+        if "bucket" in texts:
+            parts["bucket_name"] = buckets.bucket_name(texts)
         condition = state.get("condition") or {}
         parts["condition"] = f"/{condition['title']}" if condition else ""
         return self.id_pattern.format(**texts, **parts)
@@ -93,6 +95,12 @@ RESOURCE_TYPES: Mapping[str, ResourceType] = MappingProxyType(
         ),
         IAM_MEMBER: ResourceType(
             "{project}/{role}/{member}{condition}", accounts.fill_member, accounts.check_member
+        ),
+        buckets.BUCKET: ResourceType("{name}", buckets.fill_bucket, buckets.check_bucket),
+        BUCKET_MEMBER: ResourceType(
+            "b/{bucket_name}/{role}/{member}{condition}",
+            buckets.fill_bucket_member,
+            buckets.check_bucket_member,
         ),
         CLUSTER: ResourceType(
             "projects/{project}/locations/{location}/clusters/{name}",

@@ -57,11 +57,15 @@ def pool(name: str = "l4", class_name: str = "l4", **spec: Any) -> dict[str, Any
 
 
 def cluster(
-    name: str = "east", *pools: dict[str, Any], serving: dict[str, Any] | None = None, **gke: Any
+    name: str = "east",
+    *pools: dict[str, Any],
+    serving: dict[str, Any] | None = None,
+    labels: dict[str, str] | None = None,
+    **gke: Any,
 ) -> InferenceCluster:
     return InferenceCluster.model_validate(
         {
-            "metadata": {"name": name},
+            "metadata": {"name": name, "labels": labels or {}},
             "spec": {
                 "cluster": {"source": "GKE", "gke": {"project": "acme-ml", "region": "us-east5", **gke}},
                 "nodePools": list(pools) or [pool()],

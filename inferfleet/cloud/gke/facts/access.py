@@ -8,6 +8,8 @@ request is said to need the permission; "" where that was not looked up, and its
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from inferfleet.cloud.gke.facts.schema import BUCKET, BUCKET_MEMBER
+
 
 @dataclass(frozen=True)
 class Permission:
@@ -26,9 +28,12 @@ IAM_API = "iam.googleapis.com"
 PROJECTS_API = "cloudresourcemanager.googleapis.com"
 # Regional gateways are made with it (as generally known, not looked up).
 NETWORK_SERVICES_API = "networkservices.googleapis.com"
+# Cloud Storage's, of weights in buckets.
+STORAGE_API = "storage.googleapis.com"
 ALWAYS = (CONTAINER_API, COMPUTE_API, IAM_API, PROJECTS_API)
 
 _ADMIN, _NETWORKS = "roles/container.admin", "roles/compute.networkAdmin"
+_STORAGE = "roles/storage.admin"
 _READING = (
     Permission("compute.regions.get", "quotas", "roles/compute.viewer"),
     Permission("compute.machineTypes.get", "machine types of zones", "roles/compute.viewer"),
@@ -74,6 +79,20 @@ _BY_TYPE: Mapping[str, tuple[Permission, ...]] = {
         Permission(
             "resourcemanager.projects.setIamPolicy", "roles of nodes", "roles/resourcemanager.projectIamAdmin"
         ),
+    ),
+    BUCKET: (
+        Permission(
+            "storage.buckets.create",
+            "buckets of weights",
+            _STORAGE,
+            "docs.cloud.google.com/storage/docs/access-control/iam-permissions",
+        ),
+        Permission("storage.buckets.get", "buckets of weights", _STORAGE),
+        Permission("storage.buckets.update", "buckets of weights", _STORAGE),
+    ),
+    BUCKET_MEMBER: (
+        Permission("storage.buckets.getIamPolicy", "roles of pods on buckets", _STORAGE),
+        Permission("storage.buckets.setIamPolicy", "roles of pods on buckets", _STORAGE),
     ),
 }
 
@@ -122,7 +141,11 @@ def permissions(types: Iterable[str], *, endpoints: Iterable[str]) -> tuple[Perm
     return tuple(dict.fromkeys((*_READING, *reached, *all_permissions)))
 
 
-def apis(gateway_classes: Iterable[str | None]) -> tuple[str, ...]:
-    """Return the APIs that clusters need whose gateways are of these classes."""
+def apis(gateway_classes: Iterable[str | None], types: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the APIs for resources of these types, and for clusters whose gateways are of these classes."""
     regional = any(name and name.startswith("gke-l7-r") for name in gateway_classes)
-    return (*ALWAYS, NETWORK_SERVICES_API) if regional else ALWAYS
+    return (
+        *ALWAYS,
+        *((NETWORK_SERVICES_API,) if regional else ()),
+        *((STORAGE_API,) if BUCKET in types else ()),
+    )

@@ -22,6 +22,8 @@ ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
 RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
 ACCOUNT = "gcp:serviceaccount/account:Account"
 MEMBER = "gcp:projects/iAMMember:IAMMember"
+BUCKET = "gcp:storage/bucket:Bucket"
+BUCKET_MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
 Type = Literal["String", "Int", "Float", "Bool", "List", "Set", "Map"]
 _FILE = Path(__file__).parent / "schema.json"
 

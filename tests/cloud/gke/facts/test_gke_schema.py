@@ -13,7 +13,7 @@ TABLE = Path(__file__).parents[4] / "inferfleet" / "cloud" / "gke" / "facts" / "
 TOKENS = sorted(json.loads(TABLE.read_text())["resources"])
 
 
-def test_the_table_has_the_resource_types_of_a_gke_cluster() -> None:
+def test_the_table_has_the_resource_types_of_a_gke_cluster_and_of_buckets() -> None:
     assert TOKENS == [
         "gcp:compute/firewall:Firewall",
         "gcp:compute/network:Network",
@@ -25,6 +25,8 @@ def test_the_table_has_the_resource_types_of_a_gke_cluster() -> None:
         POOL,
         "gcp:projects/iAMMember:IAMMember",
         "gcp:serviceaccount/account:Account",
+        "gcp:storage/bucket:Bucket",
+        "gcp:storage/bucketIAMMember:BucketIAMMember",
     ]
 
 
