@@ -166,10 +166,21 @@ def fill_job(cache: ModelCache, *, serving: Serving, stack: str) -> dict[str, An
     }
 
 
-def load_weights(spec: dict[str, Any], cache: ModelCache) -> None:
-    """Give the engine of a pod the weights of a cache, read-only, and have it wait until all are there."""
+def bucket_url(cache: ModelCache) -> str | None:
+    """Return where a bucket has the files, None for a claim."""
+    bucket = cache.spec.to.bucket
+    return f"gs://{bucket.name}/{_folder(cache)}{filling.MODEL}" if bucket else None
+
+
+def load_weights(spec: dict[str, Any], cache: ModelCache, *, mounted: bool) -> None:
+    """Have the engine of a pod wait until the weights of a cache are all there, and give it these, read-only,
+    where they are to be `mounted`.
+    """
     _, container = engine_container(spec)
-    mount_cache(spec, container, cache, path=cache.folder)
+    if mounted:
+        mount_cache(spec, container, cache, path=cache.folder)
+    else:
+        _await(spec, container, cache, VOLUME)
 
 
 def mount_cache(
@@ -178,14 +189,19 @@ def mount_cache(
     """Mount the files of a cache, read-only, as a volume of this name in the pod, which waits until all are
     there.
     """
-    volumes = spec.setdefault("volumes", [])
-    if not any(each["name"] == volume for each in volumes):
-        volumes.append({**_volume(cache, read_only=True), "name": volume})
     mount: dict[str, Any] = {"name": volume, "mountPath": path, "readOnly": True}
     somebodys = cache.spec.to.claim.folder if cache.spec.to.claim else None
     if folder := f"{_folder(cache)}{filling.MODEL}" if cache.spec.filled_here else somebodys:
         mount["subPath"] = folder
     container.setdefault("volumeMounts", []).append(mount)
+    _await(spec, container, cache, volume)
+
+
+def _await(spec: dict[str, Any], container: dict[str, Any], cache: ModelCache, volume: str) -> None:
+    """Give a pod the volume of a cache, and have it wait until all files are there."""
+    volumes = spec.setdefault("volumes", [])
+    if not any(each["name"] == volume for each in volumes):
+        volumes.append({**_volume(cache, read_only=True), "name": volume})
     if cache.spec.filled_here:
         gate = _gate(cache, container.get("image", ""), volume)
         first = spec.setdefault("initContainers", [])

@@ -3,6 +3,7 @@
 from inspect import getsource
 from typing import Any
 
+import pytest
 from small_stack import (
     COMMIT,
     NOTHING,
@@ -22,6 +23,7 @@ from inferfleet.desired import desired
 from inferfleet.desired.gate import unfilled_problems
 from inferfleet.desired.transition import Unfilled, unfilled, with_held, with_starting
 from inferfleet.desired.values import Desired
+from inferfleet.documents import InvalidDocuments
 from inferfleet.fleet.roles import revision
 from inferfleet.serving import filling
 from inferfleet.serving.metadata import SKIP_AWAIT
@@ -210,22 +212,48 @@ def test_a_bucket_is_filled_once_by_a_job_on_the_first_cluster() -> None:
     assert (values["WEIGHTS_VOLUME"], values["WEIGHTS_PART"]) == (folder, "/weights-part/files")
 
 
-def test_pods_read_their_folder_of_a_bucket_and_the_plan_counts_the_sidecar() -> None:
+def test_vllm_streams_its_folder_of_a_bucket_once_a_mount_shows_the_marker() -> None:
     found = made(_in_bucket(), cluster("east"), _chat())
     job = next(one for one in found.clusters[0].objects if one.kind == "Job")
     template = find(found, "Deployment", "east/ml/chat-decode-l4").manifest["spec"]["template"]
     assert template["metadata"]["annotations"]["gke-gcsfuse/volumes"] == "true"
-    assert template["spec"]["containers"][0]["volumeMounts"][0] == {
-        "name": "weights",
-        "mountPath": "/weights/Qwen3-8B",
-        "readOnly": True,
-        "subPath": f"ml/{job.kubernetes_name}/model",
-    }
+    engine = template["spec"]["containers"][0]
+    assert "weights" not in {mount["name"] for mount in engine.get("volumeMounts", ())}
+    assert engine["args"][:4] == [
+        f"gs://acme-weights/ml/{job.kubernetes_name}/model",
+        "--load-format=runai_streamer",
+        "--served-model-name",
+        "Qwen/Qwen3-8B",
+    ]
     assert template["spec"]["initContainers"][0]["env"][0] == {
         "name": "WEIGHTS_VOLUME",
         "value": f"/weights-volume/ml/{job.kubernetes_name}",
     }
     assert found.plan.demands.declared["ml/chat", "decode"].pod.cpu == 250
+
+
+def test_other_engines_and_commands_of_ones_own_read_a_folder_of_a_bucket_that_pods_mount() -> None:
+    for declared, engine in (
+        ({**LOADS, "type": "SGLang"}, {}),
+        (LOADS, {"command": ["vllm", "serve", "$(INFERFLEET_MODEL)"]}),
+    ):
+        chat = deployment("chat", declared=declared, engine=engine)
+        found = made(_in_bucket(), cluster("east"), chat)
+        job = next(one for one in found.clusters[0].objects if one.kind == "Job")
+        template = find(found, "Deployment", "east/ml/chat-decode-l4").manifest["spec"]["template"]
+        assert {
+            "name": "weights",
+            "mountPath": "/weights/Qwen3-8B",
+            "readOnly": True,
+            "subPath": f"ml/{job.kubernetes_name}/model",
+        } in template["spec"]["containers"][0]["volumeMounts"]
+
+
+def test_a_load_format_of_ones_own_is_refused_where_the_stream_is_written() -> None:
+    own = deployment("chat", declared={**LOADS, "args": ["--load-format=auto"]})
+    with pytest.raises(InvalidDocuments, match="load-format"):
+        made(_in_bucket(), cluster("east"), own)
+    assert made(cache("qwen3"), cluster("east"), own).plan.placements
 
 
 def test_pods_on_every_cluster_wait_for_the_one_job_of_a_bucket() -> None:

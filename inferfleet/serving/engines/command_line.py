@@ -105,6 +105,7 @@ ADAPTERS_PORT = 8199
 _GUARD = "inferfleet_guard.Guard"
 _KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
 TRANSFER = "--kv-transfer-config"
+LOAD_FORMAT = "--load-format"
 # Keys of the connector's configuration that inferfleet writes.
 TRANSFER_KEYS = ("kv_connector", "kv_role")
 _SGLANG_FIELDS = {
@@ -148,6 +149,8 @@ class WorkerPod:
     role: str
     position: Position
     pods: int
+    streamed: str | None = None
+    """URL of a folder in a bucket, from which the engine streams its weights."""
 
     @property
     def engine(self) -> Engine:
@@ -207,6 +210,15 @@ def is_written(deployment: ModelDeployment, role: str, position: Position = "Ent
     return declared and not has_own_command(deployment, role, position)
 
 
+def streams(deployment: ModelDeployment, role: str, position: Position = "Entry") -> bool:
+    """Return whether the engines of these pods stream weights from a bucket: vLLM, as Google describes it
+    (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/run-ai-model-streamer).
+    """
+    declared = engine_of(deployment, role)
+    in_bucket = isinstance(declared.model, CachedModel) and declared.model.in_bucket
+    return in_bucket and declared.type == "vLLM" and is_written(deployment, role, position)
+
+
 def command_line(pod: WorkerPod) -> CommandLine | None:
     """Return the written command line of a pod, None where its template or image has the program."""
     if not is_written(pod.deployment, pod.role, pod.position) or unwritable(
@@ -234,8 +246,12 @@ def fields_by_flag(pod: WorkerPod) -> Mapping[str, str]:
         return _SGLANG_FIELDS | (_SGLANG_ADAPTER_FIELDS if pod.engine.adapters else {})
     if pod.engine.type == "TensorRT-LLM":
         return _TRTLLM_FIELDS
-    adapters = _VLLM_ADAPTER_FIELDS if pod.engine.adapters else {}
-    return _VLLM_FIELDS | adapters | ({TRANSFER: "prefill"} if transfer_config(pod) else {})
+    return (
+        _VLLM_FIELDS
+        | (_VLLM_ADAPTER_FIELDS if pod.engine.adapters else {})
+        | ({TRANSFER: "prefill"} if transfer_config(pod) else {})
+        | ({LOAD_FORMAT: "engine.model"} if streams(pod.deployment, pod.role, pod.position) else {})
+    )
 
 
 def unwritable(deployment: ModelDeployment, role: str, pods: int) -> str | None:
@@ -330,10 +346,13 @@ def _vllm(pod: WorkerPod, *, drain: int) -> Iterator[str]:
 
     Sources: vllm/engine/arg_utils.py and vllm/entrypoints/openai/dp_supervisor.py (a pod's first copy follows
     from --node-rank), docs/serving/parallelism_scaling.md and data_parallel_deployment.md, of KV transfer
-    docs/features/nixl_connector_usage.md and mooncake_connector_usage.md. Tried with the parser of vLLM 0.32.
+    docs/features/nixl_connector_usage.md and mooncake_connector_usage.md, of streams from buckets
+    docs/models/extensions/runai_model_streamer.md. Tried with the parser of vLLM 0.32.
     """
     engine, model, topology = pod.engine, pod.model, pod.topology
-    yield model.loaded_from
+    yield pod.streamed or model.loaded_from
+    if pod.streamed:
+        yield f"{LOAD_FORMAT}=runai_streamer"
     if model.downloaded_revision:
         yield f"--revision={model.downloaded_revision}"
     if written := written_names(engine):

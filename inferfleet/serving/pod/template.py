@@ -47,13 +47,14 @@ from inferfleet.serving.engines.command_line import (
     WorkerPod,
     command_line,
     is_written,
+    streams,
     variables,
     written_flags,
 )
 from inferfleet.serving.engines.drain import ending, grace_of_followers
 from inferfleet.serving.pod.hardware import Hardware, ask_for_devices, counted_gpus
 from inferfleet.serving.programs import pull_secrets, text, tracing_variables, variable_of_pod
-from inferfleet.serving.weights import load_weights
+from inferfleet.serving.weights import bucket_url, load_weights
 from inferfleet.tables import engines
 from inferfleet.tables.engines import BOOTSTRAP_PORT, SGLANG_PROXY_PORT, EngineDefaults, engine
 from inferfleet.tables.pickers import HEALTH_PATH, ProxyTable, picker
@@ -105,7 +106,13 @@ class PlacedPod:
     @property
     def worker(self) -> WorkerPod:
         """Return the pods without their placement, by which their command line is written."""
-        return WorkerPod(self.deployment, self.role, self.position, self.shape.pods)
+        return WorkerPod(self.deployment, self.role, self.position, self.shape.pods, self.streamed)
+
+    @property
+    def streamed(self) -> str | None:
+        """Return the folder of a bucket from which the engines stream, None where they do not."""
+        streamed = self.cache and streams(self.deployment, self.role, self.position)
+        return bucket_url(self.cache) if self.cache and streamed else None
 
     @property
     def has_proxy(self) -> bool:
@@ -168,7 +175,7 @@ def pod_template(pod: PlacedPod) -> dict[str, Any]:
     if pod.worker.engine.adapters and is_written(pod.deployment, pod.role, pod.position):
         load_adapters(spec, container, pod.worker, pod.adapter_caches)
     if pod.cache:
-        load_weights(spec, pod.cache)
+        load_weights(spec, pod.cache, mounted=pod.streamed is None)
     _share_memory(spec, container)
     _drain(spec, container, pod)
     if pod.serving and "imagePullSecrets" not in spec:
