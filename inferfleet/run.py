@@ -196,7 +196,7 @@ def prepare(
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
-    weights = unfilled(first, documents, seen.filled, seen.running)
+    weights = unfilled(first, documents, seen.filled, seen.running, seen.filling)
     if weights.held:
         documents = with_held(documents, weights.deployments)
         with registered(documents, files.root, outside=outside_plugins) as registry:

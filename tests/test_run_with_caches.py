@@ -72,6 +72,16 @@ def test_an_update_waits_for_pods_whose_weights_are_there(project: Project) -> N
     assert prepared.desired.plan.paused == ()
 
 
+def test_an_update_says_how_far_weights_are(project: Project) -> None:
+    job = next(name.partition(" ")[2] for name in _objects(project.prepare()) if name.startswith("Job"))
+    far = {("east", "ml", job): "62 %, about 18 minutes"}
+    project.clusters.answer = Observation(uids={"east": UID}, filling=far)
+    assert _told(project.prepare()) == [
+        f"{WAITS.replace('yet,', 'yet (62 %, about 18 minutes),')}its pods start and wait for them, and this "
+        "update does not wait for its pods"
+    ]
+
+
 def test_what_runs_stays_where_it_is_until_its_weights_are_there(project: Project) -> None:
     """Its document goes to another cluster: the lock keeps it where it runs, and nothing of it changes."""
     project.write("stacks/prod/placement.lock", LOCK)

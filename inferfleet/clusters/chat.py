@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from pydantic import SecretStr
 
-from inferfleet.clusters.connections.api import Answered, Api, NoAnswerError, readable, reason
+from inferfleet.clusters.connections.api import Answered, Api, NoAnswerError, RefusedError, readable, reason
 from inferfleet.clusters.status.pods import is_ready
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.documents import Documents
@@ -32,6 +32,7 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.roles import target_ports
 from inferfleet.fleet.traffic import Requests, of_deployment, of_service
 from inferfleet.serving.gateway import Address, address_of, url
+from inferfleet.serving.weights import GATE
 
 Kind = Literal["service", "deployment"]
 MODELS, COMPLETIONS = "/v1/models", "/v1/chat/completions"
@@ -202,7 +203,31 @@ class _Way:
 
 def ask(api: Api, cluster: DesiredCluster, target: Target, asked: Question, *, seconds: float) -> Reply:
     """Return the answer. Raises NotAnsweredError, and what `api` raises where the cluster does not answer."""
-    until = time.monotonic() + seconds
+    try:
+        return _reply(api, cluster, target, asked, until=time.monotonic() + seconds)
+    except NotAnsweredError as error:
+        if words := _words_of_weights(api, target):
+            what = f"{error.problem.what}. Pods of it wait for their weights: {words}"
+            raise NotAnsweredError(Problem(what, "Ask again once all of them are there")) from None
+        raise
+
+
+def _words_of_weights(api: Api, target: Target) -> str:
+    """Return how far the weights are that the first pod waits for which does so, "" where none does."""
+    for pods in target.pods:
+        for pod in _pods_of(api, target.namespace, pods):
+            statuses = (pod.get("status") or {}).get("initContainerStatuses") or ()
+            if any(each["name"] == GATE and "running" in (each.get("state") or {}) for each in statuses):
+                path = f"/api/v1/namespaces/{target.namespace}/pods/{pod['metadata']['name']}/log"
+                try:
+                    words = api.last_line(path, query={"container": GATE})
+                except RefusedError:
+                    words = ""
+                return shown(words, _WORDS) or "nobody may read how far they are"
+    return ""
+
+
+def _reply(api: Api, cluster: DesiredCluster, target: Target, asked: Question, *, until: float) -> Reply:
     if target.requests is not None:
         _deployed(api, target)
     address = _address(api, cluster)
@@ -292,9 +317,13 @@ def _through_api_server(api: Api, address: Address | None, target: Target) -> _W
 
 def _ready(api: Api, namespace: str, pods: Pods) -> str:
     """Return the name of the first pod that serves, "" where there is none."""
-    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in pods.labels)}
-    found = api.items(f"/api/v1/namespaces/{namespace}/pods", query=query)
+    found = _pods_of(api, namespace, pods)
     return next(iter(sorted(pod["metadata"]["name"] for pod in found if is_ready(pod))), "")
+
+
+def _pods_of(api: Api, namespace: str, pods: Pods) -> Iterator[dict[str, Any]]:
+    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in pods.labels)}
+    return api.items(f"/api/v1/namespaces/{namespace}/pods", query=query)
 
 
 def unreached(address: Address) -> str:

@@ -11,7 +11,7 @@ from inferfleet.desired.transition import Unfilled
 from inferfleet.desired.values import Desired
 from inferfleet.documents.documents import Documents
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.documents.wording import listing, shown
+from inferfleet.documents.wording import listing, one_line, shown
 from inferfleet.fleet.advice.exposure import lost_route_problems
 from inferfleet.fleet.advice.summaries import MOST, fix_step, in_short, named_and_counted
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
@@ -101,9 +101,11 @@ def unfilled_problems(unfilled: Unfilled) -> Iterator[Problem]:
     ):
         for spot, caches in sorted(spots.items()):
             about = f"{spot.deployment} on {spot.place}"
+            progress = (unfilled.progress.get((spot, key)) for key in caches)
+            far = [one_line(words) for words in progress if words]
             yield Problem(
-                f"weights of ModelCache {listing(caches)} are not on cluster {spot.cluster} yet, from which "
-                f"{about} loads: {consequence}",
+                f"weights of ModelCache {listing(caches)} are not on cluster {spot.cluster} yet"
+                f"{f' ({listing(far)})' if far else ''}, from which {about} loads: {consequence}",
                 step,
                 kind="ModelDeployment",
                 key=spot.deployment,

@@ -10,6 +10,7 @@ changed.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from inferfleet.desired.caches import filling_cluster
@@ -110,6 +111,8 @@ class Unfilled:
     """Those of deployments of which nothing changes before."""
     starting: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
     """Those whose pods start now and wait."""
+    progress: Mapping[tuple[Spot, str], str] = field(default_factory=dict)
+    """How far a cache is that a placement waits for, in words, where it is known."""
 
     @property
     def deployments(self) -> frozenset[str]:
@@ -122,35 +125,38 @@ def unfilled(
     documents: Documents,
     filled: Collection[tuple[str, str, str]],
     running: Collection[str],
+    filling: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
 ) -> Unfilled:
     """Return the placements that wait for weights. `filled` are Jobs that are done, by cluster, namespace and
-    name, and `running` deployments with workloads on a cluster.
+    name, `filling` how far others are, and `running` deployments with workloads on a cluster.
 
     What runs goes on as it is, on its old cluster or with its old commit: pods that wait would end those
     that serve. New pods wait on nodes that run anyway, and not on nodes that would be started for them.
     """
     waits: dict[Spot, tuple[str, ...]] = {}
+    progress: dict[tuple[Spot, str], str] = {}
     for placement in desired.plan.placements:
         spot = placement.spot
         if documents.holds(spot.deployment, spot.cluster):
             continue
-        lacking = tuple(
-            cache.metadata.key
-            for cache in caches_of(documents, spot.deployment)
-            if cache.spec.filled_here
-            and (
+        jobs = {
+            cache.metadata.key: (
                 filling_cluster(documents, cache, spot.cluster) or spot.cluster,
                 spot.namespace,
                 filling_name(cache_on(documents, cache, spot.cluster)),
             )
-            not in filled
-        )
+            for cache in caches_of(documents, spot.deployment)
+            if cache.spec.filled_here
+        }
+        lacking = tuple(key for key, job in jobs.items() if job not in filled)
         if lacking:
             waits[spot] = lacking
+        progress |= {(spot, key): filling[jobs[key]] for key in lacking if jobs[key] in filling}
     held = {spot.deployment for spot in waits if spot.deployment in running or _starts_nodes(documents, spot)}
     return Unfilled(
         {spot: caches for spot, caches in waits.items() if spot.deployment in held},
         {spot: caches for spot, caches in waits.items() if spot.deployment not in held},
+        progress,
     )
 
 

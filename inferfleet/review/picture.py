@@ -149,6 +149,16 @@ class ClassCost:
 
 
 @dataclass(frozen=True)
+class WeightsPicture:
+    """The weights of a ModelCache on a cluster, and how far they are; only where clusters were asked."""
+
+    cache: str
+    cluster: str
+    phase: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class Picture:
     """The whole of a stack.
 
@@ -172,6 +182,7 @@ class Picture:
     gone: tuple[str, ...] = ()
     live: bool = False
     phase: str = ""
+    weights: tuple[WeightsPicture, ...] = ()
 
 
 Roles = Mapping[RoleKey, int]
@@ -223,6 +234,10 @@ def picture(
         gone=changes.gone(side),
         live=live is not None,
         phase=str(live.phase) if live else "",
+        weights=tuple(
+            WeightsPicture(cache.name, cache.cluster, str(cache.phase), cache.message)
+            for cache in (live.caches if live else ())
+        ),
     )
 
 

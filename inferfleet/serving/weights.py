@@ -32,6 +32,8 @@ ROOT = "/weights-volume"
 _PART = "/weights-part"
 GATE = "wait-for-weights"
 FILLER = "fill"
+# The label by which the pods of a Job name it (batch/v1, JobNameLabel).
+JOB_NAME = "batch.kubernetes.io/job-name"
 # Seconds between looks at the marker.
 _EVERY = 5
 # A Job with fewer tries would be over one day, and nothing would begin it again.

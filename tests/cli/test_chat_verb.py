@@ -91,6 +91,16 @@ def test_a_gateway_that_takes_connections_is_asked_with_the_prefix_of_the_route(
     assert reached.posted == []
 
 
+def test_who_waits_for_weights_says_how_far_they_are(project: Project, reached: FakeCluster) -> None:
+    gate = {"name": "wait-for-weights", "state": {"running": {}}}
+    reached.objects = [CHAT_ROUTE, QWEN_ROUTE, pod(status={"initContainerStatuses": [gate]})]
+    reached.behind = {"/api/v1/namespaces/ml/pods/qwen-decode-l4-a/log": (200, "62 %, about 18 minutes")}
+    ran = project.run("chat")
+    assert ran.code != 0
+    assert "Pods of it wait for their weights" in ran.err
+    assert "62 %, about 18 minutes" in ran.err
+
+
 def test_a_gateway_that_is_a_service_of_the_cluster_is_asked_through_the_api_server(
     project: Project, reached: FakeCluster
 ) -> None:

@@ -8,7 +8,7 @@ from pictured import COMMIT, fleet, pictured
 from work import counted_calls
 
 from inferfleet.cli.verbs.report_page import element, page
-from inferfleet.review.picture import picture
+from inferfleet.review.picture import WeightsPicture, picture
 
 
 def test_a_page_of_300_clusters_is_small_and_takes_less_than_twice_the_work_of_its_plan() -> None:
@@ -63,6 +63,14 @@ def test_a_cluster_that_does_not_answer_says_so() -> None:
         ("Unknown", "it does not answer")
     }
     assert page(made).count("did not answer: ") == 3
+
+
+def test_how_far_weights_are_has_a_section_where_clusters_were_asked() -> None:
+    weights = (WeightsPicture("ml/qwen3", "c000", "Starting", "62 %, about 18 minutes"),)
+    text = page(replace(pictured(3, live=True), weights=weights))
+    assert "Weights of ModelCaches" in text
+    assert "<td>62 %, about 18 minutes</td>" in text
+    assert "Weights of ModelCaches" not in page(pictured(3, live=True))
 
 
 def test_what_the_base_alone_has_is_told() -> None:

@@ -126,6 +126,10 @@ def _parts(picture: Picture) -> Iterator[tuple[str, Html]]:
         yield "Problems", _section("Problems", _problems(picture))
     yield "Clusters", _section("Clusters", _clusters(picture))
     yield "Models", _section("Models", _models(picture))
+    if picture.weights:
+        rows = [(each.cache, each.cluster, _phase(each.phase), each.message) for each in picture.weights]
+        columns = ("cache", "cluster", "phase", "what")
+        yield "Weights", _section("Weights", _table("Weights of ModelCaches", columns, rows))
     yield "Services", _section("Services", _services(picture))
     yield "Cost", _section("Cost", _cost(picture))
 

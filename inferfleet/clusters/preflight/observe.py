@@ -47,13 +47,15 @@ class Observation:
     where there is one. `scaled` are workloads whose replicas are or were somebody else's, by cluster,
     namespace and name. `absent` are clusters that the stack creates and that do not exist yet. `unknown` are
     kinds of monitoring that a cluster does not know. `filled` are the Jobs of caches that have fetched all,
-    by cluster, namespace and name, and `running` the deployments that have workloads. `newer` are definitions
-    as they stay, by the keys of desired ones that are older.
+    by cluster, namespace and name, `filling` says how far others are in their own words, and `running` are
+    the deployments that have workloads. `newer` are definitions as they stay, by the keys of desired ones
+    that are older.
     """
 
     problems: tuple[Problem, ...] = ()
     leaving: tuple[Leaving, ...] = ()
     filled: frozenset[tuple[str, str, str]] = frozenset()
+    filling: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     running: frozenset[str] = frozenset()
     uids: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, Address] = field(default_factory=dict)
@@ -79,6 +81,7 @@ def observe(
         problems=tuple(problem for seen in answers for problem in seen.problems),
         leaving=tuple(workload for seen in answers for workload in seen.leaving),
         filled=frozenset(name for seen in answers for name in seen.filled),
+        filling={job: words for seen in answers for job, words in seen.filling.items()},
         running=frozenset(key for seen in answers for key in seen.running),
         uids={name: uid for seen in answers for name, uid in seen.uids.items()},
         addresses={name: address for seen in answers for name, address in seen.addresses.items()},
@@ -248,7 +251,8 @@ def _check(
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
         ),
-        filled=frozenset((connection.cluster, *name) for name in fetched),
+        filled=frozenset((connection.cluster, *job) for *job, words in fetched if words is None),
+        filling={(connection.cluster, space, job): words for space, job, words in fetched if words},
         running=frozenset(map(owner_of, workloads)),
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},

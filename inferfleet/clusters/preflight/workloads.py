@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.cloud.values import CloudCluster
-from inferfleet.clusters.connections.api import Api, ApiKind, served_kinds
+from inferfleet.clusters.connections.api import Api, ApiKind, RefusedError, served_kinds
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.documents.pods.template import ENGINE, ROUTING_PROXY
 from inferfleet.documents.problems import Problem, cluster_problem
@@ -45,10 +45,12 @@ from inferfleet.fleet.names import (
 from inferfleet.fleet.roles import path_of_role
 from inferfleet.fleet.shapes import pod_of
 from inferfleet.fleet.spot import Spot
+from inferfleet.serving.adapters import SIDECAR
 from inferfleet.serving.comparison import differences, is_applied
 from inferfleet.serving.picker import CONTAINER, deployment_of, is_secure
 from inferfleet.serving.picker import POOL as INFERENCE_POOL
 from inferfleet.serving.scaler import target_of
+from inferfleet.serving.weights import FILLER, JOB_NAME
 from inferfleet.serving.workload import PATCH_FORCE, WORKER_SET, WORKER_SET_API, bounds, pods_of, templates_of
 from inferfleet.tables.devices import is_accelerator
 from inferfleet.tables.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
@@ -83,14 +85,55 @@ def running(api: Api, stack: str) -> Iterator[dict[str, Any]]:
             yield {**item, "apiVersion": version, "kind": kind}
 
 
-def filled(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[str, str]]:
-    """Yield the Jobs of caches on a cluster, by namespace and name, that have fetched everything."""
+def filled(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the Jobs of caches on a cluster, by namespace and name, each with how far it is in its own words:
+    None where it has fetched everything.
+    """
     if not any(component.kind == "ModelCache" for component in cluster.components):
         return
     query = {"labelSelector": f"{MANAGED_BY}={MANAGER},{STACK}={stack},{CACHE}"}
-    for job in api.items("/apis/batch/v1/jobs", query=query):
-        if (job.get("status") or {}).get("succeeded"):
-            yield job["metadata"]["namespace"], job["metadata"]["name"]
+    jobs = [*api.items("/apis/batch/v1/jobs", query=query)]
+    done = {_name_of(job) for job in jobs if (job.get("status") or {}).get("succeeded")}
+    pods: list[dict[str, Any]] = []
+    if len(done) < len(jobs):
+        pods += api.items("/api/v1/pods", query=query)
+    words = dict(last_words(api, pods))
+    by_job = {
+        (pod["metadata"]["namespace"], (pod["metadata"].get("labels") or {}).get(JOB_NAME, "")): pod
+        for pod in pods
+    }
+    for namespace, name in map(_name_of, jobs):
+        pod = by_job.get((namespace, name))
+        said = words.get(pod["metadata"]["name"], "") if pod else ""
+        yield namespace, name, None if (namespace, name) in done else said
+
+
+def last_words(api: Api, pods: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the last line of the log of what fetches weights, or has adapters loaded, in each pod that has
+    such, where we may read it: how far it is stands nowhere else.
+    """
+    for pod in pods:
+        metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
+        container = _speaker(pod)
+        if container is None or phase != "Running":
+            continue
+        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/log"
+        try:
+            yield metadata["name"], api.last_line(path, query={"container": container})
+        except RefusedError:
+            continue
+
+
+def _speaker(pod: Mapping[str, Any]) -> str | None:
+    """Return the container of a pod whose last line is told."""
+    if CACHE in (pod["metadata"].get("labels") or {}):
+        return FILLER
+    first = (pod.get("spec") or {}).get("initContainers") or ()
+    return SIDECAR if any(container["name"] == SIDECAR for container in first) else None
+
+
+def _name_of(item: dict[str, Any]) -> tuple[str, str]:
+    return item["metadata"]["namespace"], item["metadata"]["name"]
 
 
 def owner_of(workload: Workload) -> str:

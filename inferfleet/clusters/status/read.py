@@ -1,7 +1,7 @@
 """What `status` reads: objects and pods of the clusters, and settings of the clusters in Google Cloud."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,13 +22,12 @@ from inferfleet.clusters.connections.google import (
 from inferfleet.clusters.connections.questions import Questions
 from inferfleet.clusters.preflight import ownership, prerequisites
 from inferfleet.clusters.preflight.prerequisites import unknown_kinds
+from inferfleet.clusters.preflight.workloads import last_words
 from inferfleet.clusters.status.pods import admissions
 from inferfleet.desired.values import Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.problems import Problem, cluster_problem
-from inferfleet.fleet.names import CACHE, DEPLOYMENT, MANAGED_BY, MANAGER, STACK
-from inferfleet.serving.adapters import SIDECAR
-from inferfleet.serving.weights import FILLER
+from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
 from inferfleet.tables.schedulers import KUEUE_WORKLOAD
 
 Key = tuple[str, str, str]  # (kind, namespace, name)
@@ -111,32 +110,8 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> LiveCluster | Proble
         tuple(pods[name] for name in sorted(pods)),
         dict(admissions(_workloads_of_kueue(api, cluster))),
         unknown_kinds(cluster, resources),
-        dict(_words(api, pods.values())),
+        dict(last_words(api, pods.values())),
     )
-
-
-def _words(api: Api, pods: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield the last line of the log of what fetches weights, or has adapters loaded, in each pod that has
-    such, where we may read it: how far it is stands nowhere else.
-    """
-    for pod in pods:
-        metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
-        container = _speaker(pod)
-        if container is None or phase != "Running":
-            continue
-        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/log"
-        try:
-            yield metadata["name"], api.last_line(path, query={"container": container})
-        except RefusedError:
-            continue
-
-
-def _speaker(pod: Mapping[str, Any]) -> str | None:
-    """Return the container of a pod whose last line is told."""
-    if CACHE in (pod["metadata"].get("labels") or {}):
-        return FILLER
-    first = (pod.get("spec") or {}).get("initContainers") or ()
-    return SIDECAR if any(container["name"] == SIDECAR for container in first) else None
 
 
 def _workloads_of_kueue(api: Api, cluster: DesiredCluster) -> Iterator[dict[str, Any]]:

@@ -43,6 +43,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
 from inferfleet.serving.gateway import address_of
 from inferfleet.serving.picker import CONTAINER as PICKER
+from inferfleet.serving.weights import JOB_NAME
 from inferfleet.serving.workload import WORKER_SET, bounds, pods_of
 
 _OURS = ("Gateway", names.SYSTEM_NAMESPACE, names.GATEWAY)
@@ -155,9 +156,7 @@ def _cache(component: Component, cluster: str, seen: LiveCluster | None) -> Cach
     if (actual.get("status") or {}).get("succeeded"):
         return CacheStatus(name, cluster, Phase.READY)
     pods = [
-        pod
-        for pod in seen.pods
-        if (pod["metadata"].get("labels") or {}).get("batch.kubernetes.io/job-name") == job.kubernetes_name
+        pod for pod in seen.pods if (pod["metadata"].get("labels") or {}).get(JOB_NAME) == job.kubernetes_name
     ]
     for pod in pods:
         for container in (pod.get("status") or {}).get("containerStatuses") or ():
