@@ -192,7 +192,8 @@ def mount_cache(
     there.
     """
     mount: dict[str, Any] = {"name": volume, "mountPath": path, "readOnly": True}
-    somebodys = cache.spec.to.claim.folder if cache.spec.to.claim else None
+    kept = cache.spec.to.claim or cache.spec.to.image
+    somebodys = kept.folder if kept else None
     if folder := f"{_folder(cache)}{filling.MODEL}" if cache.spec.filled_here else somebodys:
         mount["subPath"] = folder
     container.setdefault("volumeMounts", []).append(mount)
@@ -243,6 +244,8 @@ def _volume(cache: ModelCache, *, read_only: bool = False) -> dict[str, Any]:
         # Folders of a bucket that no object stands for are seen by this option alone.
         attributes = {"bucketName": bucket.name, "mountOptions": "implicit-dirs"}
         return {"name": VOLUME, "csi": {"driver": DRIVER, **only_read, "volumeAttributes": attributes}}
+    if image := cache.spec.to.image:
+        return {"name": VOLUME, "image": {"reference": image.reference, "pullPolicy": "IfNotPresent"}}
     claim = cache.spec.to.claim
     name = claim.name if claim and claim.name else filling_name(cache)
     return {"name": VOLUME, "persistentVolumeClaim": {"claimName": name, **only_read}}

@@ -23,6 +23,7 @@ OF_CLOUD = {
     "inferfleet:components:GkeCluster",
     "inferfleet:components:GkeNetwork",
     "inferfleet:components:GpuNodePool",
+    "inferfleet:components:WeightsBucket",
 }
 
 

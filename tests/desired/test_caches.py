@@ -162,6 +162,23 @@ def test_a_claim_of_somebodys_is_mounted_as_it_is() -> None:
     }
 
 
+def test_an_image_is_mounted_by_its_digest_and_nothing_is_fetched() -> None:
+    reference = f"registry.example.com/models/qwen3@sha256:{'a' * 64}"
+    found = made(cache("qwen3", to={"image": {"reference": reference}}), cluster("east"), _chat())
+    assert "ModelCache" not in {kind for kind, _ in components(found, "east")}
+    spec = find(found, "Deployment", "east/ml/chat-decode-l4").manifest["spec"]["template"]["spec"]
+    assert "initContainers" not in spec
+    assert {
+        "name": "weights",
+        "image": {"reference": reference, "pullPolicy": "IfNotPresent"},
+    } in spec["volumes"]
+    assert spec["containers"][0]["volumeMounts"][0] == {
+        "name": "weights",
+        "mountPath": "/weights/Qwen3-8B",
+        "readOnly": True,
+    }
+
+
 def test_another_commit_or_other_files_or_another_class_is_another_claim() -> None:
     caches = (
         cache("qwen3"),

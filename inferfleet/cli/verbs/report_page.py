@@ -127,11 +127,14 @@ def _parts(picture: Picture) -> Iterator[tuple[str, Html]]:
     yield "Clusters", _section("Clusters", _clusters(picture))
     yield "Models", _section("Models", _models(picture))
     if picture.weights:
-        rows = [(each.cache, each.cluster, _phase(each.phase), each.message) for each in picture.weights]
-        columns = ("cache", "cluster", "phase", "what")
-        yield "Weights", _section("Weights", _table("Weights of ModelCaches", columns, rows))
+        yield "Weights", _section("Weights", _caches(picture))
     yield "Services", _section("Services", _services(picture))
     yield "Cost", _section("Cost", _cost(picture))
+
+
+def _caches(picture: Picture) -> Html:
+    rows = ((each.cache, each.cluster, _phase(each.phase), each.message) for each in picture.weights)
+    return _table("Weights of ModelCaches", ("cache", "cluster", "phase", "what"), rows)
 
 
 def _summary(picture: Picture) -> Html:

@@ -251,7 +251,7 @@ def _check(
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
         ),
-        filled=frozenset((connection.cluster, *job) for *job, words in fetched if words is None),
+        filled=frozenset((connection.cluster, space, job) for space, job, words in fetched if words is None),
         filling={(connection.cluster, space, job): words for space, job, words in fetched if words},
         running=frozenset(map(owner_of, workloads)),
         uids={connection.cluster: uid},

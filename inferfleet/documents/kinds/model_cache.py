@@ -18,6 +18,7 @@ from inferfleet.documents.kinds.model_deployment import ModelToken, no_token
 from inferfleet.documents.pods.texts import SUBDOMAIN, TextRule
 from inferfleet.documents.problems import Mistake, Mistaken, mistaken
 from inferfleet.documents.quantity import parse_quantity
+from inferfleet.documents.wording import listing
 
 # What engines load: weights without pickles, which may hold programs, and what tokenizers and processors
 # read. Without a slash they are files of the repository itself, so `original/` is not among them.
@@ -104,15 +105,30 @@ class CacheBucket(StrictModel):
     name: Annotated[str, TextRule(r"[a-z0-9][-_.a-z0-9]{1,220}[a-z0-9]", "the name of a bucket")] | None = (
         None
     )
-    """Name of a bucket that is there; each commit has a folder in it. The ServiceAccount `<cache>-filler` of
-    the first cluster writes it (`roles/storage.objectUser`), and those of pods read it
-    (`roles/storage.objectViewer`). Default: one that the stack creates for the namespace in each region
-    where it creates clusters of the cache, with these roles.
+    """Name of a bucket that is there, in which the ServiceAccount `<cache>-filler` of the first cluster may
+    write (`roles/storage.objectUser`), and those of pods may read (`roles/storage.objectViewer`). Default:
+    one that the stack creates for the namespace in each region where it creates clusters of the cache.
     """
 
 
+class CacheImage(StrictModel):
+    """Weights that are the content of an OCI image or artifact, which kubelets pull like those of containers
+    (image volumes, of Kubernetes 1.36 and later). For small models: each node pulls it whole.
+    """
+
+    reference: Annotated[
+        str,
+        TextRule(r"[!-~]+@sha256:[0-9a-f]{64}", "an image by its digest: REGISTRY/NAME@sha256:...", 4096),
+    ]
+    """The image by its digest, which is the same content everywhere and for ever. Nothing is fetched, and
+    nobody looks whether its files are those of `source`.
+    """
+    folder: _Folder | None = None
+    """Folder of the files in the image. Default: its root."""
+
+
 class CacheTarget(StrictModel):
-    """Where the weights are kept: one of the two."""
+    """Where the weights are kept: one of the three."""
 
     refused_fields = {
         "node": RefusedField("Write claim", why="nodes that come later would never be filled"),
@@ -126,12 +142,16 @@ class CacheTarget(StrictModel):
     own.
     """
 
+    image: CacheImage | None = None
+    """An image with the weights, which each node pulls."""
+
     @model_validator(mode="after")
-    def _check_one_of_two(self) -> "CacheTarget":
-        if (self.claim is None) == (self.bucket is None):
-            has = "both" if self.claim else "neither"
-            what = f"weights are kept in a claim or in a bucket, and to has {has}"
-            raise mistaken(what, "Write one of the two")
+    def _check_one_of_three(self) -> "CacheTarget":
+        written = [name for name in ("claim", "bucket", "image") if getattr(self, name)]
+        if len(written) != 1:
+            has = listing(written) if written else "none"
+            what = f"weights are kept in a claim, a bucket or an image, and to has {has}"
+            raise mistaken(what, "Write one of the three")
         return self
 
 
@@ -158,7 +178,7 @@ class ModelCacheSpec(StrictModel):
     @property
     def filled_here(self) -> bool:
         """Whether inferfleet fetches the weights."""
-        return self.to.claim is None or self.to.claim.name is None
+        return self.to.image is None and (self.to.claim is None or self.to.claim.name is None)
 
     @model_validator(mode="after")
     def _check_size(self) -> "ModelCacheSpec":
@@ -167,7 +187,7 @@ class ModelCacheSpec(StrictModel):
         if self.size is None:
             return self
         if not self.filled_here:
-            what = "size is for claims that are made, and this one is somebody's"
+            what = "size is for weights that are fetched, and these are there already"
             raise Mistaken(Mistake(what, "Remove size", ("size",)))
         if parse_quantity(self.size) <= 0:
             what = f"size {self.size} must be more than 0"

@@ -94,7 +94,7 @@ def test_a_misspelled_cache_is_told_with_those_there_are(mistake: Mistake) -> No
             "{storageClassName: rwx}",
             "{name: models}",
             "spec.size",
-            "size is for claims that are made, and this one is somebody's",
+            "size is for weights that are fetched, and these are there already",
         ),
         (
             "{storageClassName: rwx}",
@@ -113,7 +113,7 @@ def test_a_misspelled_cache_is_told_with_those_there_are(mistake: Mistake) -> No
             "claim: {storageClassName: rwx}",
             "claim: {storageClassName: rwx}, bucket: {name: weights}",
             "spec.to",
-            "weights are kept in a claim or in a bucket, and to has both",
+            "weights are kept in a claim, a bucket or an image, and to has claim, bucket",
         ),
         (
             "claim: {storageClassName: rwx}",

@@ -90,8 +90,10 @@ def test_a_check_fills_in_defaults_or_names_what_is_wrong(engine: Engine) -> Non
 
 
 def test_a_type_that_is_not_simulated_is_named(engine: Engine) -> None:
-    with pytest.raises(grpc.RpcError, match="has no resources of type gcp:storage/bucket:Bucket"):
-        engine.stub.Check(rpc.CheckRequest(urn=_urn("gcp:storage/bucket:Bucket", "b")))
+    with pytest.raises(
+        grpc.RpcError, match="has no resources of type gcp:sql/databaseInstance:DatabaseInstance"
+    ):
+        engine.stub.Check(rpc.CheckRequest(urn=_urn("gcp:sql/databaseInstance:DatabaseInstance", "b")))
 
 
 def test_a_preview_makes_nothing_and_knows_no_addresses(engine: Engine) -> None:
