@@ -82,14 +82,14 @@ def test_a_bucket_is_filled_once_and_stays(cloud: Fleet) -> None:
     assert _fetched(cloud) == fetched
     # A pod of another namespace is let in nowhere: who reads stands in the policy of the bucket.
     bucket = next(one for one in cloud.records() if one.token.endswith(":Bucket"))
-    members = [one.state["member"] for one in cloud.records() if one.token.endswith(":BucketIAMMember")]
+    members = {one.state["member"] for one in cloud.records() if one.token.endswith(":BucketIAMMember")}
     pool = (
         f"{bucket.state['projectNumber']}/locations/global/workloadIdentityPools/inferfleet-test.svc.id.goog"
     )
-    assert members == [
+    assert members == {
         f"principalSet://iam.googleapis.com/projects/{pool}/namespace/ml",
         f"principal://iam.googleapis.com/projects/{pool}/subject/ns/ml/sa/tiny-filler",
-    ]
+    }
     # Without a cache the bucket is still the stack's, and nothing may delete it but who says so.
     cloud.project.write("models")
     refused = cloud.project.up()
