@@ -65,7 +65,7 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.roles import caches_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.fleet.traffic import exposed_paths
+from inferfleet.fleet.traffic import exposed_loading_problems, exposed_paths
 from inferfleet.plugins.chain import LinkEffect, LinkProblem, chain_problems
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.serving.envoy_gateway import configuration
@@ -119,6 +119,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         ),
         *own_bucket_problems(documents),
         *front_door_problems(documents, planned.endpoints, front_doors),
+        *exposed_loading_problems(documents, planned.endpoints, planned.services),
     ]
     _refuse(documents, problems)
     buckets = own_buckets(documents)

@@ -47,6 +47,8 @@ REQUEST_SECONDS = 3600
 _EACH_SELECTOR, _EACH_ENDPOINT = 4, 20
 # Deployments whose labels are told where a selector matches none.
 _NAMED = 8
+# Where SGLang loads adapters for everybody (python/sglang/srt/entrypoints/http_server.py of 0.5.23).
+SGLANG_LOADS = "/load_lora_adapter"
 
 
 def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[Endpoint, ...]:
@@ -507,6 +509,30 @@ def exposed_paths(
             for backend in route.backends:
                 found[backend.deployment, route.cluster].setdefault(path, exposed)
     return {key: tuple(sorted(by_path.values())) for key, by_path in found.items()}
+
+
+def exposed_loading_problems(
+    documents: Documents, endpoints: Iterable[Endpoint], services: Iterable[ServiceRoute]
+) -> Iterator[Problem]:
+    """Yield a warning for each route by which anybody has SGLang load adapters. vLLM refuses it to all but
+    its own pod.
+    """
+    reported: set[ExposedPath] = set()
+    for (key, _), paths in sorted(exposed_paths(documents, endpoints, services).items()):
+        engine_ = documents.deployments[key].spec.engine
+        for exposed in paths if engine_.type == "SGLang" and engine_.adapters else ():
+            loads = exposed.path == "/" or exposed.path.startswith(SGLANG_LOADS)
+            if loads and exposed not in reported:
+                reported.add(exposed)
+                yield Problem(
+                    f"{exposed.key} exposes {exposed.path} of SGLang engines with adapters, by which whoever "
+                    f"reaches the gateway has {key} load adapters of any folder ({SGLANG_LOADS})",
+                    "List the paths that clients use, such as /v1",
+                    exposed.field,
+                    kind=exposed.kind,
+                    key=exposed.key,
+                    severity="warning",
+                )
 
 
 def _requests(form: RouteForm, prefix: str, engine_paths: tuple[str, ...]) -> Requests:

@@ -111,6 +111,54 @@ def test_a_gateway_leads_to_clusters_by_the_sum_of_their_shares() -> None:
     )
 
 
+def tuned(name: str, *adapters: str) -> Any:
+    listed = [
+        {"name": one, "source": {"repository": f"acme/{one}", "revision": "a" * 40}, "rank": 8}
+        for one in adapters
+    ]
+    return deployment(name, 1, engine={"model": "a/b", "servedNames": ["chat"], "adapters": listed})
+
+
+def test_names_of_adapters_lead_to_their_service() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        tuned("one", "poems", "jokes"),
+        tuned("two", "poems"),
+        gateway(),
+        behind("one", (1, "one")),
+        behind("two", (1, "one"), (1, "two"), models=["chat:poems"]),
+    )
+    [door] = led(documents, {"one east/l4": 1, "two east/l4": 1})
+    assert door.models == (
+        ("chat", "ml/one"),
+        ("chat:jokes", "ml/one"),
+        ("chat:poems", "ml/one"),
+        ("chat:poems", "ml/two"),
+    )
+    assert [problem for problem in told(documents) if "chat:poems" in problem] == [
+        "error ml/two spec.models: service ml/two answers to model chat:poems at gateway main, and so does "
+        "service ml/one: a name leads to one of the two"
+    ]
+
+
+def test_an_adapter_that_a_deployment_lacks_is_no_name_of_the_service() -> None:
+    documents = documents_of(
+        place("east", "us"),
+        tuned("one", "poems", "jokes"),
+        tuned("two", "poems"),
+        gateway(),
+        behind("both", (1, "one"), (1, "two")),
+    )
+    before = {"one east/l4": 1, "two east/l4": 1}
+    [door] = led(documents, before)
+    assert [model for model, _ in door.models] == ["chat", "chat:poems"]
+    warnings = [problem.what for problem in plan(documents, lock(before)).problems]
+    assert warnings == [
+        "ml/one serves chat:jokes, and ml/two does not: service ml/both sends requests to both, and one of "
+        "them answers 404"
+    ]
+
+
 def test_the_route_of_a_cluster_splits_by_the_same_shares() -> None:
     behind_a_gateway = documents_of(*CANARY, gateway(), behind("chat", (80, "stable"), (20, "canary")))
     planned = plan(behind_a_gateway, lock(SPREAD))

@@ -9,7 +9,13 @@ from inferfleet.documents.documents import Documents
 from inferfleet.documents.kinds.model_service import ModelService
 from inferfleet.fleet.decisions import ExposedPath
 from inferfleet.fleet.planning import plan
-from inferfleet.fleet.traffic import Requests, exposed_paths, of_deployment, of_service
+from inferfleet.fleet.traffic import (
+    Requests,
+    exposed_loading_problems,
+    exposed_paths,
+    of_deployment,
+    of_service,
+)
 
 EAST = cluster("east", {"l4": ("l4", 9)})
 
@@ -135,5 +141,26 @@ def test_a_service_of_many_engines_has_too_many_paths() -> None:
             "ml/chat",
             "spec.route.paths",
             "service ml/chat has 18 paths of engines on cluster east, and a route takes at most 16",
+        )
+    ]
+
+
+def test_a_path_by_which_anybody_loads_adapters_is_told() -> None:
+    adapter = {"name": "poems", "source": {"repository": "acme/poems", "revision": "a" * 40}, "rank": 8}
+    documents = fleet(
+        EAST,
+        deployment("open", 1, engine={"type": "SGLang", "model": "a/b", "adapters": [adapter]}),
+        deployment("guarded", 1, engine={"model": "a/b", "adapters": [adapter]}),
+        _routed("chat", {"path": "/", "paths": ["/"], "hostnames": ["a.b"]}, "open"),
+        _routed("talk", {"path": "/", "paths": ["/"], "hostnames": ["c.d"]}, "guarded"),
+    )
+    planned = plan(documents, lock({}))
+    told = exposed_loading_problems(documents, planned.endpoints, planned.services)
+    assert [(problem.key, problem.path, problem.what) for problem in told] == [
+        (
+            "ml/chat",
+            "spec.route.paths",
+            "ml/chat exposes / of SGLang engines with adapters, by which whoever reaches the gateway has "
+            "ml/open load adapters of any folder (/load_lora_adapter)",
         )
     ]
