@@ -169,7 +169,7 @@ class Loader:
         kept = {path_of(one, self._folder).parent for one in wanted}
         if any(one in self._failed for one in wanted):
             return  # the old files of one of them may be read again
-        for revision in self._folder.glob("*/*"):
+        for revision in self._folder.glob("[!.]*/*"):
             if revision not in kept:
                 shutil.rmtree(revision, ignore_errors=True)
 
@@ -197,6 +197,10 @@ def fetch(one: Wanted, folder: Path) -> None:
         "WEIGHTS_REVISION": one.revision,
         "WEIGHTS_FILES": _FILES,
         "WEIGHTS_SIZE": _NO_LIMIT,
+        # The home of the image's user may be read-only, and engines with their model in a cache are offline.
+        "HF_HOME": str(folder / ".hub"),
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
     }
     program = [sys.executable, "-c", os.environ["ADAPTERS_FILLING"]]
     run = subprocess.run(

@@ -2,14 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from inspect import getsource
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from inferfleet.serving import filling
 from inferfleet.serving.adapter_guard import Guard
-from inferfleet.serving.adapter_loader import CannotServe, Engine, Loader, Wanted, guard
+from inferfleet.serving.adapter_loader import CannotServe, Engine, Loader, Wanted, fetch, guard
+from sandbox.hub.server import serve_hub
 
 OLD, NEW = "a" * 40, "b" * 40
 
@@ -146,6 +150,41 @@ def test_one_that_a_volume_holds_is_not_fetched(pod: Pod) -> None:
     pod.file.write_text(json.dumps([{"name": "chat:poems", "label": "poems", "path": "/cached/poems"}]))
     assert pod.look() == (True, "poems: serves /cached/poems", ["load chat:poems"])
     assert pod.engine.serves == {"chat:poems": "/cached/poems"}
+
+
+# Fetching, by the program that fills caches.
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a stand-in for the hub, which programs find by their variables."""
+    pytest.importorskip("huggingface_hub")
+    loop, folder = asyncio.new_event_loop(), tmp_path / "hub"
+    serving = Thread(target=loop.run_forever, daemon=True)
+    serving.start()
+    address = asyncio.run_coroutine_threadsafe(serve_hub(folder), loop).result()
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    monkeypatch.setenv("ADAPTERS_FILLING", getsource(filling))
+    yield folder
+    loop.call_soon_threadsafe(loop.stop)
+    serving.join()
+
+
+def test_the_files_of_an_adapter_are_fetched_at_its_commit(hub: Path, tmp_path: Path) -> None:
+    one = Wanted("chat:poems", "poems", repository="acme/poems-lora", revision=OLD)
+    (tmp_path / "adapters").mkdir()
+    fetch(one, tmp_path / "adapters")
+    of_hub = {path.name: path.read_bytes() for path in (hub / "acme" / "poems-lora" / OLD).iterdir()}
+    model = tmp_path / "adapters" / "poems" / OLD / "model"
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == of_hub
+    assert sorted(of_hub) == ["adapter_config.json", "adapter_model.safetensors"]
+
+
+def test_what_the_hub_says_is_why_an_adapter_is_not_served(hub: Path, tmp_path: Path) -> None:
+    (hub / "faults.json").write_text(json.dumps({"status": 404}))
+    one = Wanted("chat:poems", "poems", repository="acme/poems-lora", revision=OLD)
+    with pytest.raises(CannotServe, match=r"acme/poems-lora at a{40}: the hub answered 404"):
+        fetch(one, tmp_path / "adapters")
 
 
 # The guard. Paths are as a server has them once it has decoded what was sent.
