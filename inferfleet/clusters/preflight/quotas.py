@@ -61,9 +61,9 @@ def cloud_problems(
     """Return a warning for each quota and reservation that is too small, or that Google did not answer about,
     and what networks of others and policies of an organisation keep from new clusters.
 
-    Google is asked only when an update adds nodes, and for at most `seconds`. Of networks that somebody else
-    keeps it is always asked whether they have what gateways need. Clusters that cannot be asked about are
-    reported by `observe`.
+    Google is asked for at most `seconds`, and only about nodes, clusters and pools that are to come; of
+    networks that somebody else keeps always whether they have what gateways need. Clusters that cannot be
+    asked about are reported by `observe`.
     """
     clusters = [
         cluster.connection.cloud
