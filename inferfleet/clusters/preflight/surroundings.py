@@ -4,7 +4,7 @@ organisation.
 What the credentials may not read is a notice that says so. Nobody is told then that it is fine.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,7 +35,40 @@ _CALLED = {
     _FIREWALLS: ("firewalls of network", "firewalls of networks"),
     _POLICY: ("policy", "policies"),
 }
+
+
+@dataclass(frozen=True)
+class Question:
+    """What Google Cloud is asked of one thing: by the permission that it takes, in which project."""
+
+    permission: str
+    project: str
+    name: str
+    region: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return a text for it that no other question has."""
+        return "/".join((self.permission, self.project, self.region, self.name))
+
+    @property
+    def thing(self) -> str:
+        return f"{self.name} in {self.region}" if self.region else self.name
+
+    def asked(self, compute: ComputeApi, projects: ProjectApi) -> Callable[[], Answer | None]:
+        """Return what asks."""
+        if self.permission == _SUBNETWORK:
+            return partial(compute.subnetwork, self.project, self.region, self.name)
+        ask = {
+            _NETWORK: compute.network,
+            _FIREWALLS: compute.effective_firewalls,
+            _POLICY: projects.effective_policy,
+        }[self.permission]
+        return partial(ask, self.project, self.name)
+
+
 Answers = Mapping[str, Answer | CloudError | None]
+Read = Mapping[Question, Answer | None]
 
 
 @dataclass(frozen=True)
@@ -67,112 +100,80 @@ def surrounding_questions(
     looked_at: Surroundings, compute: ComputeApi, projects: ProjectApi
 ) -> dict[str, Callable[[], Answer | None]]:
     """Return one question for each subnetwork and network, and for each policy of each project."""
-    questions: dict[str, Callable[[], Answer | None]] = {}
-    for project, region, subnetwork in _subnetworks(looked_at):
-        key = _subnetwork_key(project, region, subnetwork)
-        questions[key] = partial(compute.subnetwork, project, region, subnetwork)
-    for project, network in _networks(looked_at):
-        questions[_network_key(project, network)] = partial(compute.network, project, network)
-        questions[_firewalls_key(project, network)] = partial(compute.effective_firewalls, project, network)
-    return questions | {
-        _policy_key(use): partial(projects.effective_policy, use.project, use.constraint)
-        for use in looked_at.uses
-    }
+    return {each.key: each.asked(compute, projects) for each in _questions(looked_at)}
 
 
 def surrounding_problems(looked_at: Surroundings, answers: Answers) -> Iterator[Problem]:
     """Yield what was found by the answers to all questions, and a notice of what was not read."""
-    read = {key: answer for key, answer in answers.items() if not isinstance(answer, CloudError)}
+    read: Read = {
+        each: answer
+        for each in _questions(looked_at)
+        if not isinstance(answer := answers[each.key], CloudError)
+    }
     for need in looked_at.subnetworks:
-        project, name = need.project, need.existing.name
-        key = _subnetwork_key(project, need.region, need.existing.subnetwork)
-        if key in read:
-            yield from subnetwork_problems(need, read[key])
-        network, effective = read.get(_network_key(project, name)), read.get(_firewalls_key(project, name))
+        subnetwork = Question(_SUBNETWORK, need.project, need.existing.subnetwork, need.region)
+        if subnetwork in read:
+            yield from subnetwork_problems(need, read[subnetwork])
+        network = read.get(Question(_NETWORK, need.project, need.existing.name))
+        effective = read.get(Question(_FIREWALLS, need.project, need.existing.name))
         if network and effective is not None:
-            yield from closed_problems(need, read.get(key), network, effective)
+            yield from closed_problems(need, read.get(subnetwork), network, effective)
     for wired in looked_at.interfaces:
         yield from _wired_problems(wired, read)
     policies = {
         (use.project, use.constraint): policy
         for use in looked_at.uses
-        if (policy := read.get(_policy_key(use)))
+        if (policy := read.get(Question(_POLICY, use.project, use.constraint)))
     }
     yield from policy_problems(looked_at.uses, policies)
     yield from _unread_problems(looked_at, answers)
 
 
-def _wired_problems(need: InterfaceNeed, read: Mapping[str, Answer | None]) -> Iterator[Problem]:
+def _wired_problems(need: InterfaceNeed, read: Read) -> Iterator[Problem]:
     project, region, interfaces = need.project, need.pool.gke.region, need.pool.interfaces
-    subnetworks = {each.subnetwork: _subnetwork_key(project, region, each.subnetwork) for each in interfaces}
-    networks = {each.network: _network_key(project, each.network) for each in interfaces}
-    firewalls = {each.network: _firewalls_key(project, each.network) for each in interfaces}
+
+    def answers(permission: str, names: Iterable[str], region: str = "") -> dict[str, Answer | None]:
+        questions = {name: Question(permission, project, name, region) for name in names}
+        return {name: read[question] for name, question in questions.items() if question in read}
+
+    networks = [each.network for each in interfaces]
+    firewalls = answers(_FIREWALLS, networks)
     yield from interface_problems(
         need,
-        {name: read[key] for name, key in subnetworks.items() if key in read},
-        {name: read[key] for name, key in networks.items() if key in read},
-        {name: effective for name, key in firewalls.items() if (effective := read.get(key)) is not None},
+        answers(_SUBNETWORK, [each.subnetwork for each in interfaces], region),
+        answers(_NETWORK, networks),
+        {name: effective for name, effective in firewalls.items() if effective is not None},
     )
 
 
 def _unread_problems(looked_at: Surroundings, answers: Answers) -> Iterator[Problem]:
     """Yield a notice for each project and permission that it takes to read what was not read."""
-    asked: list[tuple[str, str, str, str]] = []
-    for project, region, name in _subnetworks(looked_at):
-        asked.append((_subnetwork_key(project, region, name), project, _SUBNETWORK, f"{name} in {region}"))
-    for project, name in _networks(looked_at):
-        asked.append((_network_key(project, name), project, _NETWORK, name))
-        asked.append((_firewalls_key(project, name), project, _FIREWALLS, name))
-    for use in sorted(looked_at.uses, key=lambda use: use.constraint):
-        asked.append((_policy_key(use), use.project, _POLICY, use.constraint))
     unread: dict[tuple[str, str], tuple[CloudError, list[str]]] = {}
-    for key, project, permission, name in asked:
-        answer = answers[key]
-        if isinstance(answer, CloudError):
-            names = unread.setdefault((project, permission), (answer, []))[1]
-            names += [name] if name not in names else []
-    for (project, permission), (error, names) in unread.items():
-        things = f"{_CALLED[permission][len(names) > 1]} {listing(names)}"
+    for each in _questions(looked_at):
+        if isinstance(answer := answers[each.key], CloudError):
+            unread.setdefault((each.project, each.permission), (answer, []))[1].append(each.thing)
+    for (project, permission), (error, things) in unread.items():
+        what = f"{_CALLED[permission][len(things) > 1]} {listing(things)}"
         yield Problem(
-            f"not read: {things} of project {project}, which needs the permission {permission}: {error.what}",
+            f"not read: {what} of project {project}, which needs the permission {permission}: {error.what}",
             error.next_step,
             severity="notice",
         )
 
 
-def _subnetworks(looked_at: Surroundings) -> tuple[tuple[str, str, str], ...]:
-    """Return project, region and name of each, once."""
-    found = [(need.project, need.region, need.existing.subnetwork) for need in looked_at.subnetworks]
-    found += [
-        (need.project, need.pool.gke.region, interface.subnetwork)
-        for need in looked_at.interfaces
-        for interface in need.pool.interfaces
+def _questions(looked_at: Surroundings) -> tuple[Question, ...]:
+    """Return every question once, those about one kind of thing after another."""
+    subnetworks = [
+        Question(_SUBNETWORK, need.project, need.existing.subnetwork, need.region)
+        for need in looked_at.subnetworks
     ]
-    return tuple(dict.fromkeys(found))
-
-
-def _networks(looked_at: Surroundings) -> tuple[tuple[str, str], ...]:
-    """Return project and name of each, once."""
-    found = [(need.project, need.existing.name) for need in looked_at.subnetworks]
-    found += [
-        (need.project, interface.network)
-        for need in looked_at.interfaces
-        for interface in need.pool.interfaces
-    ]
-    return tuple(dict.fromkeys(found))
-
-
-def _subnetwork_key(project: str, region: str, name: str) -> str:
-    return f"{project}/subnetworks/{region}/{name}"
-
-
-def _network_key(project: str, name: str) -> str:
-    return f"{project}/networks/{name}"
-
-
-def _firewalls_key(project: str, name: str) -> str:
-    return f"{project}/firewalls/{name}"
-
-
-def _policy_key(use: PolicyUse) -> str:
-    return f"{use.project}/policies/{use.constraint}"
+    networks = [(need.project, need.existing.name) for need in looked_at.subnetworks]
+    for wired in looked_at.interfaces:
+        for interface in wired.pool.interfaces:
+            region = wired.pool.gke.region
+            subnetworks.append(Question(_SUBNETWORK, wired.project, interface.subnetwork, region))
+            networks.append((wired.project, interface.network))
+    asked = [Question(permission, *each) for each in networks for permission in (_NETWORK, _FIREWALLS)]
+    policies = sorted((use.constraint, use.project) for use in looked_at.uses)
+    asked += [Question(_POLICY, project, constraint) for constraint, project in policies]
+    return tuple(dict.fromkeys((*subnetworks, *asked)))
