@@ -72,6 +72,7 @@ def test_a_drained_cluster_becomes_one_in_another_region_before_the_old_one_ends
             "kubernetes far",
             "Namespace far/inferfleet-system",
             "Gateway far/inferfleet-system/inferfleet",
+            "GCPGatewayPolicy far/inferfleet-system/inferfleet",
         ),
         "replace",
     )
