@@ -54,16 +54,16 @@ def taken_over_problems(
     }
     name = cluster.connection.cluster
     for addon, objects in addon_objects(cluster).items():
-        there = [
+        foreign = [
             str(others[key])
             for item in objects
             if (key := (item.kind, item.namespace or "", item.kubernetes_name)) in others
         ]
-        if there:
+        if foreign:
             yield cluster_problem(
                 name,
                 f"{ADDONS[addon].project} is on cluster {name!r} already, and not of this stack: "
-                f"{listing(there, _NAMED)}",
+                f"{listing(foreign, _NAMED)}",
                 f"Write {addon}: Provided, so that it stays whose it is, or uninstall it there",
                 f"spec.serving.stack.{addon}",
             )
@@ -105,14 +105,9 @@ def newer_definitions(
     api: Api, cluster: DesiredCluster, existing: Iterable[ExistingObject]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield definitions as they are on the cluster, by key, where a newer version wrote them: they stay."""
-    wanted = {item.kubernetes_name: item for item in cluster.objects if item.kind == DEFINITION}
-    for there in existing:
-        if there.kind != DEFINITION or there.name not in wanted:
-            continue
-        item = wanted[there.name]
-        written = (there.item["metadata"].get("annotations") or {}).get(VERSION)
-        if written and _numbers(written) > _numbers(item.manifest["metadata"]["annotations"][VERSION]):
-            live = readable(api, f"{_DEFINITIONS}/{there.name}")
+    for item, written in _written_by(cluster, existing):
+        if _is_newer(written, item):
+            live = readable(api, f"{_DEFINITIONS}/{item.kubernetes_name}")
             if live is not None:
                 metadata = {key: value for key, value in live["metadata"].items() if key not in _OF_SERVER}
                 kept = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
@@ -122,29 +117,46 @@ def newer_definitions(
 def stored_version_problems(
     api: Api, cluster: DesiredCluster, existing: Iterable[ExistingObject]
 ) -> Iterator[Problem]:
-    """Yield a problem for each definition that would lose a version in which objects are stored."""
-    wanted = {item.kubernetes_name: item for item in cluster.objects if item.kind == DEFINITION}
+    """Yield a problem for each definition that would lose a version in which objects are stored. One that
+    stays as a newer version wrote it loses none.
+    """
     name = cluster.connection.cluster
-    for there in existing:
-        if there.kind != DEFINITION or there.name not in wanted:
+    for item, written in _written_by(cluster, existing):
+        if written == _version(item) or _is_newer(written, item):
             continue
-        item = wanted[there.name]
-        written = (there.item["metadata"].get("annotations") or {}).get(VERSION)
-        if written == item.manifest["metadata"]["annotations"][VERSION]:
-            continue
-        live = readable(api, f"{_DEFINITIONS}/{there.name}") or {}
+        live = readable(api, f"{_DEFINITIONS}/{item.kubernetes_name}") or {}
         stored = (live.get("status") or {}).get("storedVersions") or ()
         lost = sorted({*stored} - {version["name"] for version in item.manifest["spec"]["versions"]})
         if lost:
             yield cluster_problem(
                 name,
-                f"on cluster {name!r} objects of {there.name} are stored as {listing(lost)}, which the new "
-                "definition does not have",
+                f"on cluster {name!r} objects of {item.kubernetes_name} are stored as {listing(lost)}, which "
+                "the new definition does not have",
                 "Store them anew as a version that both have, and remove the old one from storedVersions: "
                 "https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/"
                 "custom-resource-definition-versioning/#upgrade-existing-objects-to-a-new-stored-version",
                 "spec.serving.stack",
             )
+
+
+def _written_by(
+    cluster: DesiredCluster, existing: Iterable[ExistingObject]
+) -> Iterator[tuple[KubeObject, str | None]]:
+    """Yield the definitions that are on the cluster already, with the version that wrote them there."""
+    wanted = {item.kubernetes_name: item for item in cluster.objects if item.kind == DEFINITION}
+    for present in existing:
+        if present.kind == DEFINITION and present.name in wanted:
+            annotations = present.item["metadata"].get("annotations") or {}
+            yield wanted[present.name], annotations.get(VERSION)
+
+
+def _version(definition: KubeObject) -> str:
+    return str(definition.manifest["metadata"]["annotations"][VERSION])
+
+
+def _is_newer(written: str | None, definition: KubeObject) -> bool:
+    """Return whether a newer version wrote a definition than the one to install."""
+    return written is not None and _numbers(written) > _numbers(_version(definition))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

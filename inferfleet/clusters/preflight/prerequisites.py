@@ -224,16 +224,16 @@ def gateway_class_problems(
     if not resource or not (cluster.gateway_class or cluster.front_doors):
         return
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
-    made = {item.kubernetes_name for item in cluster.objects if item.kind == "GatewayClass"}
+    installed = {item.kubernetes_name for item in cluster.objects if item.kind == "GatewayClass"}
     if "istio" in addon_objects(cluster):
-        made.add(ISTIO_CLASS)
-    if cluster.gateway_class and cluster.gateway_class not in made:
+        installed.add(ISTIO_CLASS)
+    if cluster.gateway_class and cluster.gateway_class not in installed:
         by_google = cluster.gateway_class.startswith("gke-")
         for problem in _class_problems(cluster, cluster.gateway_class, cluster.gateway_provider, classes):
             yield _pending(problem, cluster) if by_google else problem
     for name, gateway in sorted(cluster.front_doors.items()):
         class_name = gateway.manifest["spec"]["gatewayClassName"]
-        if class_name in made:
+        if class_name in installed:
             continue
         problems = [
             *_class_problems(cluster, class_name, "envoy", classes),

@@ -134,6 +134,12 @@ def test_a_version_in_which_objects_are_stored_is_not_dropped() -> None:
     assert list(stored_version_problems(api(crd=fine), wanted, [there(fine)])) == []
 
 
+def test_going_back_is_not_refused_for_a_version_that_stays() -> None:
+    wanted = installing(definition("0.9.0", "v1"))
+    present = definition("0.10.0", "v1", "v2", storedVersions=["v2"])
+    assert list(stored_version_problems(api(crd=present), wanted, [there(present)])) == []
+
+
 def test_objects_are_not_judged_before_their_controller_is_ready() -> None:
     cluster = installing(definition("0.9.0", "v1"), MANAGER)
     assert unserved(cluster, [there(MANAGER)]) == {KIMI.key}
