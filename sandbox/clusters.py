@@ -316,9 +316,9 @@ def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, with_isti
         control_plane.leave_out(kwok)
     # Its programs have networks of their own, which are made inside of that of the cluster's pods.
     if plan.front_doors and has_namespace(kwok.folder):
-        front_door.prepare(kwok, _ways(places, plan))
+        front_door.prepare(kwok, _ways(places, plan), plan.envoy_gateway)
         if "envoyGateway" not in plan.addons:
-            front_door.install(kwok, kubectl, tools, classes=plan.front_doors)
+            front_door.install(kwok, kubectl, tools, classes=plan.front_doors, needed=plan.envoy_gateway)
     populate(
         kubectl,
         podnet.network(kwok.folder),

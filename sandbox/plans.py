@@ -1,6 +1,7 @@
 """Decides from the documents which clusters of a stack are simulated and what each of them has."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of, workers_of
 from inferfleet.fleet.selectors.devices import Selectors
 from inferfleet.fleet.shapes import node
+from inferfleet.serving.envoy_gateway import configuration
 from inferfleet.tables.addons import AddonName
 from sandbox.agent.programs.images import OF_LLM_D
 from sandbox.cluster.nodes import Node, nodes
 from sandbox.devices.published import published
 from sandbox.places import StackPlaces
-from sandbox.toolchain.parts import EPP, FRONT_DOOR, LLM_D, LWS, Part
+from sandbox.toolchain.parts import EPP, FRONT_DOOR, LLM_D, LWS, RATE_LIMIT, Part
 
 # The GatewayClass that istiod makes; Gateways that exist already, which documents refer to, may be of it too.
 ISTIO_CLASS = "istio"
@@ -40,6 +42,8 @@ class ClusterPlan:
     """What the stack installs there itself."""
     front_doors: tuple[str, ...] = ()
     """GatewayClasses of the InferenceGateways that stand there."""
+    envoy_gateway: Mapping[str, Any] = field(default_factory=dict)
+    """What these need of Envoy Gateway's configuration."""
     ways: tuple[tuple[str, int, str], ...] = ()
     """Host names and ports at which these find the gateways of other clusters, and whose they are."""
 
@@ -66,7 +70,7 @@ def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPla
             continue
         existing = cluster.spec.cluster.existing
         gateway = cluster.spec.serving.gateway
-        doors = {door.spec.class_name for door in documents.gateways.values() if name in door.spec.clusters}
+        doors = [door for _, door in sorted(documents.gateways.items()) if name in door.spec.clusters]
         plans.append(
             ClusterPlan(
                 name=name,
@@ -79,7 +83,8 @@ def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPla
                 devices=published(cluster, documents.classes),
                 istio=gateway.provider == "istio",
                 addons=frozenset(cluster.spec.addons),
-                front_doors=tuple(sorted(doors)),
+                front_doors=tuple(sorted({door.spec.class_name for door in doors})),
+                envoy_gateway=configuration(doors) if doors else {},
                 ways=ways if doors else (),
             )
         )
@@ -123,6 +128,7 @@ def parts_for(documents: Documents) -> tuple[Part, ...]:
         *((EPP,) if deployments else ()),
         *((LLM_D,) if with_llm_d else ()),
         *(FRONT_DOOR if documents.gateways else ()),
+        *((RATE_LIMIT,) if any(gateway.spec.limits for gateway in documents.gateways.values()) else ()),
         *((LWS,) if has_workers_of_many_pods(documents) else ()),
     )
 

@@ -27,17 +27,21 @@ SUITE_SERVERS = tuple(
 # The images of controllers that a stack installs, without their tags: the agent runs those that it has
 # programs for, and says of another that nobody has it.
 CONTROLLERS = ("registry.k8s.io/lws/lws", "docker.io/istio/pilot", "docker.io/envoyproxy/gateway")
-# The images that the agent runs in networks of their own: of Envoy Gateway 1.9.1's proxies
-# (DefaultEnvoyProxyImage in api/v1alpha1/shared_types.go), of the body-based router, and of Envoy Gateway
-# where a stack installs it.
+# The images that the agent runs in networks of their own: of Envoy Gateway 1.9.1's proxies and rate limit
+# service (api/v1alpha1/shared_types.go; its chart names the service's without a digest), of the body-based
+# router, and of Envoy Gateway where a stack installs it.
 PROXY_IMAGE = (
     "docker.io/envoyproxy/envoy:distroless-v1.39.1"
     "@sha256:eb2c01c13125d1629637cb4e4cce7207009fb7cc2c8027f9742758549d15b6f4"
 )
+RATE_LIMIT_IMAGE = "docker.io/envoyproxy/ratelimit:8fe6ea42"
+_RATE_LIMIT_DIGEST = "sha256:a61547259607d40aff153050c2a87873ca1676d1d9f5f06937d412000dcc2df1"
 FRONT_DOOR_PROGRAMS = {
     PROXY_IMAGE: "envoy",
     ROUTER_IMAGE: "bbr",
     f"{CONTROLLERS[2]}:v1.9.1": "envoy-gateway",
+    RATE_LIMIT_IMAGE: "ratelimit",
+    f"{RATE_LIMIT_IMAGE}@{_RATE_LIMIT_DIGEST}": "ratelimit",
 }
 # The container of Envoy Gateway's image beside each of its proxies: the agent does its work.
 SHUTDOWN_MANAGER = "shutdown-manager"

@@ -2,8 +2,8 @@
 
 It runs in the network of the cluster's pods, as the agent does. Envoy Gateway has a network of its own in it,
 because it listens at all addresses; where the stack installs it, it is a pod like others, and is not run
-here. For pods with such networks this process is the cluster's DNS server, and relays the API server to an
-address that they reach.
+here. So has the Redis that documents name. For pods with such networks this process is the cluster's DNS
+server, and relays the API server to an address that they reach.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from inferfleet.serving.envoy_gateway import NAMESPACE
 from sandbox.agent.names import address_of
 from sandbox.child import linked, spawn
 from sandbox.cluster import podnet
@@ -24,7 +25,8 @@ from sandbox.front_door.names import Resolver
 from sandbox.network.own_pod import command
 from sandbox.network.relay import dialled, relay
 
-_XDS = "envoy-gateway.envoy-gateway-system.svc.cluster.local"
+# Names by which proxies, and the rate limit service, ask for Envoy Gateway.
+_XDS = (f"envoy-gateway.{NAMESPACE}.svc.cluster.local", "envoy-gateway")
 _RESTART_SECONDS = 1.0
 
 
@@ -38,14 +40,16 @@ async def main(stack_folder: str, name: str) -> None:
     reachable = podnet.network(cluster.folder).reachable
 
     def addresses(asked: str) -> list[str]:
-        if asked == _XDS and beside:
+        if asked in _XDS and beside:
             return [installation.CONTROL_PLANE]
+        if (redis := installation.redis(cluster.folder)) and redis[0] == asked:
+            return [installation.REDIS]
         for way in installation.ways(cluster.folder):
             if way.host == asked:
                 return [way.inside]
         found = address_of(
             asked,
-            installation.NAMESPACE,
+            NAMESPACE,
             pods=pods.objects.values(),
             services=services.objects.values(),
             reachable=reachable,
@@ -56,8 +60,12 @@ async def main(stack_folder: str, name: str) -> None:
     await loop.create_datagram_endpoint(lambda: Resolver(addresses), local_addr=(installation.RESOLVER, 53))
     async with Api(cluster.server, cluster.folder / "pki") as api, asyncio.TaskGroup() as tasks:
         tasks.create_task(_serve_api(cluster))
+        tasks.create_task(_count(cluster))
         if beside:
-            tasks.create_task(_control(cluster, folder))
+            mounts = {"/certs": str(folder / "certs"), "/etc/resolv.conf": str(folder / "resolv.conf")}
+            begin = command(installation.CONTROL_PLANE, folder / "root", mounts)
+            arguments = ("server", "--config-path", str(folder / "config.yaml"))
+            tasks.create_task(_keep_running(cluster, "envoy-gateway", begin, arguments))
         for copies in (pods, services):
             tasks.create_task(follow(api, copies, lambda _: None))
 
@@ -70,23 +78,29 @@ async def _serve_api(cluster: KwokCluster) -> None:
     await server.serve_forever()
 
 
-async def _control(cluster: KwokCluster, folder: Path) -> None:
-    """Keep Envoy Gateway running."""
-    program = shutil.which("envoy-gateway")
+async def _count(cluster: KwokCluster) -> None:
+    """Run the Redis, once documents name one."""
+    while not (redis := installation.redis(cluster.folder)):
+        await asyncio.sleep(_RESTART_SECONDS)
+    begin = command(installation.REDIS, cluster.folder / installation.FOLDER / "root-of-redis", {})
+    await _keep_running(cluster, "memory-redis", begin, (f"0.0.0.0:{redis[1]}",))
+
+
+async def _keep_running(
+    cluster: KwokCluster, name: str, begin: list[str], arguments: tuple[str, ...]
+) -> None:
+    """Keep a program running in a network of its own, in which `begin` starts it."""
+    program = shutil.which(name)
     if program is None:
-        sys.exit("envoy-gateway is not built. `inferfleet sandbox up` builds it.")
-    own = linked(cluster.folder, "envoy-gateway", Path(program).resolve())
-    mounts = {
-        "/certs": str(folder / "certs"),
-        "/etc/resolv.conf": str(folder / "resolv.conf"),
-    }
-    begin = command(installation.CONTROL_PLANE, folder / "root", mounts)
-    with open(cluster.folder / "logs" / "envoy-gateway.log", "ab") as log:
+        sys.exit(f"{name} is not built. `inferfleet sandbox up` builds it.")
+    folder = cluster.folder / installation.FOLDER
+    own = linked(cluster.folder, name, Path(program).resolve())
+    with open(cluster.folder / "logs" / f"{name}.log", "ab") as log:
         while True:
             process = await spawn(
                 Path(begin[0]),
                 *begin[1:],
-                *(str(own), "server", "--config-path", str(folder / "config.yaml")),
+                *(str(own), *arguments),
                 env={
                     **installation.environment(folder / "kubeconfig"),
                     "GOMAXPROCS": "1",

@@ -12,9 +12,11 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from inferfleet.serving.envoy_gateway import CONFIG_FILE, CONFIG_MAP, NAMESPACE
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.private import write_file
@@ -22,12 +24,12 @@ from sandbox.problem import SandboxProblem
 from sandbox.toolchain.parts import ENVOY_GATEWAY
 from sandbox.toolchain.tools import Tools
 
-NAMESPACE = "envoy-gateway-system"
 CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
 # The folder in a cluster's folder, and files in it; with the first Envoy Gateway runs beside it.
-FOLDER, _CONFIG, _WAYS = "front-door", "config.yaml", "ways.json"
-# Addresses of 10.0.0.0/24, where no pods are: of the DNS server, of the API server's relay, of Envoy Gateway.
-RESOLVER, API_SERVER, CONTROL_PLANE = "10.0.0.53", "10.0.0.61", "10.0.0.62"
+FOLDER, _CONFIG, _WAYS, _REDIS = "front-door", "config.yaml", "ways.json", "redis"
+# Addresses of 10.0.0.0/24, where no pods are: of the DNS server, of the API server's relay, of Envoy Gateway,
+# and of the Redis that documents name.
+RESOLVER, API_SERVER, CONTROL_PLANE, REDIS = "10.0.0.53", "10.0.0.61", "10.0.0.62", "10.0.0.63"
 API_PORT = 6443
 
 
@@ -59,19 +61,44 @@ def ways(cluster_folder: Path) -> tuple[Way, ...]:
         return ()
 
 
+def redis(cluster_folder: Path) -> tuple[str, int] | None:
+    """Return by which host name and port pods ask for the Redis that counts requests; None without one."""
+    try:
+        host, _, port = (cluster_folder / FOLDER / _REDIS).read_text().rpartition(":")
+    except OSError:
+        return None
+    return host, int(port)
+
+
 def crds(tools: Tools) -> tuple[Path, ...]:
     """Return the files of Envoy Gateway's own kinds."""
     return tuple(sorted((tools.folder(ENVOY_GATEWAY.name) / "crds").iterdir()))
 
 
-def prepare(cluster: KwokCluster, ways: tuple[Way, ...]) -> None:
-    """Write where pods of Envoy Gateway find other clusters."""
-    write_file(cluster.folder / FOLDER / _WAYS, json.dumps([asdict(way) for way in ways], indent=1))
-
-
-def install(cluster: KwokCluster, kubectl: Kubectl, tools: Tools, *, classes: tuple[str, ...]) -> None:
-    """Write Envoy Gateway's files, and make what its chart would. Its CRDs must be there."""
+def prepare(cluster: KwokCluster, ways: tuple[Way, ...], needed: Mapping[str, Any]) -> None:
+    """Write where pods of Envoy Gateway find other clusters, and the Redis in what they need of Envoy
+    Gateway's configuration.
+    """
     folder = cluster.folder / FOLDER
+    write_file(folder / _WAYS, json.dumps([asdict(way) for way in ways], indent=1))
+    if counted := needed.get("rateLimit"):
+        write_file(folder / _REDIS, counted["backend"]["redis"]["url"])
+
+
+def install(
+    cluster: KwokCluster,
+    kubectl: Kubectl,
+    tools: Tools,
+    *,
+    classes: tuple[str, ...],
+    needed: Mapping[str, Any],
+) -> None:
+    """Write Envoy Gateway's files, and make what its chart would. Its CRDs must be there.
+
+    `needed` is what InferenceGateways need of its configuration.
+    """
+    folder = cluster.folder / FOLDER
+    config = yaml.safe_dump(_config(needed))
     write_file(folder / "kubeconfig", yaml.safe_dump(_kubeconfig(cluster)))
     labels = {"control-plane": "envoy-gateway"}
     objects = [
@@ -85,6 +112,12 @@ def install(cluster: KwokCluster, kubectl: Kubectl, tools: Tools, *, classes: tu
             }
             for name in classes
         ),
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+            "data": {CONFIG_FILE: config},
+        },
         # Owners of what it makes itself, without which it makes no rate limit service.
         {
             "apiVersion": "v1",
@@ -97,10 +130,23 @@ def install(cluster: KwokCluster, kubectl: Kubectl, tools: Tools, *, classes: tu
             "metadata": {"name": "envoy-gateway", "namespace": NAMESPACE, "labels": labels},
             "spec": {"clusterIP": "None", "ports": [{"name": "grpc", "port": 18000}]},
         },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "envoy-gateway", "namespace": NAMESPACE, "labels": labels},
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "envoy-gateway", "image": "none"}]},
+                },
+            },
+        },
     ]
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=objects)
     _certificates(cluster, kubectl, tools)
-    write_file(folder / _CONFIG, yaml.safe_dump(_config()))
+    write_file(folder / _CONFIG, config)
 
 
 def _certificates(cluster: KwokCluster, kubectl: Kubectl, tools: Tools) -> None:
@@ -148,8 +194,10 @@ def server(address: str) -> dict[str, str]:
     return {"server": f"https://{API_SERVER}:{API_PORT}", "tls-server-name": host}
 
 
-def _config() -> dict[str, object]:
+def _config(needed: Mapping[str, Any]) -> dict[str, Any]:
+    of_kubernetes = needed.get("provider", {}).get("kubernetes", {})
     return {
+        **needed,
         "apiVersion": "gateway.envoyproxy.io/v1alpha1",
         "kind": "EnvoyGateway",
         "gateway": {"controllerName": CONTROLLER},
@@ -159,9 +207,9 @@ def _config() -> dict[str, object]:
                 # There is one, and a killed one leaves a lease behind that its successor would wait for.
                 "leaderElection": {"disable": True},
                 "proxyTopologyInjector": {"disabled": True},
+                **of_kubernetes,
             },
         },
         "logging": {"level": {"default": "info"}},
         "telemetry": {"metrics": {"prometheus": {"disable": True}}},
-        "extensionApis": {"enableBackend": True},
     }

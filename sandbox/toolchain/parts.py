@@ -302,6 +302,16 @@ BODY_BASED_ROUTER = Part(
     programs=(Program("bbr", "sigs.k8s.io/gateway-api-inference-extension/cmd/bbr"),),
     minutes=1,
 )
+# What counts requests of limited callers, in the version of Envoy Gateway's go.mod; and a Redis in memory.
+RATE_LIMIT = Part(
+    name="ratelimit",
+    version="1.4.1",
+    programs=(
+        Program("ratelimit", "github.com/envoyproxy/ratelimit/src/service_cmd"),
+        Program("memory-redis"),
+    ),
+    minutes=1,
+)
 # Conformance suites: of the Gateway API in the version of the part `crds`, with the server that its pods run.
 GATEWAY_CONFORMANCE = Part(
     name="gateway-conformance",
@@ -327,5 +337,5 @@ PARTS = (
 OF_STACKS = (LWS, EPP, LLM_D, HELM, ISTIO)
 # Those of stacks with an InferenceGateway alone.
 FRONT_DOOR = (ENVOY_GATEWAY, BODY_BASED_ROUTER)
-# With those that only bench/conformance.py needs.
-EXTRA = (*OF_STACKS, *FRONT_DOOR, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)
+# With those of gateways with limits, and those that only bench/conformance.py needs.
+EXTRA = (*OF_STACKS, *FRONT_DOOR, RATE_LIMIT, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)

@@ -22,6 +22,7 @@ from sandbox.toolchain.tools import make_tools
 from sandbox.verbs.chat import chat as ask
 from sandbox.verbs.chat import curl, model_of
 from sandbox.verbs.first_look import first_look
+from sandbox.verbs.one_address import one_addresses
 from sandbox.verbs.overview import overview
 from sandbox.verbs.pod_logs import find, lines, logged_pods
 from sandbox.verbs.reporting import AsJson, Stack, print_text, reported_problems
@@ -186,7 +187,9 @@ def chat(
     cluster: Annotated[str | None, typer.Option("--cluster", "-c", help="Ask on this cluster.")] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Ask for a streamed answer.")] = False,
 ) -> None:
-    """Send one chat request to a service through its gateway, and print who answered."""
+    """Send one chat request to a service, and print who answered: through the InferenceGateway that it is
+    behind, if there is one, else through the gateway of a cluster.
+    """
     with reported_problems() as progress:
         places = stack_places(project_root(), stack)
         services = service_urls_of_stack(places.root, stack)
@@ -199,13 +202,22 @@ def chat(
                 return
             refuse_without_route(documented, name, stack=stack)
         chosen = choose(services, name or "", cluster=cluster)
-        url = chosen.url or ""
-        model = model_of(url, host=chosen.host, headers=chosen.headers)
-        answer = ask(url, model, text, stream=stream, host=chosen.host, headers=chosen.headers)
-        print_text(f"{answer.text}\n")
-        print_line(f"model {answer.model}, {answer.by}, cluster {chosen.cluster}")
-        for streamed in (False, True):
-            command = curl(
-                url, question(model, text, stream=streamed), host=chosen.host, headers=chosen.headers
+        doors = one_addresses(places, chosen.service) if cluster is None else iter(())
+        if door := next(doors, None):
+            # As users ask for it: whichever cluster answers.
+            where, host, headers = (
+                f"gateway {door.gateway} on cluster {door.cluster}",
+                door.host,
+                door.headers,
             )
+            url, model = door.url, door.model
+        else:
+            where, host, headers = f"cluster {chosen.cluster}", chosen.host, chosen.headers
+            url = chosen.url or ""
+            model = model_of(url, host=host, headers=headers)
+        answer = ask(url, model, text, stream=stream, host=host, headers=headers)
+        print_text(f"{answer.text}\n")
+        print_line(f"model {answer.model}, {answer.by}, {where}")
+        for streamed in (False, True):
+            command = curl(url, question(model, text, stream=streamed), host=host, headers=headers)
             print_line(f"{'streamed' if streamed else 'again'}: {command}")

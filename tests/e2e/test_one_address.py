@@ -2,9 +2,14 @@
 
 import json
 import os
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 from documents import API, cluster, deployment
@@ -13,10 +18,13 @@ from project import Project
 from sandboxes import running
 
 from sandbox import clusters
+from sandbox.engine.http_server import POD
 from sandbox.network.obstacles import obstacle
 
 STACK = "front-door"
-KEYS = {"team-a": "sk-a-1", "team-a.2": "sk-a-2", "team-b": "sk-b-1"}
+KEYS = {"team-a": "sk-a-1", "team-a.2": "sk-a-2", "team-b": "sk-b-1", "team-c": "sk-c-1"}
+LATER = {"team-d": "sk-d-1"}
+BUDGET = 9
 REGION = "topology.kubernetes.io/region"
 UNKNOWN = "model_not_found"
 
@@ -35,19 +43,30 @@ def hub() -> dict[str, Any]:
     return made
 
 
-def gateway(**spec: Any) -> dict[str, Any]:
+def gateway(*names: str, **spec: Any) -> dict[str, Any]:
+    """The gateway, with more callers of these names."""
+
     def key(entry: str) -> dict[str, Any]:
         return {"secretRef": {"name": "keys", "key": entry}}
 
     callers = [
         {"name": "team-a", "keys": [key("team-a"), key("team-a.2")]},
         {"name": "team-b", "keys": [key("team-b")], "services": ["ml/other"]},
+        {"name": "team-c", "keys": [key("team-c")], "requestsPerMinute": BUDGET},
+        *({"name": name, "keys": [key(name)]} for name in names),
     ]
+    limits = {"redis": {"address": "redis.example.com:6379"}, "whenGone": "Refuse"}
     return {
         "apiVersion": API,
         "kind": "InferenceGateway",
         "metadata": {"name": "main"},
-        "spec": {"clusters": ["hub"], "listeners": {"http": {"port": 8000}}, "callers": callers, **spec},
+        "spec": {
+            "clusters": ["hub"],
+            "listeners": {"http": {"port": 8000}},
+            "callers": callers,
+            "limits": limits,
+            **spec,
+        },
     }
 
 
@@ -64,6 +83,21 @@ def service(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
+def selected(name: str, weight: int) -> dict[str, Any]:
+    return {"weight": weight, "selector": {"matchLabels": {"inferfleet.dev/deployment": name}}}
+
+
+MODELS = (
+    deployment("chat", replicas=2, engine={"servedNames": ["chat", "again", "shared", "both"]}),
+    deployment("other", engine={"servedNames": ["other", "more", "both"]}),
+    service("chat", models=["chat", "again"]),
+    service("other", models=["other"]),
+    service(
+        "both", models=["both"], prefer="Weight", endpoints=[selected("chat", 80), selected("other", 20)]
+    ),
+)
+
+
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     if why := obstacle():
@@ -74,11 +108,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     documents = (hub(), region("us"), region("eu"), gateway())
     with running(tmp_path_factory.mktemp(STACK), STACK, *documents) as project:
         project.configure(secrets={"inferfleet-system/keys": KEYS})
-        models = [
-            deployment("chat", replicas=2, engine={"servedNames": ["chat", "shared"]}),
-            deployment("other", engine={"servedNames": ["other"]}),
-        ]
-        project.write("models", *models, service("chat", models=["chat"]), service("other"))
+        project.write("models", *MODELS)
         done = project.up()
         assert done.code == 0, done.output
         yield project
@@ -96,6 +126,36 @@ def asked(
     sent: Mapping[str, str] = {**({"Authorization": f"Bearer {key}"} if key else {}), **headers}
     body = None if model is None else {"model": model, "messages": [{"role": "user", "content": "Hi"}]}
     return request(f"{address(front)}{path}", body, sent)
+
+
+def pod(url: str, body: Any, headers: Mapping[str, str]) -> str:
+    """Name of the pod that answers."""
+    sent = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
+    with build_opener(ProxyHandler({})).open(sent, timeout=60) as answer:
+        return str(answer.headers[POD])
+
+
+@contextmanager
+def load(front: Project) -> Iterator[Counter[int]]:
+    """Statuses of requests that follow each other until the block ends."""
+    statuses: Counter[int] = Counter()
+    ended = threading.Event()
+
+    def ask() -> None:
+        url, key = f"{at}/v1/chat/completions", f"Bearer {KEYS['team-a']}"
+        body = {"model": "chat", "messages": [{"role": "user", "content": "Hi"}]}
+        while not ended.wait(0.05):
+            statuses[request(url, body, {"Authorization": key})[0]] += 1
+
+    at = address(front)
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield statuses
+    finally:
+        ended.set()
+        thread.join()
+        print(f"{dict(statuses)} requests by status")
 
 
 def test_who_may_use_what(front: Project) -> None:
@@ -135,9 +195,59 @@ def test_who_may_use_what(front: Project) -> None:
 def test_models_are_listed_and_an_unknown_one_is_told_as_openai_tells(front: Project) -> None:
     key = KEYS["team-a"]
     status, listed = asked(front, "/v1/models", key=key)
-    assert (status, [one["id"] for one in listed["data"]]) == (200, ["chat", "other"])
+    assert (status, [one["id"] for one in listed["data"]]) == (200, ["again", "both", "chat", "other"])
     status, told = asked(front, "/v1/chat/completions", "shared", key=key)
     assert (status, told["error"]["code"]) == (404, UNKNOWN)
+
+
+def test_a_limited_caller_has_one_budget_for_all_names_and_paths(front: Project) -> None:
+    key, path = KEYS["team-c"], "/ml/other/v1/chat/completions"
+    # Minutes are those of the clock: in the last third of one the first of its requests are not asked.
+    while time.time() % 60 > 40:
+        asked(front, "/v1/models", key=KEYS["team-a"])
+    statuses: Counter[tuple[str, int]] = Counter()
+    for _ in range(BUDGET):
+        statuses["chat", asked(front, "/v1/chat/completions", "chat", key=key)[0]] += 1
+        statuses["again", asked(front, "/v1/chat/completions", "again", key=key)[0]] += 1
+        statuses["path", asked(front, path, "other", key=key)[0]] += 1
+    assert statuses == {
+        (way, status): 3 if status == 200 else 6 for way in ("chat", "again", "path") for status in (200, 429)
+    }
+    assert asked(front, "/v1/chat/completions", "chat", key=KEYS["team-a"])[0] == 200
+
+
+def test_a_canary_on_one_of_two_clusters_gets_its_share(front: Project) -> None:
+    body = {"model": "both", "messages": [{"role": "user", "content": "Hi"}]}
+    url, sent = f"{address(front)}/v1/chat/completions", {"Authorization": f"Bearer {KEYS['team-a']}"}
+    with ThreadPoolExecutor(8) as several:
+        answers = several.map(lambda _: pod(url, body, sent).partition("-")[0], range(1_000))
+    pods = Counter(answers)
+    # Within five standard deviations of 1,000 draws.
+    assert pods.total() == pods["chat"] + pods["other"]
+    assert 137 <= pods["other"] <= 263
+
+
+def test_no_request_is_lost_while_keys_and_services_come_and_go(front: Project) -> None:
+    path = "/ml/more/v1/chat/completions"
+
+    def as_d() -> int:
+        return asked(front, path, "more", key=LATER["team-d"])[0]
+
+    with load(front) as statuses:
+        before = as_d()
+        front.configure(secrets={"inferfleet-system/keys": KEYS | LATER})
+        front.write("clusters", hub(), region("us"), region("eu"), gateway("team-d"))
+        front.write("models", *MODELS, service("more", models=["more"], endpoints=[selected("other", 1)]))
+        came = front.up()
+        assert came.code == 0, came.output
+        between = as_d()
+        front.configure(secrets={"inferfleet-system/keys": KEYS})
+        front.write("clusters", hub(), region("us"), region("eu"), gateway())
+        front.write("models", *MODELS)
+        went = front.up()
+        assert went.code == 0, went.output
+    assert (before, between, as_d()) == (401, 200, 401)
+    assert statuses == {200: statuses.total()}
 
 
 def test_a_second_update_changes_nothing(front: Project) -> None:

@@ -1,5 +1,6 @@
 """Runs the programs of pods that need a network and a root of their own: the proxies that Envoy Gateway
-makes, the router that reads the model of a request, and Envoy Gateway where a stack installs it.
+makes with its rate limit service, the router that reads the model of a request, and Envoy Gateway where a
+stack installs it.
 
 They listen at all addresses and read files at fixed paths. A proxy's own sidecar, which has its listeners
 drained before it ends, is the agent here.
@@ -26,7 +27,7 @@ from sandbox.front_door import installation
 from sandbox.network.own_pod import command
 from sandbox.network.pod_network import entering
 
-_ENVOY, _, _CONTROLLER = FRONT_DOOR_PROGRAMS.values()
+_ENVOY, _, _CONTROLLER, *_ = FRONT_DOOR_PROGRAMS.values()
 # Seconds for which a proxy may finish requests before it ends, and what asks it to, in its network.
 _DRAIN_SECONDS = 5.0
 _DRAIN = """
