@@ -2,12 +2,10 @@
 
 import json
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -23,7 +21,6 @@ from sandbox.network.obstacles import obstacle
 
 STACK = "front-door"
 KEYS = {"team-a": "sk-a-1", "team-a.2": "sk-a-2", "team-b": "sk-b-1", "team-c": "sk-c-1"}
-LATER = {"team-d": "sk-d-1"}
 BUDGET = 9
 REGION = "topology.kubernetes.io/region"
 UNKNOWN = "model_not_found"
@@ -43,9 +40,7 @@ def hub() -> dict[str, Any]:
     return made
 
 
-def gateway(*names: str, **spec: Any) -> dict[str, Any]:
-    """The gateway, with more callers of these names."""
-
+def gateway(**spec: Any) -> dict[str, Any]:
     def key(entry: str) -> dict[str, Any]:
         return {"secretRef": {"name": "keys", "key": entry}}
 
@@ -53,7 +48,6 @@ def gateway(*names: str, **spec: Any) -> dict[str, Any]:
         {"name": "team-a", "keys": [key("team-a"), key("team-a.2")]},
         {"name": "team-b", "keys": [key("team-b")], "services": ["ml/other"]},
         {"name": "team-c", "keys": [key("team-c")], "requestsPerMinute": BUDGET},
-        *({"name": name, "keys": [key(name)]} for name in names),
     ]
     limits = {"redis": {"address": "redis.example.com:6379"}, "whenGone": "Refuse"}
     return {
@@ -135,29 +129,6 @@ def pod(url: str, body: Any, headers: Mapping[str, str]) -> str:
         return str(answer.headers[POD])
 
 
-@contextmanager
-def load(front: Project) -> Iterator[Counter[int]]:
-    """Statuses of requests that follow each other until the block ends."""
-    statuses: Counter[int] = Counter()
-    ended = threading.Event()
-
-    def ask() -> None:
-        url, key = f"{at}/v1/chat/completions", f"Bearer {KEYS['team-a']}"
-        body = {"model": "chat", "messages": [{"role": "user", "content": "Hi"}]}
-        while not ended.wait(0.05):
-            statuses[request(url, body, {"Authorization": key})[0]] += 1
-
-    at = address(front)
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        yield statuses
-    finally:
-        ended.set()
-        thread.join()
-        print(f"{dict(statuses)} requests by status")
-
-
 def test_who_may_use_what(front: Project) -> None:
     chat, path = "/v1/chat/completions", "/ml/chat/v1/chat/completions"
     a, second, b = KEYS["team-a"], KEYS["team-a.2"], KEYS["team-b"]
@@ -220,34 +191,13 @@ def test_a_canary_on_one_of_two_clusters_gets_its_share(front: Project) -> None:
     body = {"model": "both", "messages": [{"role": "user", "content": "Hi"}]}
     url, sent = f"{address(front)}/v1/chat/completions", {"Authorization": f"Bearer {KEYS['team-a']}"}
     with ThreadPoolExecutor(8) as several:
-        answers = several.map(lambda _: pod(url, body, sent).partition("-")[0], range(1_000))
+        answers = several.map(
+            lambda _: pod(url, body, sent).partition("-")[0].removeprefix("ml/"), range(1_000)
+        )
     pods = Counter(answers)
     # Within five standard deviations of 1,000 draws.
     assert pods.total() == pods["chat"] + pods["other"]
     assert 137 <= pods["other"] <= 263
-
-
-def test_no_request_is_lost_while_keys_and_services_come_and_go(front: Project) -> None:
-    path = "/ml/more/v1/chat/completions"
-
-    def as_d() -> int:
-        return asked(front, path, "more", key=LATER["team-d"])[0]
-
-    with load(front) as statuses:
-        before = as_d()
-        front.configure(secrets={"inferfleet-system/keys": KEYS | LATER})
-        front.write("clusters", hub(), region("us"), region("eu"), gateway("team-d"))
-        front.write("models", *MODELS, service("more", models=["more"], endpoints=[selected("other", 1)]))
-        came = front.up()
-        assert came.code == 0, came.output
-        between = as_d()
-        front.configure(secrets={"inferfleet-system/keys": KEYS})
-        front.write("clusters", hub(), region("us"), region("eu"), gateway())
-        front.write("models", *MODELS)
-        went = front.up()
-        assert went.code == 0, went.output
-    assert (before, between, as_d()) == (401, 200, 401)
-    assert statuses == {200: statuses.total()}
 
 
 def test_a_second_update_changes_nothing(front: Project) -> None:

@@ -56,7 +56,12 @@ def policy(objects: Objects, key: Key) -> Verdict:
     if actual is None:
         return Phase.MISSING, ABSENT
     entries = (actual.get("status") or {}).get("ancestors") or []
-    judged = [_judged(entry.get("conditions"), ("Accepted",), SILENT) for entry in entries]
+    # Of one that is merged into a policy of the Gateway, a listener says that alone.
+    judged = [
+        _judged(conditions, ("Accepted",), SILENT)
+        for conditions in (entry.get("conditions") or [] for entry in entries)
+        if [condition["type"] for condition in conditions] != ["Merged"]
+    ]
     broken = [verdict for verdict in judged if verdict[0] != Phase.READY]
     return next(iter(broken), (Phase.READY, "") if judged else (Phase.PENDING, SILENT))
 
@@ -74,8 +79,14 @@ def door_judge(wanted: KubeObject) -> Callable[[Objects], Verdict] | None:
     if wanted.kind.endswith("Policy") and wanted.api_version.startswith(_ENVOY_GATEWAY):
         return partial(policy, key=key)
     if wanted.kind == "Deployment":
-        return lambda objects: workload_verdict(objects.get(key), wanted)
+        return partial(_router, key=key, wanted=wanted)
     return None
+
+
+def _router(objects: Objects, key: Key, wanted: KubeObject) -> Verdict:
+    actual = objects.get(key)
+    # Items of lists do not say their kind.
+    return workload_verdict({"kind": wanted.kind, **actual} if actual else None, wanted)
 
 
 def pool(seen: LiveCluster, key: Key, picker: Mapping[str, Any]) -> Verdict:

@@ -33,10 +33,11 @@ ROUTE = made(
     "gateway.networking.k8s.io/v1", "HTTPRoute", "front-main.ml.chat", parentRefs=[{"name": "front-main"}]
 )
 KEYS = made("v1", "Secret", "keys")
+ROUTER = made("apps/v1", "Deployment", "front-main-router", replicas=2)
 HUB = DesiredCluster(
     Connection("hub", "existing/hub", "active"),
     (
-        Component("FrontDoor", "hub/front-main", (GATEWAY, KEYS, POLICY)),
+        Component("FrontDoor", "hub/front-main", (GATEWAY, KEYS, ROUTER, POLICY)),
         Component("FrontDoorService", "hub/front-main.ml.chat", (ROUTE,)),
     ),
     front_doors={"main": GATEWAY},
@@ -45,15 +46,27 @@ TRUE = [{"type": type_, "status": "True"} for type_ in ("Accepted", "Programmed"
 REFUSED = {"type": "Accepted", "status": "False", "reason": "Invalid", "message": "no key"}
 STATUSES: dict[str, dict[str, Any]] = {
     "Gateway": {"conditions": TRUE, "addresses": [{"value": "10.0.0.5"}]},
-    "SecurityPolicy": {"ancestors": [{"conditions": TRUE}]},
+    "SecurityPolicy": {
+        "ancestors": [
+            {"ancestorRef": {"sectionName": "http"}, "conditions": [{"type": "Merged", "status": "True"}]},
+            {"conditions": TRUE},
+        ]
+    },
     "HTTPRoute": {"parents": [{"parentRef": {"name": "front-main"}, "conditions": TRUE}]},
     "Secret": {},
+    "Deployment": {},
 }
 
 
 def seen(**statuses: dict[str, Any]) -> Status:
+    # As items of lists, which say neither version nor kind.
     there = {
-        key_of(item): {**item.manifest, "status": (STATUSES | statuses)[item.kind]} for item in HUB.objects
+        key_of(item): {
+            "metadata": item.manifest["metadata"],
+            "spec": item.manifest["spec"],
+            "status": (STATUSES | statuses)[item.kind],
+        }
+        for item in HUB.objects
     }
     desired = Desired("prod", (HUB,), Plan(), frozenset(), ())
     return status(desired, {"hub": LiveCluster(there)}, NOW)
@@ -63,6 +76,7 @@ READY = tuple(
     PartStatus("hub", f"{kind} {SYSTEM}/{name}", Phase.READY)
     for kind, name in (
         ("Gateway", "front-main"),
+        ("Deployment", "front-main-router"),
         ("SecurityPolicy", "front-main"),
         ("HTTPRoute", "front-main.ml.chat"),
     )
