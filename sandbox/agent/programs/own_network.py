@@ -27,7 +27,7 @@ from sandbox.front_door import installation
 from sandbox.network.own_pod import command
 from sandbox.network.pod_network import entering
 
-_ENVOY, _, _CONTROLLER, *_ = FRONT_DOOR_PROGRAMS.values()
+_ENVOY, _ROUTER, _CONTROLLER, *_ = FRONT_DOOR_PROGRAMS.values()
 # Seconds for which a proxy may finish requests before it ends, and what asks it to, in its network.
 _DRAIN_SECONDS = 5.0
 _DRAIN = """
