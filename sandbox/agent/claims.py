@@ -1,19 +1,21 @@
 """The volumes of claims: for each a folder of the cluster, which all nodes share.
 
 Clusters have a StorageClass `shared` for them. A claim of another class waits, as it does where nobody makes
-its volume.
+its volume. They also have the driver of Cloud Storage FUSE, whose buckets are folders of the stack.
 """
 
 import asyncio
 import shutil
 from pathlib import Path
 
+from inferfleet.documents.pods.gcsfuse import DRIVER
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
 
 CLASS, PROVISIONER = "shared", "sandbox.inferfleet.dev/folders"
 RETRY_SECONDS = 1.0
-_CLASSES, _VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
+_CLASSES, _DRIVERS = "/apis/storage.k8s.io/v1/storageclasses", "/apis/storage.k8s.io/v1/csidrivers"
+_VOLUMES = "/api/v1/persistentvolumes"
 
 
 def claim_folder(cluster_folder: Path, namespace: str, name: str) -> Path:
@@ -31,6 +33,20 @@ async def serve_claims(api: Api, cluster_folder: Path) -> None:
             "kind": "StorageClass",
             "metadata": {"name": CLASS},
             "provisioner": PROVISIONER,
+        },
+    )
+    await _there(
+        api,
+        _DRIVERS,
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIDriver",
+            "metadata": {"name": DRIVER},
+            "spec": {
+                "attachRequired": False,
+                "podInfoOnMount": True,
+                "volumeLifecycleModes": ["Persistent", "Ephemeral"],
+            },
         },
     )
     claims = Copies("/api/v1/persistentvolumeclaims")

@@ -10,7 +10,7 @@ from inferfleet.tables.devices import RESOURCE_API, VENDOR_BY_DRIVER, is_acceler
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
-from sandbox.agent.programs.volumes import mounts
+from sandbox.agent.programs.volumes import bucket_folder, mounts
 from sandbox.child import end, spawn
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.cluster.objects import Object
@@ -22,6 +22,8 @@ Resolve = Callable[[str, str], str | None]
 ENGINE_TYPE = "llm-d.ai/engine-type"
 # The longest line (bytes) that the process may print: a log line or an error.
 _LINE = 2**20
+# How URLs of folders in buckets begin, from which engines stream.
+_BUCKETS = "gs://"
 
 
 class Engines:
@@ -156,10 +158,16 @@ class Engine:
             self._ended.set_result(Exit(code, event.get("message", "")))
 
     async def _lacking_weights(self) -> str:
-        """Return what an engine says of a model in a volume that is not there, or not all of it, or ""."""
+        """Return what an engine says of a model in a volume or bucket that is not there, or not all of it, or
+        "".
+        """
         folders = await mounts(self._api, self._pod, self._container, self._volumes)
+        words = (*self._container.get("command", []), *self._container.get("args", []))
+        for url in (word for word in words if word.startswith(_BUCKETS)):
+            bucket, _, path = url.removeprefix(_BUCKETS).partition("/")
+            folders[url] = bucket_folder(self._volumes, self._pod, bucket, writes=False) / path
         for mount, folder in folders.items():
-            if mount in (*self._container.get("command", []), *self._container.get("args", [])):
+            if mount in words:
                 shards = list(folder.glob("*.safetensors"))
                 if not shards or not (folder / "config.json").is_file():
                     return f"OSError: {mount} has no config.json, or no safetensors"

@@ -4,15 +4,17 @@ The hub is a stand-in, which makes up small repositories and counts what it is a
 """
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
+import yaml
 from asking import ask, url
-from documents import API, Document, east, model, west
-from project import Project
+from documents import API, Document, model
+from project import ROOT, Project
 from sandboxes import running
 
 STACK = "weights"
@@ -57,19 +59,15 @@ class Hub:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    clusters = (_here(east()), _here(west()))
-    with running(tmp_path_factory.mktemp(STACK), STACK, *clusters, _cache(), _chat()) as project:
-        project.begin(clusters=clusters)
+    """The stack `weights` of the repository, and its clusters."""
+    folder = ROOT / "stacks" / STACK
+    clusters = [*yaml.safe_load_all((folder / "clusters.yaml").read_text())]
+    with running(tmp_path_factory.mktemp(STACK), STACK, *clusters) as project:
+        for file in folder.glob("*.yaml"):
+            shutil.copy(file, project.documents)
         yield project
         left = project.destroy()
         assert left.code == 0, left.output
-
-
-def _here(cluster: Document) -> Document:
-    cluster["spec"]["cluster"]["existing"]["kubeconfig"] = {
-        "path": f"../../.sandbox/{STACK}/{cluster['metadata']['name']}.kubeconfig"
-    }
-    return cluster
 
 
 def _until(true: Callable[[], object]) -> None:
@@ -92,8 +90,20 @@ def _up(project: Project, *models: Document) -> dict[str, str]:
     return done.operations
 
 
-def _serves(project: Project, cluster: str = "east", name: str = "chat") -> bool:
-    return ask(url(project, cluster, f"ml/deployments/{name}"), "x").status == 200
+def _serves(project: Project, cluster: str = "east", name: str = "chat", model: str = "shared") -> bool:
+    return ask(url(project, cluster, f"ml/deployments/{name}"), model=model).status == 200
+
+
+def test_the_stack_of_the_repository_fills_a_bucket_and_a_claim_and_serves(fleet: Project) -> None:
+    hub = Hub(fleet.root / ".sandbox" / STACK / "hub")
+    made = fleet.up()
+    assert made.code == 0, made.output
+    _until(lambda: _serves(fleet, "east", "qwen3-4b", "Qwen/Qwen3-4B"))
+    _until(lambda: _serves(fleet, "east", "qwen3-8b", "Qwen/Qwen3-8B"))
+    _until(lambda: _serves(fleet, "west", "qwen3-8b", "Qwen/Qwen3-8B"))
+    # Five files of each of the two, however many pods read them.
+    assert len(hub.fetched()) == 10
+    (fleet.documents / "caches.yaml").unlink()
 
 
 def test_weights_are_there_before_pods(fleet: Project) -> None:
@@ -133,16 +143,6 @@ def test_weights_are_there_before_pods(fleet: Project) -> None:
 
 def test_a_bucket_is_filled_once_for_all_clusters(fleet: Project) -> None:
     hub = Hub(fleet.root / ".sandbox" / STACK / "hub")
-    driver = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": "gcsfuse.csi.storage.gke.io"},
-        "spec": {"attachRequired": False, "podInfoOnMount": True, "volumeLifecycleModes": ["Ephemeral"]},
-    }
-    for cluster in ("east", "west"):
-        file = fleet.root / "driver.json"
-        file.write_text(json.dumps(driver))
-        fleet.kubectl(cluster, "apply", "-f", str(file))
     cache = _cache("3" * 40, {"bucket": {"name": "acme-weights"}})
     hub.fetched()
     _up(fleet, cache, _chat(on="west", name="other"))

@@ -34,9 +34,8 @@ async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict
             namespace = pod["metadata"]["namespace"]
             volume_folder = claim_folder(folder.parents[2], namespace, claim["claimName"])
         if volume.get("csi", {}).get("driver") == DRIVER:
-            # <stack>/.../<cluster>/pods/<pod>/volumes: all clusters of a stack have the same buckets.
-            stack = next(parent.parent for parent in folder.parents if parent.name == "kwok")
-            volume_folder = _bucket(stack, pod, volume["csi"])
+            name = volume["csi"]["volumeAttributes"]["bucketName"]
+            volume_folder = bucket_folder(folder, pod, name, writes=not volume["csi"].get("readOnly"))
         volume_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, content in (await _files(api, pod, volume)).items():
             (volume_folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -54,15 +53,16 @@ async def keep(api: Api, pod: Object, container: Object, folder: Path) -> None:
             await mounts(api, pod, container, folder)
 
 
-def _bucket(stack: Path, pod: Object, csi: Object) -> Path:
-    """Return the folder of a bucket. One of the stack's cloud is mounted where its policy lets the pod.
+def bucket_folder(folder: Path, pod: Object, name: str, *, writes: bool) -> Path:
+    """Return the folder of a bucket, which all clusters of a stack have. One of the stack's cloud is for pods
+    that its policy lets in. `folder` is that of the pod's volumes.
 
     Raises CannotStart.
     """
-    name = str(csi["volumeAttributes"]["bucketName"])
+    # <stack>/kwok/<cluster>/pods/<pod>/volumes
+    stack = next(parent.parent for parent in folder.parents if parent.name == "kwok")
     records = Store(stack / CLOUD).read()
     namespace, account = pod["metadata"]["namespace"], pod["spec"].get("serviceAccountName", "default")
-    writes = not csi.get("readOnly")
     if name in records and not may(records, name, namespace=namespace, account=account, writes=writes):
         raise CannotStart("CreateContainerError", f"googleapi: Error 403: no access to bucket {name}")
     return stack / "buckets" / name

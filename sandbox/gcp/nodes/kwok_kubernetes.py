@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from inferfleet.documents.pods.gcsfuse import DRIVER
 from sandbox.cluster import companions, podnet
 from sandbox.cluster.definitions import define
 from sandbox.cluster.kwok import KwokCluster
@@ -43,16 +42,6 @@ _NO_PROXIES = (
     "error cause: gceSync: generic::invalid_argument: Insert: An active proxy-only subnetwork is required in "
     "the same region and VPC as the forwarding rule."
 )
-_FUSE = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "CSIDriver",
-    "metadata": {"name": DRIVER},
-    "spec": {
-        "attachRequired": False,
-        "podInfoOnMount": True,
-        "volumeLifecycleModes": ["Persistent", "Ephemeral"],
-    },
-}
 # How the file with the definition of LeaderWorkerSets begins, which GKE does not bring.
 _WORKER_SETS = "leaderworkerset"
 _GKE_CRDS = Path(__file__).parent / "crds.yaml"
@@ -152,7 +141,7 @@ class KwokKubernetes:
                 offer_cards(kubectl)
 
     def _furnish(self, cluster: Record, kwok: KwokCluster) -> None:
-        """Make what settings of the cluster bring along: GKE's own kinds, classes of gateways, drivers."""
+        """Define what the cluster's settings bring along: GKE's own kinds, and the Gateway API's classes."""
         kubectl = kwok.kubectl(self.tools)
         define(kwok, kubectl, self._crds(cluster))
         installation.install(kwok, kubectl, self.tools)
@@ -161,10 +150,6 @@ class KwokKubernetes:
         if _has_gateway_api(cluster):
             gateway_classes(kubectl, GATEWAY_CLASSES)
             self.tell_gateways(cluster)
-        fuse = (cluster.state.get("addonsConfig") or {}).get("gcsFuseCsiDriverConfig") or {}
-        drivers = {each["metadata"]["name"] for each in kubectl.items("csidrivers")}
-        if fuse.get("enabled") and DRIVER not in drivers:
-            kubectl.create([_FUSE])
 
     def tell_gateways(self, cluster: Record) -> None:
         kwok = self._kwok(cluster.id)
