@@ -14,7 +14,7 @@ from inferfleet.documents.kinds.inference_cluster import GIVEN_UP
 from inferfleet.documents.kinds.model_cache import ModelCache
 from inferfleet.documents.pods.references import Reference, references
 from inferfleet.fleet import names
-from inferfleet.serving.weights import account, claim, fill_job
+from inferfleet.serving.weights import CLAIM, account, claim, fill_job, is_deleted
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Filling:
     @property
     def claim_key(self) -> tuple[str, ...]:
         """Return the key of the claim that workloads come after, none for a bucket."""
-        return (self.first.key,) if self.first.kind == "PersistentVolumeClaim" else ()
+        return (self.first.key,) if self.first.kind == CLAIM else ()
 
 
 def filling_cluster(documents: Documents, cache: ModelCache, cluster: str) -> str | None:
@@ -66,7 +66,7 @@ def cache_reads(documents: Documents, cluster: str) -> Iterator[Read]:
     for cache in caches_on(documents, cluster):
         job = fill_job(cache, serving=serving, stack=documents.settings.stack)
         for reference in references(job["spec"]["template"]):
-            if reference.kind not in ("PersistentVolumeClaim", "ServiceAccount"):
+            if reference.kind not in (CLAIM, "ServiceAccount"):
                 yield cache.metadata.key, reference
         if cache.spec.to.claim and cache.spec.to.claim.storage_class_name:
             yield cache.metadata.key, Reference("StorageClass", cache.spec.to.claim.storage_class_name)
@@ -92,7 +92,7 @@ def fillings(
             rights = members.get(cache.spec.to.bucket.name, ())
             first = site.place(account(cache, stack=stack), after=(*needs[:1], *rights))
         else:
-            first = site.place(claim(cache, stack=stack), after=needs[:1], retain=True)
+            first = site.place(claim(cache, stack=stack), after=needs[:1], retain=not is_deleted(cache))
         made[cache.metadata.key] = Filling(first, site.place(job, after=(*needs, first.key)))
     return made
 

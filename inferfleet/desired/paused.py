@@ -33,6 +33,7 @@ from inferfleet.serving.routes import KIND as ROUTE
 
 _EVERYTHING = ("*",)
 _MODELS = ("ModelEndpoint", "ModelReplicas")
+_CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
 _NAMESPACE, _SECRET = "kubernetes:core/v1:Namespace", "kubernetes:core/v1:Secret"
 _STASH = "pulumi:index:Stash"
 _Ordered = TypeVar("_Ordered", KubeObject, CloudResource)
@@ -206,7 +207,11 @@ def _standing_components(
             by_place[place] = Component(kind, place.name, (), held=True)
         del unknown[place]
     for place in unknown:
-        if home := _home(place.parent, place, by_place):
+        home = _home(place.parent, place, by_place)
+        if home and place.token == _CLAIM:
+            stays = _standing_claim(place, on_cluster[place])
+            by_place[home] = replace(by_place[home], objects=(*by_place[home].objects, stays))
+        elif home:
             by_place[home] = replace(by_place[home], standing=(*by_place[home].standing, place))
     yield from by_place.values()
 
@@ -241,10 +246,20 @@ def _is_held(place: Resource, on_cluster: Standing, cluster: str, paused: Collec
         if place.token == _NAMESPACE:
             namespace = metadata.get("name")
         return place.token in (_SECRET, _NAMESPACE) and namespace in {key.partition("/")[0] for key in paused}
+    if place.token == _CLAIM:
+        # Pods of a former commit have it until those of the next are there.
+        return place.parent == "ModelCache" and namespace in {key.partition("/")[0] for key in paused}
     return place.parent in _MODELS and any(
         labels.get(names.DEPLOYMENT) == own and (namespace == of if namespace else f":{of}:" in place.name)
         for of, _, own in (key.partition("/") for key in paused)
     )
+
+
+def _standing_claim(place: Resource, outputs: Mapping[str, Any]) -> KubeObject:
+    """Return a claim of weights as it stands, with what is to become of it once it leaves the program."""
+    manifest = _manifest(outputs)
+    ends = (manifest["metadata"].get("annotations") or {}).get(names.WHEN_REMOVED) == "Delete"
+    return KubeObject(place.name, manifest, ignore=_EVERYTHING, retain=not ends)
 
 
 def _home(kind: str, place: Resource, components: Iterable[Resource]) -> Resource | None:

@@ -44,6 +44,8 @@ CLAIMED_GPUS = f"{DOMAIN}/claimed-gpus"
 GPUS = f"{DOMAIN}/gpus"
 # Annotation of a claim and a Job of a cache: which weights they are for.
 WEIGHTS = f"{DOMAIN}/weights"
+# Annotation of a claim of a cache: `Delete` where it ends once no document has it any more.
+WHEN_REMOVED = f"{DOMAIN}/when-removed"
 # Annotation of a claim template: which conditions it lacks, and why.
 NOT_CLAIMED = f"{DOMAIN}/not-claimed"
 # A Service and a label value have at most 63 characters, other names 253.

@@ -32,6 +32,7 @@ ROOT = "/weights-volume"
 _PART = "/weights-part"
 GATE = "wait-for-weights"
 FILLER = "fill"
+CLAIM = "PersistentVolumeClaim"
 # The label by which the pods of a Job name it (batch/v1, JobNameLabel).
 JOB_NAME = "batch.kubernetes.io/job-name"
 # Seconds between looks at the marker.
@@ -90,14 +91,26 @@ def claim(cache: ModelCache, *, stack: str) -> dict[str, Any]:
     """
     return {
         "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": _metadata(cache, stack),
+        "kind": CLAIM,
+        "metadata": _with_end(_metadata(cache, stack), cache),
         "spec": {
             "accessModes": ["ReadWriteMany"],
             "storageClassName": cache.place["class"],
             "resources": {"requests": {"storage": cache.spec.size}},
         },
     }
+
+
+def _with_end(metadata: dict[str, Any], cache: ModelCache) -> dict[str, Any]:
+    """Return the metadata of a claim with what becomes of it, which no document may say any more then."""
+    if not is_deleted(cache):
+        return metadata
+    return {**metadata, "annotations": {**metadata["annotations"], names.WHEN_REMOVED: "Delete"}}
+
+
+def is_deleted(cache: ModelCache) -> bool:
+    """Return whether claims of a cache are deleted once no document has them."""
+    return cache.spec.when_removed == "Delete"
 
 
 def fill_job(cache: ModelCache, *, serving: Serving, stack: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from small_stack import (
     components,
     deployment,
     find,
+    lock,
     made,
     spot,
     stack,
@@ -21,12 +22,14 @@ from small_stack import (
 
 from inferfleet.desired import desired
 from inferfleet.desired.gate import unfilled_problems
+from inferfleet.desired.paused import kept
 from inferfleet.desired.transition import Unfilled, unfilled, with_held, with_starting
-from inferfleet.desired.values import Desired
+from inferfleet.desired.values import Desired, Resource
 from inferfleet.documents import InvalidDocuments
 from inferfleet.fleet.roles import revision
 from inferfleet.serving import filling
 from inferfleet.serving.metadata import SKIP_AWAIT
+from inferfleet.serving.weights import claim
 
 OTHER = "f" * 40
 NAME = "qwen3-weights-7b7ac6d0"
@@ -177,6 +180,34 @@ def test_an_image_is_mounted_by_its_digest_and_nothing_is_fetched() -> None:
         "mountPath": "/weights/Qwen3-8B",
         "readOnly": True,
     }
+
+
+def test_a_claim_stays_when_no_document_has_it_unless_its_cache_says_that_it_is_deleted() -> None:
+    kept = find(made(cache("qwen3"), cluster("east")), "PersistentVolumeClaim", f"east/ml/{NAME}")
+    ends = find(
+        made(cache("qwen3", whenRemoved="Delete"), cluster("east")),
+        "PersistentVolumeClaim",
+        f"east/ml/{NAME}",
+    )
+    assert (kept.retain, ends.retain) == (True, False)
+    said = {"inferfleet.dev/when-removed": "Delete"}
+    assert ends.manifest["metadata"] == {**_metadata(), "annotations": {**_metadata()["annotations"], **said}}
+
+
+def test_claims_of_former_commits_stand_while_pods_of_their_namespace_are_held() -> None:
+    documents = stack(cache("qwen3", revision=OTHER), cluster("east"), _chat())
+    held = desired(with_held(documents, {"ml/chat"}), lock({"chat east/l4": 1}))
+    standing: dict[Resource, dict[str, Any]] = {}
+    for retained, name in ((True, NAME), (False, "qwen3-weights-0000aaaa")):
+        old = cache("qwen3", **({} if retained else {"whenRemoved": "Delete"}))
+        outputs = claim(old, stack="test")
+        outputs["metadata"] = {**outputs["metadata"], "name": name}
+        place = Resource("ModelCache", "kubernetes:core/v1:PersistentVolumeClaim", f"east/ml/{name}")
+        standing[place] = outputs
+    found = kept(held, standing)
+    (part,) = (one for one in found.clusters[0].components if one.kind == "ModelCache")
+    old_claims = {one.kubernetes_name: (one.retain, one.ignore) for one in part.objects[2:]}
+    assert old_claims == {NAME: (True, ("*",)), "qwen3-weights-0000aaaa": (False, ("*",))}
 
 
 def test_another_commit_or_other_files_or_another_class_is_another_claim() -> None:

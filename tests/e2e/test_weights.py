@@ -20,6 +20,7 @@ from sandboxes import running
 STACK = "weights"
 FIRST, SECOND = "1" * 40, "2" * 40
 SECONDS = 240.0
+SHARED: Document = {"claim": {"storageClassName": "shared"}}
 
 
 def _cache(revision: str = FIRST, to: Document | None = None) -> Document:
@@ -30,7 +31,7 @@ def _cache(revision: str = FIRST, to: Document | None = None) -> Document:
         "spec": {
             "source": {"huggingFace": {"repository": "acme/tiny", "revision": revision}},
             "size": "1Gi",
-            "to": to or {"claim": {"storageClassName": "shared"}},
+            **({"to": to} if to else {"to": SHARED, "whenRemoved": "Delete"}),
         },
     }
 
@@ -135,10 +136,13 @@ def test_weights_are_there_before_pods(fleet: Project) -> None:
     assert _serves(fleet)
     _until(lambda: "came with hash" in _last_words(fleet))
     assert _filled(fleet, "east") == 0
+    # Pods still have the claim of the first commit. Once none has, it goes with its files, as its cache says.
+    assert len(_claims(fleet)) == 2
     hub.faults()
     _until(lambda: _filled(fleet, "east"))
     assert "Deployment east/ml/chat-decode-l4" in _up(fleet, _cache(SECOND), _chat())
     assert _serves(fleet)
+    _until(lambda: len(_claims(fleet)) == 1)
 
 
 def test_a_bucket_is_filled_once_for_all_clusters(fleet: Project) -> None:
@@ -154,6 +158,11 @@ def test_a_bucket_is_filled_once_for_all_clusters(fleet: Project) -> None:
     _up(fleet, cache, _chat(on="east", name="other"))
     assert _serves(fleet, "east", "other")
     assert hub.fetched() == []
+
+
+def _claims(project: Project) -> list[str]:
+    claims = project.items("east", "persistentvolumeclaims", "-l", "inferfleet.dev/cache=tiny")
+    return [claim["metadata"]["name"] for claim in claims]
 
 
 def _last_words(project: Project) -> str:

@@ -170,10 +170,23 @@ class ModelCacheSpec(StrictModel):
     """
     to: CacheTarget
     """Where the weights are kept."""
+    when_removed: Literal["Retain", "Delete"] = "Retain"
+    """What becomes of a claim that no document has any more, be it of a former commit or of the whole cache:
+    it stays on its cluster, or it is deleted with its files once no pods of deployments have it. Default:
+    `Retain`.
+    """
     image: Annotated[str, IMAGE] | None = None
     """Image of the Job that fetches, with `python3` and Hugging Face's client (`huggingface_hub`). Default:
     `serving.images.engine` of the cluster for vLLM, or else that of vLLM.
     """
+
+    @model_validator(mode="after")
+    def _check_when_removed(self) -> "ModelCacheSpec":
+        made = self.to.claim is not None and self.to.claim.storage_class_name is not None
+        if self.when_removed == "Delete" and not made:
+            what = "whenRemoved: Delete is for claims that are made, and these weights are kept elsewhere"
+            raise Mistaken(Mistake(what, "Remove whenRemoved", ("whenRemoved",)))
+        return self
 
     @property
     def filled_here(self) -> bool:

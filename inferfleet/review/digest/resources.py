@@ -14,6 +14,7 @@ from inferfleet.documents.pods.diff import compared
 from inferfleet.review.digest.update import Update, clouds
 from inferfleet.review.digest.values import ResourceChange, ResourceOperation
 from inferfleet.serving.comparison import differences
+from inferfleet.serving.weights import CLAIM
 
 
 def resources(update: Update) -> tuple[ResourceChange, ...]:
@@ -114,6 +115,8 @@ def _kube_object(
     before: KubeObject | None, after: KubeObject | None, *, replaced: bool
 ) -> Iterator[ResourceChange]:
     if before is None or after is None:
+        if before and before.retain and before.kind == CLAIM:
+            return  # weights of a former commit stay on their cluster
         if kube_object := after or before:
             operation: ResourceOperation = "delete" if after is None else "create"
             yield ResourceChange(title_of(kube_object), operation, ())

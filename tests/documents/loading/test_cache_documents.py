@@ -116,6 +116,12 @@ def test_a_misspelled_cache_is_told_with_those_there_are(mistake: Mistake) -> No
             "weights are kept in a claim, a bucket or an image, and to has claim, bucket",
         ),
         (
+            "to: {claim: {storageClassName: rwx}}",
+            "to: {bucket: {}}\n  whenRemoved: Delete",
+            "spec.whenRemoved",
+            "whenRemoved: Delete is for claims that are made, and these weights are kept elsewhere",
+        ),
+        (
             "claim: {storageClassName: rwx}",
             "claim: {storageClassName: rwx}, node: {}",
             "spec.to.node",

@@ -59,7 +59,6 @@ def test_another_commit_is_another_claim_and_job_and_is_fetched_first() -> None:
         "create Job",
         "create PersistentVolumeClaim",
         "delete Job",
-        "delete PersistentVolumeClaim",
         "update Deployment",
     ]
     assert _notices(digest) == [
