@@ -122,8 +122,10 @@ class Provider(Protocol):
         """
         ...
 
-    def bucket(self, documents: Documents, cluster: str, namespace: str) -> str:
-        """Return the name of the stack's own bucket for a namespace's weights in the region of a cluster."""
+    def bucket(self, documents: Documents, cluster: str, namespace: str) -> str | None:
+        """Return the name of the stack's own bucket for a namespace's weights in the region of a cluster;
+        None where the cloud has none.
+        """
         ...
 
     def buckets(self, documents: Documents) -> tuple[CloudComponent, ...]:

@@ -77,6 +77,12 @@ class FakeCloud:
     def drift(self, *_: Any) -> tuple[()]:
         return ()
 
+    def bucket(self, *_: Any) -> None:
+        return None
+
+    def buckets(self, documents: Documents) -> tuple[()]:
+        return ()
+
     def import_id(self, token: str, inputs: Mapping[str, Any]) -> str | None:
         return str(inputs["name"]) if token in (CLUSTER, POOL) else None
 

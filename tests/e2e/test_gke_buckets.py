@@ -62,7 +62,9 @@ def _serves(cloud: Fleet, cluster: str) -> bool:
 
 
 def test_a_bucket_is_filled_once_and_stays(cloud: Fleet) -> None:
+    previewed = cloud.preview()
     made = cloud.up()
+    assert previewed.operations == made.operations
     place = f"weights:inferfleet-test/{REGION}/ml"
     assert {name for name in made.operations if name.startswith("Bucket")} == {
         f"Bucket {place}",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from asking import ask, url
+from asking import ask, asked_all_the_time, url
 from documents import API, Document, model
 from project import ROOT, Project
 from sandboxes import running
@@ -140,8 +140,10 @@ def test_weights_are_there_before_pods(fleet: Project) -> None:
     assert len(_claims(fleet)) == 2
     hub.faults()
     _until(lambda: _filled(fleet, "east"))
-    assert "Deployment east/ml/chat-decode-l4" in _up(fleet, _cache(SECOND), _chat())
-    assert _serves(fleet)
+    with asked_all_the_time(url(fleet, "east", "ml/deployments/chat")) as answers:
+        assert "Deployment east/ml/chat-decode-l4" in _up(fleet, _cache(SECOND), _chat())
+    assert answers
+    assert [answer for answer in answers if answer.status != 200] == []
     _until(lambda: len(_claims(fleet)) == 1)
 
 

@@ -43,10 +43,16 @@ PLACE = {"project": "acme", "region": "us-east5", "name": "n"}
             {"project": "acme", "role": "roles/x", "member": "serviceAccount:a@b"},
             "acme roles/x serviceAccount:a@b",
         ),
+        ("gcp:storage/bucket:Bucket", {"name": "weights-1", "project": "acme"}, "acme/weights-1"),
+        (
+            "gcp:storage/bucketIAMMember:BucketIAMMember",
+            {"bucket": "weights-1", "role": "roles/x", "member": "principal://a/b"},
+            "b/weights-1 roles/x principal://a/b",
+        ),
         # Encrypted, missing, and of a type that this program does not make.
         ("gcp:compute/network:Network", {"project": "acme", "name": {"ciphertext": "v1:"}}, None),
         ("gcp:compute/network:Network", {"project": "acme"}, None),
-        ("gcp:storage/bucket:Bucket", {"name": "b"}, None),
+        ("gcp:sql/databaseInstance:DatabaseInstance", {"name": "b", "project": "acme"}, None),
     ],
 )
 def test_the_id_is_the_one_the_provider_reads(

@@ -63,6 +63,25 @@ def test_a_job_that_has_succeeded_has_filled_its_cache(cluster: Start) -> None:
     assert seen.filled == {("east", "ml", "qwen3-weights-1")}
 
 
+def test_a_job_that_fetches_says_how_far_it_is(cluster: Start) -> None:
+    labels = {**OURS, "batch.kubernetes.io/job-name": "qwen3-weights-1"}
+    pod = thing("Pod", "qwen3-weights-1-a", "ml", labels=labels, status={"phase": "Running"})
+    fake = cluster(objects=[{**JOB, "status": {"active": 1}}, pod], kinds=KNOWN)
+    fake.behind = {"/api/v1/namespaces/ml/pods/qwen3-weights-1-a/log": (200, "62 %, about 18 minutes")}
+    seen = _look(fake)
+    assert (seen.filled, seen.filling) == (
+        frozenset(),
+        {("east", "ml", "qwen3-weights-1"): '"62 %, about 18 minutes"'},
+    )
+
+
+def test_how_far_weights_are_need_not_be_readable(cluster: Start) -> None:
+    fake = cluster(objects=[{**JOB, "status": {"active": 1}}], kinds=KNOWN)
+    fake.status["/api/v1/pods"] = 403
+    seen = _look(fake)
+    assert (seen.problems, seen.filling) == ((), {})
+
+
 def test_deployments_with_workloads_run(cluster: Start) -> None:
     labels = {**OURS, "inferfleet.dev/deployment": "chat"}
     template = {"metadata": {"labels": {}}, "spec": {"containers": []}}
