@@ -133,9 +133,9 @@ OUTSIDE = {
     "inferfleet.serving.adapter_guard": {"hmac"},
     "inferfleet.serving.adapter_loader": {
         "http",
+        "io",
         "os",
         "shutil",
-        "subprocess",
         "sys",
         "threading",
         "time",

@@ -15,17 +15,19 @@ Where an engine cannot load while it serves, the program fetches what there is a
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
 from typing import Any
 
 SECONDS_BETWEEN_LOOKS = 3.0
@@ -185,35 +187,33 @@ def path_of(one: Wanted, folder: Path) -> Path:
 
 
 def fetch(one: Wanted, folder: Path) -> None:
-    """Fetch the files of an adapter, by the program that fills caches. Raises CannotServe."""
+    """Fetch the files of an adapter, as caches are filled. Raises CannotServe."""
     if one.path:
         return
-    volume = folder / one.label / one.revision
+    volume, filling = folder / one.label / one.revision, _filling()
     variables = {
+        "HF_ENDPOINT": "https://huggingface.co",
+        **os.environ,
         "WEIGHTS_ROOT": str(folder),
-        "WEIGHTS_VOLUME": str(volume),
-        "WEIGHTS_PART": str(volume / ".part"),
         "WEIGHTS_REPOSITORY": one.repository,
         "WEIGHTS_REVISION": one.revision,
         "WEIGHTS_FILES": _FILES,
         "WEIGHTS_SIZE": _NO_LIMIT,
-        # The home of the image's user may be read-only, and engines with their model in a cache are offline.
-        "HF_HOME": str(folder / ".hub"),
-        "HF_HUB_OFFLINE": "0",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
     }
-    program = [sys.executable, "-c", os.environ["ADAPTERS_FILLING"]]
-    run = subprocess.run(
-        program,
-        env={"HF_ENDPOINT": "https://huggingface.co", **os.environ, **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if run.returncode:
-        lines = [line for line in run.stdout.splitlines() if line.strip()]
-        raise CannotServe(lines[-1][:300] if lines else f"fetching ended with {run.returncode}")
+    try:
+        # What it says of its progress is no last line of this program.
+        with redirect_stdout(StringIO()):
+            filling.fill(volume, volume / ".part", variables)
+    except (filling.CannotFill, OSError) as cannot:
+        raise CannotServe(" ".join(str(cannot).split())[:300]) from None
+
+
+@cache
+def _filling() -> Any:
+    """Return the program that fills caches, as a module: to import the client of the hub takes seconds."""
+    module = ModuleType("filling")
+    exec(os.environ["ADAPTERS_FILLING"], module.__dict__)
+    return module
 
 
 def guard(folder: Path, text: str) -> str:
@@ -243,6 +243,12 @@ def main() -> int:
     """Do what the variables say. Returns the exit code: 1 where the container is to be started again."""
     variables = os.environ
     folder = Path(variables["ADAPTERS_FOLDER"])
+    # The home of the image's user may be read-only, and engines with their model in a cache are offline.
+    variables |= {
+        "HF_HOME": str(folder / ".hub"),
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
     if once := variables.get("ADAPTERS_ONCE"):
         for one in read(once):
             try:
