@@ -492,8 +492,8 @@ class Engine(StrictModel):
     deployments of a service have one in common. Default: the name of the model itself.
     """
     adapters: Annotated[tuple[Adapter, ...], Field(max_length=MOST_ADAPTERS)] = ()
-    """LoRA adapters that pods serve beside the model, of vLLM and SGLang, where inferfleet writes the command
-    line. vLLM loads and unloads them while it serves; for SGLang a change is a roll. Default: none.
+    """LoRA adapters that pods serve beside the model, where inferfleet writes the command line: vLLM loads
+    and unloads them while it serves, and for SGLang a change is a roll. Default: none.
     """
     max_adapters: int = Field(default=4, ge=1, le=256)
     """How many different adapters requests of one batch may be for; each takes memory of the GPUs. Default:
