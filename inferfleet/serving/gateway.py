@@ -9,6 +9,7 @@ Sources of what providers need: config/charts/inferencepool of gateway-api-infer
 gke.yaml of config/charts/llm-d-router-gateway of llm-d-router v0.10.0.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ _ENVOY_GROUP = "gateway.envoyproxy.io"
 # Where Envoy Gateway runs its proxies unless it is told otherwise:
 # https://gateway.envoyproxy.io/docs/install/install-helm/
 ENVOY_NAMESPACE = "envoy-gateway-system"
+# Whom a load balancer lets in, in the words of a Service and of Envoy Gateway.
+_RANGES = "loadBalancerSourceRanges"
 # The most that a load balancer of Google takes
 # (apis/networking/v1/gcpbackendpolicy_types.go of GoogleCloudPlatform/gke-gateway-api at fc40d606).
 _LONGEST_DRAINING_SECONDS = 3600
@@ -72,8 +75,14 @@ def own_gateway(
     if gateway.provider == "istio":
         # Istio makes a LoadBalancer unless it is told otherwise, which most clouds make public.
         annotations["networking.istio.io/service-type"] = of_service["type"]
+        infrastructure: dict[str, Any] = {}
         if "annotations" in of_service:
-            spec["infrastructure"] = {"annotations": of_service["annotations"]}
+            infrastructure["annotations"] = of_service["annotations"]
+        if gateway.source_ranges:
+            infrastructure["parametersRef"] = {"group": "", "kind": "ConfigMap", "name": names.GATEWAY}
+            parameters = (_ranges_of_istio(of_service, stack),)
+        if infrastructure:
+            spec["infrastructure"] = infrastructure
     if gateway.provider == "envoy":
         reference = {"group": _ENVOY_GROUP, "kind": "EnvoyProxy", "name": names.GATEWAY}
         spec["infrastructure"] = {"parametersRef": reference}
@@ -99,6 +108,19 @@ def _service(gateway: Gateway, internal: Mapping[str, str]) -> dict[str, Any]:
     return {
         "type": "LoadBalancer" if gateway.service_type == "Internal" else gateway.service_type,
         **({"annotations": annotations} if annotations else {}),
+        **({_RANGES: list(gateway.source_ranges)} if gateway.source_ranges else {}),
+    }
+
+
+def _ranges_of_istio(of_service: Mapping[str, Any], stack: str) -> dict[str, Any]:
+    """Return the object whose entry Istio merges into the Service that it makes (`applyOverlay` in
+    pilot/pkg/config/kube/gatewaycommon/deploymentcontroller.go of 1.31).
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(names.GATEWAY, stack=stack, namespace=names.SYSTEM_NAMESPACE),
+        "data": {"service": json.dumps({"spec": {_RANGES: of_service[_RANGES]}})},
     }
 
 

@@ -1,5 +1,6 @@
 """Pool, routes, gateway and what some gateways need besides."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -254,6 +255,41 @@ def test_an_internal_gateway_has_the_annotations_of_its_cloud(
     else:
         service = own.parameters[0]["spec"]["provider"]["kubernetes"]["envoyService"]
         assert service == {"type": "LoadBalancer", "annotations": annotations}
+
+
+@pytest.mark.parametrize("provider", ["istio", "envoy"])
+def test_a_load_balancer_lets_in_the_addresses_of_a_document(provider: str) -> None:
+    chosen = Gateway.model_validate(
+        {
+            "className": "any",
+            "provider": provider,
+            "serviceType": "LoadBalancer",
+            "sourceRanges": ["10.1.0.0/16", "192.0.2.7/32"],
+        }
+    )
+    own = gateway.own_gateway(gateway=chosen, stack="prod")
+    assert own is not None
+    ranges = {"loadBalancerSourceRanges": ["10.1.0.0/16", "192.0.2.7/32"]}
+    [parameters] = own.parameters
+    reference = own.gateway["spec"]["infrastructure"]["parametersRef"]
+    assert (reference["kind"], reference["name"]) == (parameters["kind"], parameters["metadata"]["name"])
+    if provider == "istio":
+        assert json.loads(parameters["data"]["service"]) == {"spec": ranges}
+    else:
+        service = parameters["spec"]["provider"]["kubernetes"]["envoyService"]
+        assert service == {"type": "LoadBalancer", **ranges}
+
+
+@pytest.mark.parametrize(
+    ("written", "what"),
+    [
+        ({"serviceType": "LoadBalancer", "sourceRanges": ["10.1.0.1/16"]}, "is no range of addresses"),
+        ({"sourceRanges": ["10.1.0.0/16"]}, "sourceRanges are for a load balancer"),
+    ],
+)
+def test_ranges_that_let_in_nobody_in_particular_are_refused(written: dict[str, Any], what: str) -> None:
+    with pytest.raises(ValidationError, match=what):
+        Gateway.model_validate({"className": "any", "provider": "istio", **written})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """InferenceCluster: a cluster, its pools of nodes, and how it serves."""
 
 from functools import partial
+from ipaddress import ip_network
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -267,6 +268,21 @@ def _check_annotations(annotations: dict[str, str]) -> dict[str, str]:
     return annotations
 
 
+def _check_ranges(ranges: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ranges of addresses. Raises Mistaken for those that are none."""
+    mistakes = []
+    for index, written in enumerate(ranges):
+        try:
+            ip_network(written)
+        except ValueError:
+            what = f"{shown(written)!r} is no range of addresses such as 10.1.0.0/16"
+            step = "Write it as <address>/<bits>, with no bits of the address set beyond these"
+            mistakes.append(Mistake(what, step, (index,)))
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return ranges
+
+
 ServiceType = Literal["ClusterIP", "Internal", "LoadBalancer"]
 # In the words of a cloud.
 ServiceAnnotations = Annotated[dict[str, str], AfterValidator(_check_annotations)]
@@ -296,7 +312,10 @@ class Gateway(StrictModel):
     `service.beta.kubernetes.io/azure-load-balancer-internal: "true"`. Required for `Internal`, but on
     clusters that inferfleet creates on GKE, where it writes its own; default: none.
     """
-
+    source_ranges: Annotated[tuple[str, ...], AfterValidator(_check_ranges)] = ()
+    """Addresses that such a Gateway's load balancer lets in, such as those that InferenceGateways come from:
+    `[10.1.0.0/16]`. Refused with `ClusterIP`, which has no load balancer. Default: all.
+    """
     address: Annotated[str, HOST] | None = None
     """Host name or IPv4 address at which InferenceGateways on other clusters reach the Gateway. Default: the
     address that its controller gives it, which must be an IP address then.
@@ -315,13 +334,22 @@ class Gateway(StrictModel):
                 "Remove port",
             )
         made_here = self.ref is None and self.provider in ("istio", "envoy")
-        for name, field in (("service_type", "serviceType"), ("service_annotations", "serviceAnnotations")):
+        for name, field in (
+            ("service_type", "serviceType"),
+            ("service_annotations", "serviceAnnotations"),
+            ("source_ranges", "sourceRanges"),
+        ):
             if name in self.model_fields_set and not made_here:
                 raise mistaken(
                     f"{field} is for a gateway that inferfleet creates with provider istio or envoy; that of "
                     "others is up to their controller or owner",
                     f"Remove {field}",
                 )
+        if self.source_ranges and self.service_type == "ClusterIP":
+            raise mistaken(
+                "sourceRanges are for a load balancer, and a Gateway with serviceType ClusterIP has none",
+                "Write serviceType Internal or LoadBalancer, or remove them",
+            )
         return self
 
 

@@ -175,7 +175,7 @@ def open_gateway_problems(documents: Documents) -> Iterator[Problem]:
             continue
         # Names of Google's classes say which load balancers are outside of the network.
         outside = gateway.provider == "gke" and "-external-" in gateway.class_name
-        if not outside and gateway.service_type != "LoadBalancer":
+        if not outside and (gateway.service_type != "LoadBalancer" or gateway.source_ranges):
             continue
         field, value = ("className", gateway.class_name) if outside else ("serviceType", gateway.service_type)
         yield cluster_problem(

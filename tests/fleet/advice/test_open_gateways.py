@@ -45,6 +45,12 @@ def test_a_class_of_google_with_an_external_load_balancer_is_named() -> None:
             "serviceType": "Internal",
             "serviceAnnotations": {"a": "b"},
         },
+        {
+            "className": "any",
+            "provider": "istio",
+            "serviceType": "LoadBalancer",
+            "sourceRanges": ["10.1.0.0/16"],
+        },
         {"className": "gke-l7-rilb", "provider": "gke"},
         {"ref": {"name": "shared", "namespace": "infra"}, "provider": "istio"},
         {"className": "any"},
