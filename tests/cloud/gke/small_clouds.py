@@ -60,12 +60,12 @@ def cluster(
     name: str = "east",
     *pools: dict[str, Any],
     serving: dict[str, Any] | None = None,
-    labels: dict[str, str] | None = None,
+    own_labels: dict[str, str] | None = None,
     **gke: Any,
 ) -> InferenceCluster:
     return InferenceCluster.model_validate(
         {
-            "metadata": {"name": name, "labels": labels or {}},
+            "metadata": {"name": name, "labels": own_labels or {}},
             "spec": {
                 "cluster": {"source": "GKE", "gke": {"project": "acme-ml", "region": "us-east5", **gke}},
                 "nodePools": list(pools) or [pool()],

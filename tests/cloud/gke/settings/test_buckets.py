@@ -75,9 +75,9 @@ def test_a_bucket_is_protected_and_stays_and_is_read_by_the_namespace_and_writte
 
 def test_there_is_one_for_each_region_and_namespace_with_clusters_of_a_cache() -> None:
     found = _of(
-        cluster("a", labels={"tier": "prod"}),
-        cluster("b", labels={"tier": "prod"}),
-        cluster("c", labels={"tier": "prod"}, region="europe-west4"),
+        cluster("a", own_labels={"tier": "prod"}),
+        cluster("b", own_labels={"tier": "prod"}),
+        cluster("c", own_labels={"tier": "prod"}, region="europe-west4"),
         cluster("d", region="asia-east1"),
         _cache("tiny", clusterSelector={"matchLabels": {"tier": "prod"}}),
         _cache("tiny", "search", clusterSelector={"matchLabels": {"tier": "none"}}),
