@@ -147,6 +147,15 @@ DEPLOYMENT_FIELDS = (
     ),
     DeploymentField("spec.engine.model.token", PodEffect.ROLL, "it is a variable of the engine"),
     DeploymentField("spec.engine.servedNames", PodEffect.ROLL, "the command has them"),
+    DeploymentField(
+        "spec.engine.adapters",
+        PodEffect.NONE,
+        "vLLM loads and unloads them while it serves; the first one and the last one roll pods, as each one does "
+        "on SGLang",
+    ),
+    DeploymentField("spec.engine.maxAdapters", PodEffect.ROLL, "the command has it"),
+    DeploymentField("spec.engine.maxCpuAdapters", PodEffect.ROLL, "the command has it"),
+    DeploymentField("spec.engine.maxAdapterRank", PodEffect.ROLL, "the command has it"),
     DeploymentField("spec.engine.drain", PodEffect.ROLL, "the command and the grace period follow from it"),
     DeploymentField("spec.engine.args", PodEffect.ROLL, f"the command ends with them; {_TUNED}"),
     DeploymentField(

@@ -93,7 +93,7 @@ def test_the_providers_own_classes_send_every_input_as_we_wrote_it() -> None:
     @pulumi.runtime.test
     def program() -> None:
         for one in found.values():
-            cloud.resource(one, prefix="", opts=pulumi.ResourceOptions())
+            cloud.resource(one, {}, prefix="", opts=pulumi.ResourceOptions())
 
     program()
     assert engine.inputs == {key: one.inputs for key, one in found.items()}
