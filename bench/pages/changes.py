@@ -150,7 +150,7 @@ DEPLOYMENT_FIELDS = (
     DeploymentField(
         "spec.engine.adapters",
         PodEffect.NONE,
-        "vLLM loads and unloads them while it serves; the first one and the last one roll pods, as each one does "
+        "vLLM loads and unloads them while it serves; the first and the last one roll pods, as each one does "
         "on SGLang",
     ),
     DeploymentField("spec.engine.maxAdapters", PodEffect.ROLL, "the command has it"),

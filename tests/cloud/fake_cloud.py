@@ -52,9 +52,6 @@ class FakeCloud:
             if old != new
         ), ()
 
-    def buckets(self, _: Documents) -> tuple[()]:
-        return ()
-
     def pod_problems(self, *of: Any) -> Iterator[Problem]:
         templates: Templates = of[-1]
         for spot, finished in templates.items():
