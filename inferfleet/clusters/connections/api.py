@@ -133,9 +133,10 @@ class Api:
         query = {"dryRun": "All", "fieldManager": manager, "force": "true" if force else "false"}
         self._send("PATCH", path, _METADATA.format(""), query, manifest, content=_APPLY)
 
-    def build_schema(self) -> None:
-        """Have the API server build the schema of all its kinds, which it does when it is asked for it."""
-        self._send("GET", "/openapi/v2", _SCHEMA, {}, as_text=True)
+    def schema(self) -> bytes:
+        """Return the schema of all kinds, which the API server builds when it is asked for it."""
+        schema: bytes = self._send("GET", "/openapi/v2", _SCHEMA, {}, as_text=True)
+        return schema
 
     def proxied(self, path: str, body: Mapping[str, Any] | None = None) -> Answered:
         """Return what is answered at a path behind the subresource `proxy` of a pod or Service, by it or by

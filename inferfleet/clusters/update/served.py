@@ -1,10 +1,10 @@
 """Waiting for what add-ons serve: kinds after they are defined, and webhooks after their controllers run.
 
-An API server builds its schema anew after each definition, and Pulumi's provider gives up on that after 32 s,
-which a busy server may need. A controller makes its certificates once it runs, and kubelets hand them to its
-pod a minute later; until then the API server refuses what the webhook is for. So the schema is asked for
-after a definition is written, and each webhook, by the subresource `proxy` of its Service, before an object
-that it is called for is.
+An API server builds its schema anew after each definition, when it is next asked for it and has noticed, and
+Pulumi's provider gives up on that after 32 s, which a busy server may need. A controller makes its
+certificates once it runs, and kubelets hand them to its pod a minute later; until then the API server refuses
+what the webhook is for. So the schema is asked for until it has what a definition defines, and each webhook,
+by the subresource `proxy` of its Service, before an object that it is called for is.
 """
 
 import asyncio
@@ -47,18 +47,18 @@ def serving_waiter(
         only = clusters[item.key]
         cluster = only.clusters[0].connection.cluster
         paths = tuple(path for path in _paths(item) if (cluster, path) not in answering)
-        if not paths and item.kind != DEFINITION:
+        if item.kind == DEFINITION:
+            question = partial(_undefined, tuple(_defined(item)))
+        elif paths:
+            question = partial(_silent, paths)
+        else:
             return None
-        question = _unserved if item.kind == DEFINITION else partial(_silent, paths)
         answers = ask(only, kubeconfigs, question, container_api=container_api, seconds=seconds)
         answer = answers.get(cluster)
         if isinstance(answer, Problem):
             return str(answer)
         if answer:
-            return (
-                f"the webhooks that the API server of cluster {cluster!r} calls for {item.title} do not "
-                f"answer within {seconds:.0f} s: {answer}. See the log of their controller"
-            )
+            return _failure(item, cluster, str(answer), seconds)
         answering.update((cluster, path) for path in paths)
         return None
 
@@ -66,6 +66,19 @@ def serving_waiter(
         return await asyncio.to_thread(wait, item)
 
     return awaited
+
+
+def _failure(item: KubeObject, cluster: str, answer: str, seconds: float) -> str:
+    if item.kind == DEFINITION:
+        return (
+            f"the API server of cluster {cluster!r} does not serve what {item.title} defines within "
+            f"{seconds:.0f} s: its schema has no {answer}. See whether it is overloaded, and run the same "
+            "command again"
+        )
+    return (
+        f"the webhooks that the API server of cluster {cluster!r} calls for {item.title} do not answer "
+        f"within {seconds:.0f} s: {answer}. See the log of their controller"
+    )
 
 
 def _paths(item: KubeObject) -> Iterator[str]:
@@ -78,9 +91,22 @@ def _paths(item: KubeObject) -> Iterator[str]:
                 yield f"/api/v1/namespaces/{service['namespace']}/services/{name}/proxy/{path}"
 
 
-def _unserved(_: Connection, api: Api) -> str:
-    api.build_schema()
-    return ""
+def _defined(definition: KubeObject) -> Iterator[str]:
+    """Yield the path of each version in which a definition has its kind served."""
+    spec = definition.manifest["spec"]
+    for version in spec["versions"]:
+        if version.get("served"):
+            yield f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+
+
+def _undefined(paths: tuple[str, ...], _: Connection, api: Api) -> str:
+    """Wait until the schema has all paths, and return the first that it has not; "" once it has them."""
+    while True:
+        schema = api.schema()
+        missing = [path for path in paths if path.encode() not in schema]
+        if not missing or time.monotonic() + 2 * _PAUSE > api.deadline:
+            return missing[0] if missing else ""
+        time.sleep(_PAUSE)
 
 
 def _silent(paths: tuple[str, ...], _: Connection, api: Api) -> str:

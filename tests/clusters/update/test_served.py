@@ -32,7 +32,19 @@ def item(kind: str, **more: Any) -> KubeObject:
 
 
 SET = item("LeaderWorkerSet", webhooks=(HOOKS,))
-DEFINITION = item("CustomResourceDefinition")
+DEFINITION = KubeObject(
+    "east/sets",
+    {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "sets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Set", "plural": "sets"},
+            "versions": [{"name": "v1", "served": True}, {"name": "v1alpha1", "served": False}],
+        },
+    },
+)
 
 
 def waited(server: FakeCluster, asked: KubeObject, *, seconds: float = 60) -> str | None:
@@ -68,7 +80,19 @@ def test_a_webhook_that_does_not_answer_in_time_keeps_its_object_from_being_writ
     )
 
 
-def test_a_definition_is_served_once_the_schema_of_all_kinds_is_built(cluster: Start) -> None:
-    server = cluster(behind={"/openapi/v2": (200, {})})
+def test_a_definition_is_served_once_the_schema_of_all_kinds_has_it(cluster: Start) -> None:
+    server = cluster(behind={"/openapi/v2": (200, {"paths": {"/apis/example.com/v1/sets": {}}})})
     assert waited(server, DEFINITION) is None
     assert [path for path, _ in server.asked] == ["/openapi/v2"] * 2
+
+
+def test_a_schema_that_does_not_have_a_definition_in_time_says_so(
+    cluster: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served, "_PAUSE", 0.01)
+    server = cluster(behind={"/openapi/v2": (200, {"paths": {}})})
+    assert waited(server, DEFINITION, seconds=1) == (
+        "the API server of cluster 'east' does not serve what CustomResourceDefinition sets.example.com "
+        "defines within 1 s: its schema has no /apis/example.com/v1/sets. See whether it is overloaded, and "
+        "run the same command again"
+    )
