@@ -1,5 +1,6 @@
 """Creates, starts, stops and removes the simulated clusters of a stack, together with its Pulumi state."""
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -110,6 +111,8 @@ def up(
             progress.say(_made_anew(stack, before))
         if for_istio and not with_istio:
             progress.say(_without_istio(stack, [cluster.name for cluster in for_istio]))
+        if closed := without_own_networks(plans, allowed=why is None and os.geteuid() == 0):
+            progress.say(closed)
         if plans:
             _up(places, plans, tools, progress, why, with_istio)
         if with_vllm:
@@ -282,6 +285,18 @@ def _for_istio(places: StackPlaces, plans: Iterable[ClusterPlan]) -> list[KwokCl
     """Return the clusters that Istio is to run beside, but those that began with the built-in gateway."""
     wanting = [KwokCluster(places, plan.name) for plan in plans if plan.wants_istio]
     return [cluster for cluster in wanting if not control_plane.left_out(cluster)]
+
+
+def without_own_networks(plans: Iterable[ClusterPlan], *, allowed: bool) -> str:
+    """Return what to say of clusters whose InferenceGateways cannot run, "" where all can."""
+    names = [plan.name for plan in plans if plan.front_doors]
+    if allowed or not names:
+        return ""
+    return (
+        f"pods of InferenceGateways have networks of their own, which root alone may make here: those on "
+        f"{', '.join(names)} do not start, and an update waits for their addresses until it gives up. Run "
+        "`inferfleet sandbox down` and all of it again as root"
+    )
 
 
 def _without_istio(stack: str, names: Iterable[str]) -> str:
