@@ -55,7 +55,7 @@ class Hub:
         log = self._folder / "requests.log"
         lines = log.read_text().splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
-        return [line.rpartition("/")[2] for line in lines if line.startswith("GET /acme")]
+        return [line.rpartition("/")[2] for line in lines if line.startswith("GET") and "/resolve/" in line]
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +105,12 @@ def test_the_stack_of_the_repository_fills_a_bucket_and_a_claim_and_serves(fleet
     # Five files of each of the two, however many pods read them.
     assert len(hub.fetched()) == 10
     (fleet.documents / "caches.yaml").unlink()
+    _up(fleet)
 
 
 def test_weights_are_there_before_pods(fleet: Project) -> None:
     hub = Hub(fleet.root / ".sandbox" / STACK / "hub")
-    hub.faults(rate=200_000)
+    hub.faults(rate=50_000)
     made = _up(fleet, _cache(), _chat())
     assert "Deployment east/ml/chat-decode-l4" in made
     # The update did not wait for the hub; the pod does, and an update meanwhile changes nothing.
