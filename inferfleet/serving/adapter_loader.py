@@ -114,12 +114,14 @@ class Loader:
         file: Path,
         folder: Path,
         engine: Engine,
+        model: str,
         fetch: Callable[[Wanted, Path], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._file = file
         self._folder = folder
         self._engine = engine
+        self._model = model
         self._fetch = fetch
         self._clock = clock
         self._failed: dict[Wanted, tuple[float, str]] = {}
@@ -151,8 +153,9 @@ class Loader:
     def _served(self, one: Wanted, loaded: str | None) -> str:
         """Have an adapter served, and return in words what became of it."""
         path = path_of(one, self._folder)
+        serves = f"serves {one.revision[:7] or path}"
         if loaded == str(path):
-            return f"serves {one.revision[:7] or path}"
+            return serves + self._other_model(path)
         before = f"; serves {Path(loaded).parent.name[:7]} meanwhile" if loaded else ""
         since, why = self._failed.get(one, (0.0, ""))
         if why and self._clock() - since < SECONDS_BETWEEN_TRIES:
@@ -164,7 +167,15 @@ class Loader:
             self._failed[one] = self._clock(), str(cannot)
             return f"{cannot}{before}"
         self._failed.pop(one, None)
-        return f"serves {one.revision[:7] or path}"
+        return serves + self._other_model(path)
+
+    def _other_model(self, path: Path) -> str:
+        """Return for which other model an adapter was made by its own file: vLLM loads some of these too."""
+        try:
+            base = json.loads((path / "adapter_config.json").read_text()).get("base_model_name_or_path")
+        except (OSError, ValueError, AttributeError):
+            return ""
+        return f", made for {base}" if base and base != self._model else ""
 
     def _forget(self, wanted: list[Wanted]) -> None:
         """Remove the files of adapters that are no longer wanted. Engines have read what they serve."""
@@ -264,7 +275,8 @@ def main() -> int:
     if key := variables.get("VLLM_API_KEY"):
         headers["Authorization"] = f"Bearer {key}"
     engine = Engine(f"http://{host}:{variables['ADAPTERS_ENGINE']}", headers)
-    loader = Loader(Path(variables["ADAPTERS_FILE"]), folder, engine, fetch)
+    model = variables["ADAPTERS_MODEL"]
+    loader = Loader(Path(variables["ADAPTERS_FILE"]), folder, engine, model, fetch)
     serve(address, int(variables["ADAPTERS_PORT"]), loader.state)
     while True:
         loader.look()

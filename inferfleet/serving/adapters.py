@@ -117,6 +117,7 @@ def _sidecar(container: Mapping[str, Any], worker: WorkerPod) -> dict[str, Any]:
         {"name": "ADAPTERS_FILE", "value": f"{_FILES}/{FILE}"},
         {"name": "ADAPTERS_GUARD", "value": _GUARD},
         {"name": "ADAPTERS_GUARD_TEXT", "value": _text(adapter_guard)},
+        {"name": "ADAPTERS_MODEL", "value": worker.model.name},
         {"name": "ADAPTERS_ENGINE", "value": str(worker.port)},
         {"name": "ADAPTERS_PORT", "value": str(ADAPTERS_PORT)},
     ]

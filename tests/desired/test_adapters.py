@@ -65,13 +65,14 @@ def test_vllm_is_told_of_adapters_by_a_sidecar_that_alone_may() -> None:
         {"name": "adapters-file", "configMap": {"name": "chat-adapters"}},
     ]
     assert sidecar["command"] == ["python3", "-c", getsource(adapter_loader)]
-    assert sidecar["env"][-8:] == [
+    assert sidecar["env"][-9:] == [
         {"name": "ADAPTERS_FOLDER", "value": "/adapters"},
         {"name": "ADAPTERS_FILLING", "value": getsource(filling)},
         {"name": "POD_IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}},
         {"name": "ADAPTERS_FILE", "value": "/inferfleet-adapters/adapters.json"},
         {"name": "ADAPTERS_GUARD", "value": "/inferfleet-guard"},
         {"name": "ADAPTERS_GUARD_TEXT", "value": getsource(adapter_guard)},
+        {"name": "ADAPTERS_MODEL", "value": "Qwen/Qwen3-8B"},
         {"name": "ADAPTERS_ENGINE", "value": "8000"},
         {"name": "ADAPTERS_PORT", "value": "8199"},
     ]

@@ -50,10 +50,16 @@ class Pod:
     def __init__(self, folder: Path) -> None:
         self.engine, self.now, self.folder = FakeEngine(), 0.0, folder / "adapters"
         self.file, self.fetched = folder / "adapters.json", [""]
-        self.loader = Loader(self.file, self.folder, self.engine, self._fetch, lambda: self.now)
+        self.bases = {"strange": "other/model"}
+        self.loader = Loader(
+            self.file, self.folder, self.engine, "Qwen/Qwen3-8B", self._fetch, lambda: self.now
+        )
 
     def _fetch(self, one: Wanted, folder: Path) -> None:
-        (folder / one.label / one.revision / "model").mkdir(parents=True, exist_ok=True)
+        model = folder / one.label / one.revision / "model"
+        model.mkdir(parents=True, exist_ok=True)
+        config = {"base_model_name_or_path": self.bases.get(one.label, "Qwen/Qwen3-8B")}
+        (model / "adapter_config.json").write_text(json.dumps(config))
 
     def wants(self, **revisions: str) -> None:
         listed = [
@@ -144,6 +150,13 @@ def test_the_old_one_is_served_while_the_new_one_cannot_be(pod: Pod) -> None:
     assert pod.look() == (True, "poems: the hub answered 404; serves aaaaaaa meanwhile", ["load chat:poems"])
     assert pod.engine.serves == {"chat:poems": pod.path("poems", OLD)}
     assert (pod.folder / "poems" / OLD).is_dir()
+
+
+def test_one_that_was_made_for_another_model_is_told(pod: Pod) -> None:
+    pod.wants(poems=OLD, strange=OLD)
+    said = "poems: serves aaaaaaa; strange: serves aaaaaaa, made for other/model"
+    assert pod.look() == (True, said, ["load chat:poems", "load chat:strange"])
+    assert pod.look() == (True, said, [])
 
 
 def test_one_that_a_volume_holds_is_not_fetched(pod: Pod) -> None:
