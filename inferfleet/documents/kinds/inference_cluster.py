@@ -314,7 +314,7 @@ class Gateway(StrictModel):
     """
     source_ranges: Annotated[tuple[str, ...], AfterValidator(_check_ranges)] = ()
     """Addresses that such a Gateway's load balancer lets in, such as those that InferenceGateways come from:
-    `[10.1.0.0/16]`. Refused with `ClusterIP`, which has no load balancer. Default: all.
+    `[10.1.0.0/16]`; refused with `ClusterIP`, which has none. Default: all.
     """
     address: Annotated[str, HOST] | None = None
     """Host name or IPv4 address at which InferenceGateways on other clusters reach the Gateway. Default: the

@@ -110,8 +110,8 @@ class Caller(StrictModel):
     services: tuple[str, ...] = ()
     """Services that the caller may use, as `<namespace>/<name>`. Default: all of the gateway."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=100_000_000)
-    """Requests of the caller in a minute, over all of his keys and all services of the gateway; more are
-    answered with 429. They are counted in the Redis of `limits`. Default: no limit.
+    """Requests of the caller in a minute, over all of his keys and all services of the gateway, counted in the
+    Redis of `limits`; more are answered with 429. Default: no limit.
     """
 
     @model_validator(mode="after")
@@ -235,7 +235,7 @@ class InferenceGatewaySpec(StrictModel):
     open_: bool = Field(default=False, alias="open")
     """Whether everybody is let in who reaches the address, without a key."""
     limits: Limits | None = None
-    """Where requests are counted. Required where a caller has `requestsPerMinute`. Default: nowhere."""
+    """Where requests are counted, required where a caller has `requestsPerMinute`. Default: nowhere."""
     failover: Failover = Failover()
     """When a cluster is left out, and where its requests go."""
     service_type: ServiceType = "LoadBalancer"
