@@ -110,8 +110,8 @@ class Caller(StrictModel):
     services: tuple[str, ...] = ()
     """Services that the caller may use, as `<namespace>/<name>`. Default: all of the gateway."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=100_000_000)
-    """Requests of the caller in a minute, over all of his keys and all services of the gateway, counted in the
-    Redis of `limits`; more are answered with 429. Default: no limit.
+    """Requests of the caller in a minute, over all of his keys and all services of the gateway, counted in
+    the Redis of `limits`; more are answered with 429. Default: no limit.
     """
 
     @model_validator(mode="after")
