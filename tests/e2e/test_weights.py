@@ -129,10 +129,10 @@ def test_weights_are_there_before_pods(fleet: Project) -> None:
     _up(fleet, _cache(), _chat(on="west"))
     assert _serves(fleet, "west")
     assert hub.fetched() == []
-    _up(fleet, _cache(), _chat())
+    _up(fleet, _cache(), _chat(2))
     # Wrong bytes are never mounted; another commit changes nothing until it is there, and rolls then.
     hub.faults(flipped="model-00003-of-00003.safetensors")
-    made = _up(fleet, _cache(SECOND), _chat())
+    made = _up(fleet, _cache(SECOND), _chat(2))
     assert not any("chat" in name for name in made)
     assert _serves(fleet)
     _until(lambda: "came with hash" in _last_words(fleet))
@@ -142,7 +142,7 @@ def test_weights_are_there_before_pods(fleet: Project) -> None:
     hub.faults()
     _until(lambda: _filled(fleet, "east"))
     with asked_all_the_time(url(fleet, "east", "ml/deployments/chat")) as answers:
-        assert "Deployment east/ml/chat-decode-l4" in _up(fleet, _cache(SECOND), _chat())
+        assert "Deployment east/ml/chat-decode-l4" in _up(fleet, _cache(SECOND), _chat(2))
     assert answers
     assert [answer for answer in answers if answer.status != 200] == []
     _until(lambda: len(_claims(fleet)) == 1)
