@@ -2,10 +2,12 @@
 
 import json
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -21,6 +23,7 @@ from sandbox.network.obstacles import obstacle
 
 STACK = "front-door"
 KEYS = {"team-a": "sk-a-1", "team-a.2": "sk-a-2", "team-b": "sk-b-1", "team-c": "sk-c-1"}
+LATER = {"team-d": "sk-d-1"}
 BUDGET = 9
 REGION = "topology.kubernetes.io/region"
 UNKNOWN = "model_not_found"
@@ -40,7 +43,9 @@ def hub() -> dict[str, Any]:
     return made
 
 
-def gateway(**spec: Any) -> dict[str, Any]:
+def gateway(*names: str, **spec: Any) -> dict[str, Any]:
+    """The gateway, with more callers of these names."""
+
     def key(entry: str) -> dict[str, Any]:
         return {"secretRef": {"name": "keys", "key": entry}}
 
@@ -48,6 +53,7 @@ def gateway(**spec: Any) -> dict[str, Any]:
         {"name": "team-a", "keys": [key("team-a"), key("team-a.2")]},
         {"name": "team-b", "keys": [key("team-b")], "services": ["ml/other"]},
         {"name": "team-c", "keys": [key("team-c")], "requestsPerMinute": BUDGET},
+        *({"name": name, "keys": [key(name)]} for name in names),
     ]
     limits = {"redis": {"address": "redis.example.com:6379"}, "whenGone": "Refuse"}
     return {
@@ -129,6 +135,29 @@ def pod(url: str, body: Any, headers: Mapping[str, str]) -> str:
         return str(answer.headers[POD])
 
 
+@contextmanager
+def load(front: Project) -> Iterator[Counter[int]]:
+    """Statuses of requests that follow each other until the block ends."""
+    statuses: Counter[int] = Counter()
+    ended = threading.Event()
+
+    def ask() -> None:
+        url, key = f"{at}/v1/chat/completions", f"Bearer {KEYS['team-a']}"
+        body = {"model": "chat", "messages": [{"role": "user", "content": "Hi"}]}
+        while not ended.wait(0.05):
+            statuses[request(url, body, {"Authorization": key})[0]] += 1
+
+    at = address(front)
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield statuses
+    finally:
+        ended.set()
+        thread.join()
+        print(f"{dict(statuses)} requests by status")
+
+
 def test_who_may_use_what(front: Project) -> None:
     chat, path = "/v1/chat/completions", "/ml/chat/v1/chat/completions"
     a, second, b = KEYS["team-a"], KEYS["team-a.2"], KEYS["team-b"]
@@ -171,18 +200,31 @@ def test_models_are_listed_and_an_unknown_one_is_told_as_openai_tells(front: Pro
     assert (status, told["error"]["code"]) == (404, UNKNOWN)
 
 
+def minute() -> int:
+    return int(time.time() // 60)
+
+
+def in_one_minute(front: Project) -> Counter[tuple[str, int]]:
+    """Answers to the limited caller in one minute of the clock, in which he asked nothing else."""
+    key, statuses = KEYS["team-c"], Counter[tuple[str, int]]()
+    for _ in range(3):
+        begun, statuses = minute(), Counter()
+        for _ in range(BUDGET):
+            statuses["chat", asked(front, "/v1/chat/completions", "chat", key=key)[0]] += 1
+            statuses["again", asked(front, "/v1/chat/completions", "again", key=key)[0]] += 1
+            statuses["path", asked(front, "/ml/other/v1/chat/completions", "other", key=key)[0]] += 1
+        ended = minute()
+        if ended == begun:
+            break
+        while minute() == ended:
+            asked(front, "/v1/models", key=KEYS["team-a"])
+    return statuses
+
+
 def test_a_limited_caller_has_one_budget_for_all_names_and_paths(front: Project) -> None:
-    key, path = KEYS["team-c"], "/ml/other/v1/chat/completions"
-    # Minutes are those of the clock: in the last third of one the first of its requests are not asked.
-    while time.time() % 60 > 40:
-        asked(front, "/v1/models", key=KEYS["team-a"])
-    statuses: Counter[tuple[str, int]] = Counter()
-    for _ in range(BUDGET):
-        statuses["chat", asked(front, "/v1/chat/completions", "chat", key=key)[0]] += 1
-        statuses["again", asked(front, "/v1/chat/completions", "again", key=key)[0]] += 1
-        statuses["path", asked(front, path, "other", key=key)[0]] += 1
-    assert statuses == {
-        (way, status): 3 if status == 200 else 6 for way in ("chat", "again", "path") for status in (200, 429)
+    third = {200: BUDGET // 3, 429: 2 * BUDGET // 3}
+    assert in_one_minute(front) == {
+        (way, status): number for way in ("chat", "again", "path") for status, number in third.items()
     }
     assert asked(front, "/v1/chat/completions", "chat", key=KEYS["team-a"])[0] == 200
 
@@ -198,6 +240,30 @@ def test_a_canary_on_one_of_two_clusters_gets_its_share(front: Project) -> None:
     # Within five standard deviations of 1,000 draws.
     assert pods.total() == pods["chat"] + pods["other"]
     assert 137 <= pods["other"] <= 263
+
+
+def test_no_request_is_lost_while_keys_and_services_come_and_go(front: Project) -> None:
+    path = "/ml/more/v1/chat/completions"
+
+    def as_d() -> int:
+        return asked(front, path, "more", key=LATER["team-d"])[0]
+
+    with load(front) as statuses:
+        before = as_d()
+        front.configure(secrets={"inferfleet-system/keys": KEYS | LATER})
+        front.write("clusters", hub(), region("us"), region("eu"), gateway("team-d"))
+        front.write("models", *MODELS, service("more", models=["more"], endpoints=[selected("other", 1)]))
+        came = front.up()
+        assert came.code == 0, came.output
+        between = as_d()
+        front.configure(secrets={"inferfleet-system/keys": KEYS})
+        front.write("clusters", hub(), region("us"), region("eu"), gateway())
+        front.write("models", *MODELS)
+        went = front.up()
+        assert went.code == 0, went.output
+    # A path of no service has no route, and nobody is asked for a key.
+    assert (before, between, as_d()) == (404, 200, 404)
+    assert statuses == {200: statuses.total()}
 
 
 def test_a_second_update_changes_nothing(front: Project) -> None:
