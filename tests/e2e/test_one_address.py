@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -24,6 +25,7 @@ from sandbox.network.obstacles import obstacle
 STACK = "front-door"
 KEYS = {"team-a": "sk-a-1", "team-a.2": "sk-a-2", "team-b": "sk-b-1", "team-c": "sk-c-1"}
 LATER = {"team-d": "sk-d-1"}
+ADDRESSES: dict[Path, str] = {}
 BUDGET = 9
 REGION = "topology.kubernetes.io/region"
 UNKNOWN = "model_not_found"
@@ -115,8 +117,11 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def address(project: Project) -> str:
-    told = json.loads(project.run("pulumi", "stack", "output", "frontDoors", "--json").stdout)
-    return f"http://{told['main']['hub']}:8000"
+    # Asked once: the command takes a second, and the address stays.
+    if project.root not in ADDRESSES:
+        told = json.loads(project.run("pulumi", "stack", "output", "frontDoors", "--json").stdout)
+        ADDRESSES[project.root] = f"http://{told['main']['hub']}:8000"
+    return ADDRESSES[project.root]
 
 
 def asked(
