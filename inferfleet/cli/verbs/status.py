@@ -254,7 +254,8 @@ def _group(workload: str, group: GroupStatus) -> Row:
 
 
 def _pod(pod: PodStatus) -> Row:
-    restarts = f"restarted {pod.restarts} times" if pod.restarts else ""
+    times = "once" if pod.restarts == 1 else f"{pod.restarts} times"
+    restarts = f"restarted {times}" if pod.restarts else ""
     adapters = f"adapters: {pod.adapters}" if pod.adapters else ""
     what = "; ".join(part for part in (pod.message, restarts, adapters) if part)
     return f"    {pod.name}", pod.phase, None, _time(pod), what or None

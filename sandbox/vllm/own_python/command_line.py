@@ -87,7 +87,9 @@ class CommandLine:
                 flag = f"--{name.replace('_', '-')}"
                 (unused if value == default else changed).append((flag, before, value))
         if unused:
-            yield "on CPUs it does without " + ", ".join(f"{flag} ({before})" for flag, before, _ in unused)
+            yield "the tiny model on CPUs does without " + ", ".join(
+                f"{flag} ({before})" for flag, before, _ in unused
+            )
         for flag, before, value in changed:
             yield f"{flag} is {value} and not {before}"
 
