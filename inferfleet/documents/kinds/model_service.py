@@ -52,6 +52,15 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def _repeat_mistakes(called: str, texts: tuple[str, ...]) -> list[Mistake]:
+    """Return a mistake for each text that stands before too."""
+    return [
+        Mistake(f"{called} {shown(text)} is there twice", "Keep one of the two", (index,))
+        for index, text in enumerate(texts)
+        if text in texts[:index]
+    ]
+
+
 def _check_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths. Raises Mistaken for those that an HTTPRoute does not take, and for repeated ones."""
     mistakes = [
@@ -59,11 +68,7 @@ def _check_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
         for index, path in enumerate(paths)
         if not _PATH.fullmatch(path) or len(path) > 256
     ]
-    mistakes += [
-        Mistake(f"path {shown(path)} is there twice", "Keep one of the two", (index,))
-        for index, path in enumerate(paths)
-        if path in paths[:index]
-    ]
+    mistakes += _repeat_mistakes("path", paths)
     if mistakes:
         raise Mistaken(*mistakes)
     return paths
@@ -134,11 +139,7 @@ def _check_models(models: tuple[str, ...]) -> tuple[str, ...]:
         for index, name in enumerate(models)
         if not _MODEL.fullmatch(name)
     ]
-    mistakes += [
-        Mistake(f"name {shown(name)} is there twice", "Keep one of the two", (index,))
-        for index, name in enumerate(models)
-        if name in models[:index]
-    ]
+    mistakes += _repeat_mistakes("name", models)
     if mistakes:
         raise Mistaken(*mistakes)
     return models
