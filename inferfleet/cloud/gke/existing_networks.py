@@ -216,13 +216,17 @@ def interface_problems(
             yield from _closed_problems(need, interface, subnetwork, network, effective, f"{path}.network")
 
 
+def _missing_problem(need: InterfaceNeed, thing: str, path: str) -> Problem:
+    what = f"there is no {thing}, which {_interface_of(need)} is to be in"
+    return _of_pool(need, what, "Write one that is there, or have somebody make it", path)
+
+
 def _subnetwork_problems(
     need: InterfaceNeed, interface: Interface, answer: Mapping[str, Any] | None, path: str
 ) -> Iterator[Problem]:
     thing = f"subnetwork {interface.subnetwork} in {need.pool.gke.region} of project {need.project}"
     if answer is None:
-        what = f"there is no {thing}, which {_interface_of(need)} is to be in"
-        yield _of_pool(need, what, "Write one that is there, or have somebody make it", path)
+        yield _missing_problem(need, thing, path)
         return
     if not str(answer.get("network")).endswith(f"/{need.project}/global/networks/{interface.network}"):
         network = str(answer.get("network")).rpartition("/")[2]
@@ -242,8 +246,7 @@ def _network_problems(
 ) -> Iterator[Problem]:
     thing = f"network {interface.network} of project {need.project}"
     if answer is None:
-        what = f"there is no {thing}, which {_interface_of(need)} is to be in"
-        yield _of_pool(need, what, "Write one that is there, or have somebody make it", path)
+        yield _missing_problem(need, thing, path)
         return
     fabric, zones = need.pool.gke_class.fabric, need.pool.zones
     profile = str(answer.get("networkProfile") or "").rpartition("/")[2]
