@@ -38,11 +38,13 @@ _WITHOUT = "without-istio"
 _START_SECONDS = 300.0
 # Of these it needs none, but Python does on some systems, by which it enters the network.
 _KEPT = ("HOME", "LD_LIBRARY_PATH", "TMPDIR")
+# What istiod is told wherever it runs here. An ordinary Envoy has no filters of Istio's own build, and
+# refuses listeners that have them; with mutual TLS it would wait for certificates of Istio's own agent.
+FOR_ORDINARY_ENVOYS = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FILTER": "false"}
+MESH = {"enableAutoMtls": False, "trustDomain": "cluster.local"}
 _ENVIRONMENT = {
     "ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true",
-    # An ordinary Envoy has no filters of Istio's own build, and refuses listeners that have them.
-    "PILOT_ENABLE_METADATA_EXCHANGE": "false",
-    "PILOT_ENABLE_ALPN_FILTER": "false",
+    **FOR_ORDINARY_ENVOYS,
     # There is one, and a killed one leaves leases behind that its successor would wait for.
     "ENABLE_LEADER_ELECTION": "false",
     "POD_NAMESPACE": NAMESPACE,
@@ -87,8 +89,7 @@ def install(cluster: KwokCluster, kubectl: Kubectl, tools: Tools) -> None:
     write_file(inject / "values", injection.values((tools.istio / "values.yaml").read_text()))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[namespace])
-    # With mutual TLS, Envoys would wait for certificates that Istio's own agent serves.
-    write_file(folder / _MESH, yaml.safe_dump({"enableAutoMtls": False, "trustDomain": "cluster.local"}))
+    write_file(folder / _MESH, yaml.safe_dump(MESH))
 
 
 def start(cluster: KwokCluster, tools: Tools) -> None:

@@ -16,6 +16,7 @@ from sandbox.agent.programs.real_program import RealProgram, Started
 from sandbox.agent.programs.volumes import keep
 from sandbox.cluster.kwok_stages import CONTROLLERS, SHUTDOWN_MANAGER
 from sandbox.cluster.objects import Object
+from sandbox.istio.control_plane import FOR_ORDINARY_ENVOYS, MESH
 
 _LWS, _ISTIOD, _ENVOY_GATEWAY = CONTROLLERS
 # The program of each image. Both versions of Istio are on the way to one release, and one program stands for
@@ -27,10 +28,6 @@ IMAGES = {
 }
 _LWS_CONFIG = "/controller_manager_config.yaml"
 _CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"
-# An ordinary Envoy has no filters of Istio's own build, and refuses listeners that have them; with mutual TLS
-# it would wait for certificates that Istio's own agent serves.
-_ISTIOD_VARIABLES = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FILTER": "false"}
-_MESH = {"enableAutoMtls": False, "trustDomain": "cluster.local"}
 
 
 def is_controller(container: Object) -> bool:
@@ -47,7 +44,7 @@ class Controller(RealProgram):
     def adapted(self, started: Started) -> Started:
         address, folder = self._pod["status"]["podIP"], self._folder
         if started.name == "istiod":
-            (folder / "mesh").write_text(yaml.safe_dump(_MESH))
+            (folder / "mesh").write_text(yaml.safe_dump(MESH))
             ports = {
                 "monitoringAddr": 15014,
                 "httpAddr": 8080,
@@ -58,7 +55,9 @@ class Controller(RealProgram):
             flags = [f"--{flag}={address}:{port}" for flag, port in ports.items()]
             flags += ["--ctrlz_port=0", f"--meshConfig={folder / 'mesh'}"]
             flags += [f"--kubeconfig={self._access.kubeconfig}"]
-            return Started(started.name, [*started.args, *flags], {**started.variables, **_ISTIOD_VARIABLES})
+            return Started(
+                started.name, [*started.args, *flags], {**started.variables, **FOR_ORDINARY_ENVOYS}
+            )
         config = _listening_at(address, started.folders)
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
         args = [
